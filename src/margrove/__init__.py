@@ -1,0 +1,70 @@
+"""margrove: margin machines and groves of trees.
+
+Public names are imported when they are first used, so that `import margrove` stays cheap.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from margrove._version import __version__
+
+if TYPE_CHECKING:
+    from margrove import datasets, exceptions
+    from margrove._jit import warmup
+    from margrove._slices import Progress, watch
+    from margrove.margin import kernels, losses
+    from margrove.margin.feature_maps import PolynomialMap, RBFTaylorMap
+    from margrove.margin.kernels import register_kernel
+    from margrove.margin.perceptron import KernelPerceptron, Perceptron
+
+_HOME_OF = {
+    # margin machines
+    "Perceptron": "margrove.margin.perceptron",
+    "KernelPerceptron": "margrove.margin.perceptron",
+    "PolynomialMap": "margrove.margin.feature_maps",
+    "RBFTaylorMap": "margrove.margin.feature_maps",
+    "register_kernel": "margrove.margin.kernels",
+    # watching and preparing
+    "Progress": "margrove._slices",
+    "watch": "margrove._slices",
+    "warmup": "margrove._jit",
+}
+_MODULES = {
+    "datasets": "margrove.datasets",
+    "exceptions": "margrove.exceptions",
+    "kernels": "margrove.margin.kernels",
+    "losses": "margrove.margin.losses",
+}
+
+__all__ = [
+    "KernelPerceptron",
+    "Perceptron",
+    "PolynomialMap",
+    "Progress",
+    "RBFTaylorMap",
+    "__version__",
+    "datasets",
+    "exceptions",
+    "kernels",
+    "losses",
+    "register_kernel",
+    "warmup",
+    "watch",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        value: Any = importlib.import_module(_MODULES[name])
+    elif name in _HOME_OF:
+        value = getattr(importlib.import_module(_HOME_OF[name]), name)
+    else:
+        raise AttributeError(f"module 'margrove' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,77 @@
+"""What all estimators of the library have in common: parameter checks, one-step commits, versions."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
+
+from margrove._slices import CallbackSupportMixin
+from margrove._version import __version__
+
+__all__ = ["RANDOM_STATE", "RUN_CONTROL", "Estimator"]
+
+RANDOM_STATE: dict[str, list[Any]] = {
+    "random_state": [
+        Interval(Integral, 0, 2**32 - 1, closed="both"),
+        np.random.RandomState,
+        np.random.Generator,
+        None,
+    ]
+}
+
+RUN_CONTROL: dict[str, list[Any]] = {
+    "max_time": [Interval(Real, 0, None, closed="neither"), None],
+    "on_interrupt": [StrOptions({"raise", "keep"})],
+    "verbose": ["verbose"],
+}
+
+
+class Estimator(CallbackSupportMixin, BaseEstimator):
+    """Base of the estimators: fits into locals and commits at the end, in one step."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+
+    def _check_parameters(self) -> None:
+        """scikit-learn's parameter validation; in addition, True is not a number."""
+        self._validate_params()
+        for name, value in self.get_params(deep=False).items():
+            allowed = self._parameter_constraints.get(name, ())
+            if isinstance(value, (bool, np.bool_)) and not {"boolean", "verbose"} & {
+                option for option in allowed if isinstance(option, str)
+            }:
+                raise InvalidParameterError(
+                    f"The {name!r} parameter of {type(self).__name__} must be a number. "
+                    f"Got {value!r} instead."
+                )
+
+    def _commit(self, attributes: dict[str, Any]) -> None:
+        """Replace all fitted attributes at once; a fit that failed has changed nothing."""
+        kept = {name: value for name, value in vars(self).items() if not _is_fitted(name)}
+        self.__dict__ = kept | attributes
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        return state | {"_margrove_version": __version__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        version = state.pop("_margrove_version", "unknown")
+        if version != __version__:
+            warnings.warn(
+                InconsistentVersionWarning(
+                    estimator_name=type(self).__name__,
+                    current_sklearn_version=f"margrove {__version__}",
+                    original_sklearn_version=f"margrove {version}",
+                ),
+                stacklevel=2,
+            )
+        super().__setstate__(state)
+
+
+def _is_fitted(name: str) -> bool:
+    return name.endswith("_") and not name.startswith("__")

@@ -1,0 +1,197 @@
+"""The one kernel decorator, and a cache of machine code that cannot go stale.
+
+Numba's own cache stamps a compiled function with the hash of *its* file only. A kernel that
+inlines a kernel of another file keeps running the old machine code after that other file
+changed: a silent wrong answer after an upgrade. So all kernels of this library share one cache
+directory whose name is a hash over every kernel file; any change of any of them is a new
+directory. The cache is an optimisation and never a condition: no writable home, a foreign owner,
+a truncated file, a full disk all end in plain compilation.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import logging
+import os
+import shutil
+import stat
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from numba.core import caching
+
+from margrove._version import __version__
+
+__all__ = ["cache_directory", "kernel", "warmup"]
+
+logger = logging.getLogger("margrove")
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# Not "nnan" or "ninf": missing values and overflow must stay visible.
+FAST_SUMS = {"contract", "arcp", "nsz", "reassoc"}
+
+_KEEP_GENERATIONS = 3
+_SLOW_COMPILE_SECONDS = 0.5
+
+
+def kernel(function: Function | None = None, *, fast_sums: bool = False) -> Any:
+    """Compile a loop: nogil, no parallel, NumPy's arithmetic, cached for the library as a whole.
+
+    `fast_sums` lets the compiler reorder float sums so that reductions use vector registers; it
+    keeps NaN and infinity intact.
+    """
+    if function is None:
+        return functools.partial(kernel, fast_sums=fast_sums)
+    compiled = numba.njit(
+        function,
+        nogil=True,
+        error_model="numpy",
+        fastmath=FAST_SUMS if fast_sums else False,
+    )
+    is_compiled = hasattr(compiled, "_cache")  # under NUMBA_DISABLE_JIT it is a plain function
+    if is_compiled and cache_directory() is not None:
+        compiled._cache = _LibraryCache(function)
+    return compiled
+
+
+def warmup() -> float:
+    """Compile every kernel (or load it from the cache) and return the seconds it took."""
+    from margrove import _warmup
+
+    start = time.perf_counter()
+    _warmup.run_everything_once()
+    return time.perf_counter() - start
+
+
+@functools.lru_cache(maxsize=1)
+def cache_directory() -> Path | None:
+    """The directory of this very version's machine code; None where there can be none.
+
+    `MARGROVE_CACHE_DIR` overrides the user's cache directory; set to an empty string it
+    switches caching off.
+    """
+    root = _cache_root()
+    if root is None:
+        return None
+    directory = root / f"kernels-{_stamp_of_all_kernels()}"
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _is_private(root) or not _is_private(directory):
+            logger.warning(
+                "Compiled kernels are not cached: %s can be written by another user. "
+                "Remove it, or name another directory in MARGROVE_CACHE_DIR.",
+                root,
+            )
+            return None
+        probe = directory / f".probe-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+        _forget_old_generations(root, directory)
+    except OSError:
+        return None
+    return directory
+
+
+def _cache_root() -> Path | None:
+    override = os.environ.get("MARGROVE_CACHE_DIR")
+    if override is not None:
+        return Path(override) if override else None
+    try:
+        if sys.platform == "win32":
+            base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+        elif sys.platform == "darwin":
+            base = Path.home() / "Library" / "Caches"
+        else:
+            base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # no home directory at all
+        return None
+    return base / "margrove"
+
+
+def _is_private(directory: Path) -> bool:
+    """Cache entries are pickles, so a directory that others can write to is code of theirs."""
+    if os.name != "posix":
+        return True
+    status = directory.stat()
+    return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+@functools.lru_cache(maxsize=1)
+def _stamp_of_all_kernels() -> str:
+    package = Path(__file__).parent
+    digest = hashlib.sha256(f"{__version__} {numba.__version__} {sys.version_info[:2]}".encode())
+    for path in sorted(package.rglob("*.py")):
+        source = path.read_bytes()
+        if b"_jit" in source:
+            digest.update(str(path.relative_to(package)).encode())
+            digest.update(source)
+    return digest.hexdigest()[:16]
+
+
+def _forget_old_generations(root: Path, current: Path) -> None:
+    """Remove the code of versions long gone; several may be in use side by side."""
+    others = [path for path in root.glob("kernels-*") if path != current]
+    others.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in others[_KEEP_GENERATIONS:]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+class _LibraryLocator(caching._CacheLocator):
+    """Where a kernel's machine code lives: the directory already names the generation."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    @classmethod
+    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _LibraryLocator:
+        return cls(py_func)
+
+    def get_cache_path(self) -> str:
+        return str(cache_directory())
+
+    def get_source_stamp(self) -> str:
+        return _stamp_of_all_kernels()
+
+    def get_disambiguator(self) -> str:
+        module = self._function.__module__
+        return hashlib.sha256(module.encode()).hexdigest()[:8]
+
+
+class _LibraryCacheImpl(caching.CompileResultCacheImpl):
+    _locator_classes = (_LibraryLocator,)
+
+
+class _LibraryCache(caching.FunctionCache):
+    """Numba's function cache, except that no fault of the disk ever reaches the user."""
+
+    _impl_class = _LibraryCacheImpl
+    _announced = False
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        self._started = time.perf_counter()
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # a truncated or foreign entry: throw it away and compile
+            self._discard()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        seconds = time.perf_counter() - self._started
+        if seconds > _SLOW_COMPILE_SECONDS and not _LibraryCache._announced:
+            _LibraryCache._announced = True
+            logger.info("Compiling numerical kernels, on the first run only.")
+        try:
+            super().save_overload(sig, data)
+        except Exception:  # disk full, directory gone: run uncached
+            self._discard()
+
+    def _discard(self) -> None:
+        base = Path(self.cache_path)
+        for path in base.glob(f"{self._impl.filename_base}.*"):
+            path.unlink(missing_ok=True)

@@ -1,0 +1,300 @@
+"""Slices: how every iterative learner runs, and how the world talks to it while it does.
+
+Compiled code cannot see Ctrl-C, a clock or a listener. So a learner is a `Process` that is
+advanced in slices of about 50 ms; between two slices `drive` looks for an interrupt, the time
+budget, a cancel, and tells callbacks, step listeners and the progress bar how it goes.
+
+Where a slice ends is decided by the clock and must not change the iterates: all state of a
+process lives in arrays that the kernel leaves consistent whenever it returns.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from margrove.exceptions import ConvergenceWarning, FitCancelled, InterruptedFitWarning
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # scikit-learn < 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """scikit-learn's callbacks start with 1.9; `margrove.watch` works with every version."""
+
+
+__all__ = ["CallbackSupportMixin", "Progress", "drive", "step_capacity", "watch"]
+
+SLICE_SECONDS = 0.05
+_FIRST_SLICE_WORK = 2_000_000
+_STEP_CAPACITY = 4096
+
+Ending = Literal["finished", "max_time", "callback", "interrupt"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a fit has come: `done` of `total` rounds of kind `unit`, and the learner's figures."""
+
+    learner: str
+    unit: str
+    done: int
+    total: int | None
+    seconds: float
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+
+class Process(Protocol):
+    """A computation that can be advanced bit by bit.
+
+    `unit` names a round ("epoch"), `total` says how many there are at most. `rounds` have been
+    completed and `finished` says whether another is wanted. `advance(work)` does about `work`
+    multiply-adds, at least one elementary step, and never runs past the end of a round.
+    `read_steps` empties the buffer of elementary steps. `attributes` are the fitted attributes as
+    if the process ended now.
+    """
+
+    unit: str
+    total: int | None
+
+    @property
+    def rounds(self) -> int: ...
+    @property
+    def finished(self) -> bool: ...
+    def advance(self, work: int) -> None: ...
+    def read_steps(self) -> list[Any]: ...
+    def figures(self) -> dict[str, float]: ...
+    def attributes(self) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class _Watch:
+    on_step: Callable[[Any], None] | None = None
+    on_progress: Callable[[Progress], bool | None] | None = None
+    cancel: Any = None
+    progress_bar: bool = False
+
+
+_WATCH: ContextVar[_Watch] = ContextVar("margrove_watch", default=_Watch())
+_FITTING: ContextVar[tuple[int, ...]] = ContextVar("margrove_fitting", default=())
+
+
+@contextmanager
+def watch(
+    *,
+    on_step: Callable[[Any], None] | None = None,
+    on_progress: Callable[[Progress], bool | None] | None = None,
+    cancel: Any = None,
+    progress_bar: bool = False,
+) -> Iterator[None]:
+    """Watch, steer or cancel every fit of this library inside the `with` block.
+
+    Parameters
+    ----------
+    on_step : callable, optional
+        Gets one small record for each elementary step (a perceptron update, ...), in order.
+        The learnt result is bit for bit the same with and without a listener.
+    on_progress : callable, optional
+        Gets a `Progress` about twenty times a second; returning True ends the fit with what has
+        been learnt so far.
+    cancel : object with `is_set()`, optional
+        For example a `threading.Event`. Once set, the fit raises `FitCancelled` and leaves the
+        estimator as it was.
+    progress_bar : bool, default=False
+        Show a progress bar on standard error.
+
+    Examples
+    --------
+    >>> import margrove
+    >>> updates = []
+    >>> with margrove.watch(on_step=updates.append):
+    ...     model = margrove.Perceptron().fit([[0.0, 1.0], [1.0, 0.0]], ["up", "right"])
+    >>> len(updates) == model.mistakes_
+    True
+    """
+    token = _WATCH.set(_Watch(on_step, on_progress, cancel, progress_bar))
+    try:
+        yield
+    finally:
+        _WATCH.reset(token)
+
+
+def step_capacity() -> int:
+    """How many elementary steps a kernel should record before it returns; 0 if nobody listens."""
+    return _STEP_CAPACITY if _WATCH.get().on_step is not None else 0
+
+
+def drive(
+    process: Process,
+    estimator: Any,
+    *,
+    max_time: float | None = None,
+    on_interrupt: Literal["raise", "keep"] = "raise",
+    verbose: int = 0,
+    X: Any = None,
+    y: Any = None,
+) -> Ending:
+    """Run a process to its end, slice by slice, and say how it ended.
+
+    A process that ends early but usably (`max_time`, an interrupt with `on_interrupt="keep"`)
+    warns; whoever called then uses `process.attributes()` as always.
+    """
+    name = type(estimator).__name__
+    if id(estimator) in _FITTING.get():
+        raise RuntimeError(
+            f"This {name} is being fitted already: a callback of its own fit called fit again. "
+            "Fit a clone instead: sklearn.base.clone(estimator).fit(X, y)."
+        )
+    token = _FITTING.set((*_FITTING.get(), id(estimator)))
+    try:
+        with _progress_bar(process, name, verbose) as bar:
+            if getattr(estimator, "_skl_callbacks", None):
+                ending = _drive_with_callbacks(estimator, process, name, max_time, bar, X, y)
+            else:
+                ending = _drive(process, name, max_time, bar, _no_callback)
+    except KeyboardInterrupt:
+        if on_interrupt != "keep":
+            raise
+        ending = "interrupt"
+    finally:
+        _FITTING.reset(token)
+    _warn_of_early_end(ending, name, process, max_time)
+    return ending
+
+
+def _drive(
+    process: Process,
+    name: str,
+    max_time: float | None,
+    bar: Callable[[Progress], None],
+    on_round: Callable[[bool], bool],
+) -> Ending:
+    watched = _WATCH.get()
+    start = time.monotonic()
+    work = _FIRST_SLICE_WORK
+    rounds = process.rounds
+    on_round(False)
+    while not process.finished:
+        before = time.monotonic()
+        process.advance(work)
+        now = time.monotonic()
+        work = _work_of_next_slice(work, now - before)
+        if watched.on_step is not None:
+            for step in process.read_steps():
+                watched.on_step(step)
+        progress = Progress(
+            name, process.unit, process.rounds, process.total, now - start, process.figures()
+        )
+        bar(progress)
+        if watched.cancel is not None and watched.cancel.is_set():
+            raise FitCancelled(
+                f"Fitting {name} was cancelled after {process.rounds} rounds; "
+                "the estimator is as it was before."
+            )
+        if process.rounds > rounds:
+            rounds = process.rounds
+            if on_round(True):
+                return "callback"
+        if watched.on_progress is not None and watched.on_progress(progress):
+            return "callback"
+        if max_time is not None and now - start >= max_time and not process.finished:
+            return "max_time"
+    return "finished"
+
+
+def _work_of_next_slice(work: int, seconds: float) -> int:
+    factor = min(4.0, max(0.25, SLICE_SECONDS / max(seconds, 1e-9)))
+    return max(1, int(work * factor))
+
+
+def _no_callback(completed: bool) -> bool:
+    return False
+
+
+def _drive_with_callbacks(
+    estimator: Any,
+    process: Process,
+    name: str,
+    max_time: float | None,
+    bar: Callable[[Progress], None],
+    X: Any,
+    y: Any,
+) -> Ending:
+    """Report each round as a task of scikit-learn's callback API."""
+
+    @with_callbacks
+    def fit(estimator: Any) -> Ending:
+        fit_task = estimator._init_callback_context(max_subtasks=process.total)
+        given = {"estimator": estimator, "X": X, "y": y}
+        fit_task.call_on_fit_task_begin(**given)
+        tasks: list[Any] = []
+
+        def on_round(completed: bool) -> bool:
+            stop = False
+            if completed:
+                stop = tasks[-1].call_on_fit_task_end(
+                    **given, reconstruction_attributes=process.attributes
+                )
+            if not stop and not process.finished:
+                task = fit_task.subcontext(task_name=process.unit)
+                tasks.append(task.call_on_fit_task_begin(**given))
+            return bool(stop)
+
+        ending = _drive(process, name, max_time, bar, on_round)
+        fit_task.call_on_fit_task_end(**given, reconstruction_attributes=process.attributes)
+        return ending
+
+    return fit(estimator)
+
+
+def _warn_of_early_end(
+    ending: Ending, name: str, process: Process, max_time: float | None
+) -> None:
+    figures = ", ".join(f"{key} {value:.6g}" for key, value in process.figures().items())
+    if ending == "max_time":
+        warnings.warn(
+            f"{name} used up max_time={max_time:g} s after {process.rounds} of {process.total} "
+            f"{process.unit}s ({figures}) and keeps what it has learnt. Raise max_time for more.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    elif ending == "interrupt":
+        warnings.warn(
+            f"{name} was interrupted after {process.rounds} {process.unit}s ({figures}) and keeps "
+            "what it has learnt, as on_interrupt='keep' asks.",
+            InterruptedFitWarning,
+            stacklevel=4,
+        )
+
+
+@contextmanager
+def _progress_bar(
+    process: Process, name: str, verbose: int
+) -> Iterator[Callable[[Progress], None]]:
+    if not verbose and not _WATCH.get().progress_bar:
+        yield lambda progress: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[figures]}"),
+        TimeElapsedColumn(),
+    )
+    with Bar(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(f"{name}, {process.unit}s", total=process.total, figures="")
+
+        def show(progress: Progress) -> None:
+            figures = "  ".join(f"{key} {value:.6g}" for key, value in progress.figures.items())
+            bar.update(task, completed=progress.done, figures=figures)
+
+        yield show

@@ -1,0 +1,142 @@
+"""The one way to use several cores: nogil kernels and single-threaded BLAS on our own threads.
+
+Results never depend on the number of threads: work is cut into tiles whose shapes are fixed by
+the problem, a tile is computed by one thread from start to end, and reductions over tiles run in
+tile order.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+import joblib
+from joblib.parallel import get_active_backend
+from threadpoolctl import ThreadpoolController
+
+__all__ = ["available_cores", "resolve_n_jobs", "run_tiles", "single_threaded_blas"]
+
+
+def available_cores() -> int:
+    """Cores this process may use: affinity, container limits and LOKY_MAX_CPU_COUNT obeyed."""
+    return int(joblib.cpu_count())
+
+
+def resolve_n_jobs(n_jobs: int | None, *, unset: Literal["one", "all"] = "one") -> int:
+    """The number of threads that scikit-learn's `n_jobs` asks for.
+
+    Where scikit-learn's estimator has `n_jobs`, None means one unless a `joblib.parallel_config`
+    says otherwise. Where it has none, `unset="all"` makes None mean all permitted cores. In
+    either case a fit inside a joblib worker gets one thread: the cores are already spoken for.
+    """
+    if n_jobs == 0:
+        raise ValueError("The 'n_jobs' parameter must not be 0. Use 1 for one core, -1 for all.")
+    backend, configured = get_active_backend()
+    if getattr(backend, "nesting_level", 0):
+        return 1
+    if n_jobs is None and configured is None and unset == "all":
+        n_jobs = -1
+    if n_jobs is None:
+        n_jobs = configured or 1
+    if n_jobs < 0:
+        n_jobs = max(1, available_cores() + 1 + n_jobs)
+    return int(n_jobs)
+
+
+def run_tiles(task: Callable[[int], None], n_tiles: int, n_threads: int = 1) -> None:
+    """Call `task(0) ... task(n_tiles - 1)`, each exactly once, on up to `n_threads` threads.
+
+    The calling thread works too, so Ctrl-C reaches it between its tiles; the others then finish
+    the tile at hand and stop. The first error of any tile is raised here.
+    """
+    n_threads = min(n_threads, n_tiles)
+    if n_threads <= 1:
+        for tile in range(n_tiles):
+            task(tile)
+        return
+    queue = _TileQueue(n_tiles)
+
+    def work() -> None:
+        try:
+            while (tile := queue.take()) is not None:
+                task(tile)
+        except BaseException as error:
+            queue.abandon(error)
+
+    helpers = [threading.Thread(target=work, daemon=True) for _ in range(n_threads - 1)]
+    with single_threaded_blas():
+        try:
+            for helper in helpers:
+                helper.start()
+            work()
+        except BaseException as error:  # an interrupt between two lines of ours
+            queue.abandon(error)
+        finally:
+            for helper in helpers:
+                if helper.ident is not None:
+                    helper.join()
+    if queue.error is not None:
+        raise queue.error
+
+
+class _TileQueue:
+    """Hands out tile numbers; after `abandon`, none."""
+
+    def __init__(self, n_tiles: int) -> None:
+        self._lock = threading.Lock()
+        self._next = 0
+        self._end = n_tiles
+        self.error: BaseException | None = None
+
+    def take(self) -> int | None:
+        with self._lock:
+            if self._next >= self._end:
+                return None
+            self._next += 1
+            return self._next - 1
+
+    def abandon(self, error: BaseException) -> None:
+        with self._lock:
+            self._end = 0
+            if self.error is None or isinstance(error, KeyboardInterrupt):
+                self.error = error
+
+
+class _BlasLimit:
+    """BLAS thread counts are global to the process, so overlapping sections share one limit."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._depth = 0
+        self._controller: ThreadpoolController | None = None
+        self._limiter: object | None = None
+
+    def enter(self) -> None:
+        with self._lock:
+            self._depth += 1
+            if self._depth == 1:
+                if self._controller is None:
+                    self._controller = ThreadpoolController().select(user_api="blas")
+                self._limiter = self._controller.limit(limits=1)
+
+    def leave(self) -> None:
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                self._limiter.restore_original_limits()  # type: ignore[union-attr, attr-defined]
+                self._limiter = None
+
+
+_BLAS_LIMIT = _BlasLimit()
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """BLAS on one thread inside, whatever it was before restored after; nests and overlaps."""
+    _BLAS_LIMIT.enter()
+    try:
+        yield
+    finally:
+        _BLAS_LIMIT.leave()

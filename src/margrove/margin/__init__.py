@@ -1,0 +1,1 @@
+"""Margin machines: perceptrons and support vector machines, their kernels and losses."""

@@ -1,0 +1,478 @@
+"""Estimators: Perceptron, in the space of the features; KernelPerceptron, in the space of a kernel."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import ClassifierMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from margrove._canonical import CanonicalForm, canonical_form, given_order
+from margrove._data import (
+    TrainingLabels,
+    check_batch,
+    check_table,
+    check_training_labels,
+    like_fitted,
+    seed_of,
+)
+from margrove._estimator import RANDOM_STATE, RUN_CONTROL, Estimator
+from margrove._slices import drive
+from margrove._threads import resolve_n_jobs
+from margrove._tiles import row_products
+from margrove.exceptions import ConvergenceWarning, InvalidDataError
+from margrove.margin.solvers.perceptron import (
+    LinearState,
+    PerceptronProcess,
+    Rule,
+    measure_separation,
+)
+
+__all__ = ["Perceptron"]
+
+
+class Perceptron(ClassifierMixin, Estimator):
+    """Rosenblatt's perceptron: learn from mistakes, one example at a time.
+
+    A drop-in for `sklearn.linear_model.Perceptron` that also says whether it separated the data,
+    with which margin, and what Novikoff's theorem promised for the number of mistakes.
+
+    Several classes are learnt one-vs-rest, all in one pass over the data.
+
+    Parameters
+    ----------
+    penalty : {"l2", "l1", "elasticnet"} or None, default=None
+        Regularisation added to the perceptron loss.
+    alpha : float, default=0.0001
+        Strength of the penalty.
+    l1_ratio : float, default=0.15
+        Share of L1 in the "elasticnet" penalty.
+    fit_intercept : bool, default=True
+        Whether to learn an intercept, as the weight of a constant feature 1.
+    max_iter : int, default=1000
+        Most epochs.
+    tol : float or None, default=1e-3
+        Stop a class when the mean loss improved by less than this for `n_iter_no_change` epochs.
+        An epoch without a mistake always stops it.
+    shuffle : bool, default=True
+        Visit the rows in a new order each epoch. With False they are visited as they stand, and
+        repeating a row is then no longer the same as weighting it.
+    verbose : int, default=0
+        Show a progress bar.
+    eta0 : float, default=1
+        Length of a step. It scales the weights and does not change the predictions, unless there
+        is a penalty, a margin or a start from given weights.
+    n_jobs : int or None, default=None
+        Threads. The result does not depend on it.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of the shuffling.
+    early_stopping : bool, default=False
+        Keep `validation_fraction` of each class aside and stop when its error stops falling.
+    validation_fraction : float, default=0.1
+        Share kept aside for early stopping.
+    n_iter_no_change : int, default=5
+        Epochs without improvement before a class stops.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the weights of the classes.
+    warm_start : bool, default=False
+        Start `fit` from the previous solution.
+    margin : float, default=0
+        A row is a mistake if y f(x) <= margin: the margin perceptron.
+    average : bool or int, default=False
+        Predict with the average of all iterates (an int: from that many presentations on).
+    max_time : float or None, default=None
+        Seconds after which `fit` keeps what it has learnt, with a warning.
+    on_interrupt : {"raise", "keep"}, default="raise"
+        What Ctrl-C does: leave the estimator as it was, or keep what has been learnt so far.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_ : ndarray of shape (n_classes,)
+    n_iter_ : int
+        Epochs run, the largest over the classes.
+    t_ : float
+        Presentations so far (summed weight), plus one.
+    mistakes_ : int or float
+        Presentations that were mistakes, in all; fractional only with fractional weights.
+    class_mistakes_ : ndarray
+        The same for each one-vs-rest problem.
+    separated_ : bool
+        Whether every training row is on the right side.
+    margin_ : float
+        The smallest distance of a training row to the hyperplane, in the space of (x, 1),
+        negative if a row is on the wrong side. The smallest over the one-vs-rest problems.
+    class_margins_ : ndarray
+        The same for each problem.
+    radius_ : float
+        The largest norm of a training row, in the space of (x, 1).
+    novikoff_bound_ : float
+        (radius / margin)^2, summed over the problems: `mistakes_` cannot exceed it. Infinite if
+        the data were not separated, and with a penalty or a start from given weights, for which
+        the theorem says nothing.
+    n_features_in_ : int
+    feature_names_in_ : ndarray
+
+    Examples
+    --------
+    >>> from margrove import Perceptron
+    >>> X = [[2.0, 1.0], [1.0, 3.0], [-1.0, -2.0], [-2.0, -1.0]]
+    >>> model = Perceptron().fit(X, ["up", "up", "down", "down"])
+    >>> model.predict([[1.0, 1.0]])
+    array(['up'], dtype='<U4')
+    >>> model.separated_, model.mistakes_ <= model.novikoff_bound_
+    (True, True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "penalty": [StrOptions({"l2", "l1", "elasticnet"}), None],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "l1_ratio": [Interval(Real, 0, 1, closed="both")],
+        "fit_intercept": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left"), None],
+        "shuffle": ["boolean"],
+        "eta0": [Interval(Real, 0, None, closed="neither")],
+        "n_jobs": [Integral, None],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "warm_start": ["boolean"],
+        "margin": [Interval(Real, 0, None, closed="left")],
+        "average": ["boolean", Interval(Integral, 0, None, closed="left")],
+        **RANDOM_STATE,
+        **RUN_CONTROL,
+    }
+
+    def __init__(
+        self,
+        *,
+        penalty: Literal["l2", "l1", "elasticnet"] | None = None,
+        alpha: float = 0.0001,
+        l1_ratio: float = 0.15,
+        fit_intercept: bool = True,
+        max_iter: int = 1000,
+        tol: float | None = 1e-3,
+        shuffle: bool = True,
+        verbose: int = 0,
+        eta0: float = 1.0,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        class_weight: Any = None,
+        warm_start: bool = False,
+        margin: float = 0.0,
+        average: bool | int = False,
+        max_time: float | None = None,
+        on_interrupt: Literal["raise", "keep"] = "raise",
+    ) -> None:
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.shuffle = shuffle
+        self.verbose = verbose
+        self.eta0 = eta0
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.margin = margin
+        self.average = average
+        self.max_time = max_time
+        self.on_interrupt = on_interrupt
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        coef_init: Any = None,
+        intercept_init: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
+        """Learn from mistakes until there are none, or nothing improves.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        coef_init, intercept_init : array-like, optional
+            Weights to start from.
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight k counts as k copies of the row, 0 as none.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        table = check_table(X, self)
+        labels = check_training_labels(y, sample_weight, self.class_weight, table.X.shape[0])
+        start = self._starting_state(labels.classes, table.X.shape[1], coef_init, intercept_init)
+        form = self._presented_rows(table.X, labels)
+        process = self._process(table.X, labels, form, start, self._rule(self.max_iter))
+        ending = self._drive(process, X, y)
+        learnt = self._learnt(process, labels.classes)
+        is_fresh = coef_init is None and intercept_init is None and not self.warm_start
+        separation = self._separation(table.X, labels, learnt, is_fresh)
+        self._commit(table.attributes | learnt | separation)
+        if ending == "finished" and self.tol is not None and not process.converged.all():
+            warnings.warn(
+                "Maximum number of iteration reached before convergence: after max_iter="
+                f"{self.max_iter} epochs the loss still improves by more than tol={self.tol:g}. "
+                "Consider increasing max_iter to improve the fit.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Learn from one more batch, in one epoch.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            An empty batch changes nothing.
+        y : array-like of shape (n_samples,)
+        classes : array-like, optional
+            All classes that will ever occur; needed in the first call.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        if self.class_weight == "balanced":
+            raise ValueError(
+                "class_weight='balanced' is not supported for partial_fit: the counts of a stream "
+                "are not known in advance. Pass a dict, for example from "
+                "sklearn.utils.class_weight.compute_class_weight."
+            )
+        batch = check_batch(self, X, y, classes, sample_weight, self.class_weight)
+        if batch is None:
+            return self
+        labels = batch.labels
+        start = self._starting_state(labels.classes, batch.X.shape[1], None, None, stream=True)
+        form = self._presented_rows(batch.X, labels)
+        process = self._process(batch.X, labels, form, start, self._rule(1, stream=True))
+        self._drive(process, X, y)
+        learnt = self._learnt(process, labels.classes)
+        if hasattr(self, "mistakes_"):
+            learnt["mistakes_"] += self.mistakes_
+            learnt["class_mistakes_"] = learnt["class_mistakes_"] + self.class_mistakes_
+        self._commit(batch.attributes | learnt)
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Signed distances to the hyperplanes, times their norms: w.x + b.
+
+        Shape (n_samples,) for two classes, positive for `classes_[1]`, else
+        (n_samples, n_classes). A row's value does not depend on the rows beside it.
+        """
+        check_is_fitted(self)
+        X = like_fitted(X, self)
+        coef = self.coef_.toarray() if sp.issparse(self.coef_) else self.coef_
+        if coef.shape != (len(self.intercept_), self.n_features_in_):
+            raise ValueError(
+                f"The fitted state was altered: coef_ has shape {coef.shape}, expected "
+                f"{(len(self.intercept_), self.n_features_in_)}. Fit the estimator again."
+            )
+        scores = row_products(X, coef.T, n_threads=resolve_n_jobs(self.n_jobs)) + self.intercept_
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row."""
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes]
+
+    def sparsify(self) -> Self:
+        """Keep `coef_` as a sparse matrix, which is smaller after an L1 penalty."""
+        check_is_fitted(self)
+        self.coef_ = sp.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Self:
+        """Keep `coef_` as a dense array again."""
+        check_is_fitted(self)
+        if sp.issparse(self.coef_):
+            self.coef_ = self.coef_.toarray()
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # -- the steps of fit --
+
+    def _rule(self, max_epochs: int, *, stream: bool = False) -> Rule:
+        l1_share = {None: 0.0, "l2": 0.0, "l1": 1.0, "elasticnet": self.l1_ratio}[self.penalty]
+        strength = self.alpha if self.penalty is not None else 0.0
+        averaging = self.average is not False
+        return Rule(
+            eta=float(self.eta0),
+            margin=float(self.margin),
+            fit_intercept=self.fit_intercept,
+            l1=l1_share * strength,
+            l2=(1.0 - l1_share) * strength,
+            average_from=(0 if self.average is True else int(self.average)) if averaging else -1,
+            shuffle=self.shuffle,
+            seed=seed_of(self.random_state),
+            shuffle_key=int(getattr(self, "t_", 0)) if stream else 0,
+            max_epochs=max_epochs,
+            tol=None if stream else self.tol,
+            patience=self.n_iter_no_change,
+        )
+
+    def _starting_state(
+        self,
+        classes: np.ndarray,
+        n_features: int,
+        coef_init: Any,
+        intercept_init: Any,
+        *,
+        stream: bool = False,
+    ) -> LinearState:
+        n_problems = 1 if len(classes) == 2 else len(classes)
+        averaging = self.average is not False
+        state = LinearState.zeros(n_problems, n_features, average=averaging)
+        if (self.warm_start or stream) and hasattr(self, "coef_"):
+            if self._last_coef.shape != state.coef.shape:
+                raise InvalidDataError(
+                    f"warm_start: the earlier fit had weights of shape {self._last_coef.shape}, "
+                    f"these data need {state.coef.shape}. Set warm_start=False."
+                )
+            state.coef[:] = self._last_coef
+            state.intercept[:] = self._last_intercept
+            if averaging and self._drift_coef.size:
+                state.drift_coef[:] = self._drift_coef
+                state.drift_intercept[:] = self._drift_intercept
+            state.presentations = self.t_ - 1.0
+        if coef_init is not None:
+            state.coef[:] = _initial_weights(coef_init, state.coef.shape, "coef_init")
+        if intercept_init is not None:
+            shape = state.intercept.shape
+            state.intercept[:] = _initial_weights(intercept_init, shape, "intercept_init")
+        return state
+
+    def _presented_rows(self, X: Any, labels: TrainingLabels) -> CanonicalForm:
+        if not self.shuffle:
+            return given_order(labels.weight)
+        return canonical_form(
+            X, labels.codes, labels.weight, n_threads=resolve_n_jobs(self.n_jobs)
+        )
+
+    def _process(
+        self, X: Any, labels: TrainingLabels, form: CanonicalForm, start: LinearState, rule: Rule
+    ) -> PerceptronProcess:
+        held_out = None
+        if self.early_stopping and rule.tol is not None:
+            codes = labels.codes[form.rows]
+            held_out = _held_out_groups(codes, self.validation_fraction, rule.seed)
+        return PerceptronProcess(
+            X,
+            labels.codes,
+            len(start.coef),
+            form,
+            rule,
+            start,
+            held_out=held_out,
+            n_threads=resolve_n_jobs(self.n_jobs),
+        )
+
+    def _drive(self, process: PerceptronProcess, X: Any, y: Any) -> str:
+        return drive(
+            process,
+            self,
+            max_time=self.max_time,
+            on_interrupt=self.on_interrupt,
+            verbose=int(self.verbose),
+            X=X,
+            y=y,
+        )
+
+    def _learnt(self, process: PerceptronProcess, classes: np.ndarray) -> dict[str, Any]:
+        state = process.state
+        mistakes = process.mistakes
+        total = float(mistakes.sum())
+        return {
+            **process.attributes(),
+            "classes_": classes,
+            "n_iter_": int(process.n_iter.max()) or 1,
+            "t_": state.presentations + 1.0,
+            "mistakes_": int(total) if total.is_integer() else total,
+            "class_mistakes_": mistakes,
+            "_last_coef": state.coef,
+            "_last_intercept": state.intercept,
+            "_drift_coef": state.drift_coef,
+            "_drift_intercept": state.drift_intercept,
+        }
+
+    def _separation(
+        self, X: Any, labels: TrainingLabels, learnt: dict[str, Any], is_fresh: bool
+    ) -> dict[str, Any]:
+        found = measure_separation(
+            X,
+            labels.codes,
+            labels.weight,
+            learnt["coef_"],
+            learnt["intercept_"],
+            fit_intercept=self.fit_intercept,
+            n_threads=resolve_n_jobs(self.n_jobs),
+        )
+        separated = bool((found.margin > 0).all())
+        bound = np.inf
+        if separated and is_fresh and self.penalty is None:
+            room = found.radius**2 + 2.0 * self.margin / self.eta0
+            bound = float((room / found.margin**2).sum())
+        return {
+            "separated_": separated,
+            "margin_": float(found.margin.min()),
+            "class_margins_": found.margin,
+            "radius_": found.radius,
+            "novikoff_bound_": bound,
+        }
+
+
+def _initial_weights(given: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
+    weights = np.asarray(given, dtype=np.float64)
+    if weights.size != np.prod(shape):
+        raise ValueError(f"Provided {name} does not match dataset: got {weights.shape}, need {shape}.")
+    if not np.isfinite(weights).all():
+        raise ValueError(f"{name} contains NaN or infinity.")
+    return weights.reshape(shape)
+
+
+def _held_out_groups(codes: np.ndarray, fraction: float, seed: int) -> np.ndarray:
+    """A stratified share of the groups of a canonical form, identical rows always together."""
+    rng = np.random.default_rng([seed, 0x5EED])
+    chosen = []
+    for code in np.unique(codes):
+        members = np.flatnonzero(codes == code)
+        count = min(round(fraction * len(members)), len(members) - 1)
+        chosen.append(rng.permutation(members)[:count])
+    held_out = np.concatenate(chosen)
+    if len(held_out) == 0:
+        raise ValueError(
+            f"Splitting the dataset of {len(codes)} different rows with validation_fraction="
+            f"{fraction:g} led to an empty validation set. Consider a larger validation_fraction."
+        )
+    return np.sort(held_out)

@@ -1,0 +1,1 @@
+"""Solvers know arrays, not estimators: each states its problem above its code."""

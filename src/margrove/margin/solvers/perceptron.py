@@ -1,0 +1,612 @@
+"""The perceptron: stochastic subgradient steps on the perceptron loss, one example at a time.
+
+    minimise  sum_n  max(0, margin - y_n (w.x_n + b))   [+ alpha * penalty(w)]
+
+    for (x, y) in the data, in a new order each epoch:
+        if y (w.x + b) <= margin:          a mistake; "<=", or w would never leave zero
+            w <- w + eta y x,   b <- b + eta y
+
+Rosenblatt 1958; margin = 0 is the plain perceptron. With an intercept this is the perceptron in
+the space of (x, 1).
+
+**Weights.** A row of weight k is the row presented k times in succession. It stops being a mistake
+after `needed` presentations, so the visit is one step of eta * min(k, needed). For k = 1 that is
+the textbook's step; for fractions it is a shorter step.
+
+**Novikoff.** If u with ||u|| = 1 separates the data with margin gamma in a ball of radius R, the
+number M of mistakes obeys  M <= (R^2 + 2 margin / eta) / gamma^2.  Each step adds at least
+eta gamma to w.u and at most eta^2 R^2 + 2 eta margin to ||w||^2; a shorter step adds less of both,
+so the bound also holds for the sum of fractional steps.
+
+**Many classes** are one-vs-rest problems that share one pass: each row is read once for all of
+them. Dense data keep the weights class-major (K, d), a dot product a class; sparse data keep them
+feature-major (d, K), so that a nonzero costs one cache line for eight classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from margrove._canonical import CanonicalForm
+from margrove._data import kernel_rows
+from margrove._jit import kernel
+from margrove._slices import step_capacity
+from margrove._threads import run_tiles
+from margrove._tiles import row_products
+from margrove.exceptions import NumericalOverflowError
+
+__all__ = [
+    "LinearState",
+    "PerceptronProcess",
+    "PerceptronUpdate",
+    "Rule",
+    "Separation",
+    "measure_separation",
+]
+
+_CLASSES_PER_LINE = 8
+_BUFFER_CELLS = 2**18
+_ROWS_PER_GATHER = 256
+_ROWS_PER_MEASURE = 4096
+
+
+@dataclass(frozen=True)
+class PerceptronUpdate:
+    """One mistake: `row` of X (as passed to fit), the one-vs-rest `problem`, `value` = y f(x) before."""
+
+    epoch: int
+    row: int
+    problem: int
+    value: float
+    step: float
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How to step and when to stop."""
+
+    eta: float = 1.0
+    margin: float = 0.0
+    fit_intercept: bool = True
+    l1: float = 0.0
+    l2: float = 0.0
+    average_from: int = -1  # presentations before averaging starts; negative: never
+    shuffle: bool = True
+    seed: int = 0
+    shuffle_key: int = 0  # grows from batch to batch of a stream, so that each shuffles anew
+    max_epochs: int = 1000
+    tol: float | None = 1e-3
+    patience: int = 5
+
+
+@dataclass
+class LinearState:
+    """Weights of K problems: coef (K, d), intercept (K,), the sums behind averaging, and the clock.
+
+    The average of all iterates is coef - drift_coef / (presentations - average_from).
+    """
+
+    coef: np.ndarray
+    intercept: np.ndarray
+    drift_coef: np.ndarray
+    drift_intercept: np.ndarray
+    presentations: float = 0.0
+
+    @classmethod
+    def zeros(cls, n_problems: int, n_features: int, *, average: bool) -> LinearState:
+        shape = (n_problems, n_features)
+        drift = shape if average else (0, 0)
+        return cls(
+            np.zeros(shape), np.zeros(n_problems), np.zeros(drift), np.zeros(n_problems)
+        )
+
+    def averaged(self, average_from: int) -> LinearState:
+        """The mean iterate; the last one before averaging has started."""
+        counted = self.presentations - average_from
+        if average_from < 0 or counted <= 0:
+            return self
+        coef = self.coef - self.drift_coef / counted
+        return replace(self, coef=coef, intercept=self.intercept - self.drift_intercept / counted)
+
+
+class _Block:
+    """A few one-vs-rest problems trained together by one thread; all that the kernel writes to."""
+
+    def __init__(self, problems: np.ndarray, state: LinearState, is_dense: bool) -> None:
+        self.problems = problems
+        self.is_dense = is_dense
+        self.W = self._laid_out(state.coef[problems])
+        self.b = state.intercept[problems].copy()
+        averaging = state.drift_coef.size > 0
+        self.drift_W = self._laid_out(state.drift_coef[problems]) if averaging else np.zeros((0, 0))
+        self.drift_b = state.drift_intercept[problems].copy()
+        self.l1_done = np.zeros(self.W.shape)
+        self.scalars = np.array([1.0, 0.0, state.presentations, 0.0])  # scale, l1 total, clock, nan
+        self.loss = np.zeros(len(problems))
+        self.mistakes = np.zeros(len(problems))
+        self.active = np.ones(len(problems), dtype=np.bool_)
+
+    def _laid_out(self, coef: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(coef if self.is_dense else coef.T)
+
+    def write_to(self, state: LinearState, averaging: bool) -> None:
+        scaled = self.W * self.scalars[0]
+        state.coef[self.problems] = scaled if self.is_dense else scaled.T
+        state.intercept[self.problems] = self.b
+        if averaging:
+            state.drift_coef[self.problems] = self.drift_W if self.is_dense else self.drift_W.T
+            state.drift_intercept[self.problems] = self.drift_b
+        state.presentations = float(self.scalars[2])
+
+
+class PerceptronProcess:
+    """Epochs of perceptron steps over weighted rows; see `_slices.Process`.
+
+    X          checked X, dense or CSR
+    codes      int64 (n,) class of each original row; problem k is "codes == first_class + k"
+    form       which rows, with which weight, in which base order
+    held_out   groups of `form` used for early stopping only, or None
+    """
+
+    unit = "epoch"
+
+    def __init__(
+        self,
+        X: Any,
+        codes: np.ndarray,
+        n_problems: int,
+        form: CanonicalForm,
+        rule: Rule,
+        state: LinearState,
+        *,
+        held_out: np.ndarray | None = None,
+        n_threads: int = 1,
+    ) -> None:
+        self._view = kernel_rows(X)
+        # Two classes are one problem, "is it the second class?".
+        self._first_class = 1 if n_problems == 1 else 0
+        self._rule = rule
+        self._state = state
+        self._n_threads = n_threads
+        self._validation = None
+        training = np.arange(len(form.rows))
+        if held_out is not None:
+            self._validation = _Validation(X, codes, self._first_class, form, held_out)
+            training = np.setdiff1d(training, held_out)
+        self._base = _Visits(form.rows[training], codes[form.rows[training]], form.weight[training])
+        self._visits = self._base
+        self._order = np.arange(len(training))
+        self._buffer = np.empty((self._rows_per_buffer(), self._view.dense.shape[1]))
+        self._blocks = self._make_blocks(n_problems)
+        self._trace = np.empty((step_capacity(), 5))
+        self._n_traced = np.zeros(1, dtype=np.int64)
+        self._best = np.full(n_problems, np.inf)
+        self._bad_epochs = np.zeros(n_problems, dtype=np.int64)
+        self._epoch = 0
+        self.total = rule.max_epochs
+        self.n_iter = np.zeros(n_problems, dtype=np.int64)
+        self.converged = np.zeros(n_problems, dtype=bool)
+        self._begin_epoch()
+
+    def _rows_per_buffer(self) -> int:
+        if not self._view.is_dense:
+            return 0
+        rows = _BUFFER_CELLS // max(1, self._view.dense.shape[1])
+        return max(1, min(rows, len(self._base.rows)))
+
+    def _make_blocks(self, n_problems: int) -> list[_Block]:
+        """One block a thread at most; a step listener wants them all in one, in order."""
+        per_block = n_problems
+        if self._n_threads > 1 and not step_capacity():
+            per_block = -(-n_problems // self._n_threads)
+            if not self._view.is_dense:
+                per_block = -(-per_block // _CLASSES_PER_LINE) * _CLASSES_PER_LINE
+        return [
+            _Block(np.arange(start, min(start + per_block, n_problems)), self._state, self._view.is_dense)
+            for start in range(0, n_problems, per_block)
+        ]
+
+    # -- what `drive` asks for --
+
+    @property
+    def rounds(self) -> int:
+        return self._epoch
+
+    @property
+    def finished(self) -> bool:
+        return self._epoch >= self._rule.max_epochs or bool(self.converged.all())
+
+    @property
+    def mistakes(self) -> np.ndarray:
+        """Presentations (K,) that were mistakes, so far."""
+        return np.concatenate([block.mistakes for block in self._blocks])
+
+    def figures(self) -> dict[str, float]:
+        return {"mistakes": float(self.mistakes.sum())}
+
+    def attributes(self) -> dict[str, Any]:
+        state = self.state.averaged(self._rule.average_from)
+        return {"coef_": state.coef, "intercept_": state.intercept}
+
+    @property
+    def state(self) -> LinearState:
+        averaging = self._rule.average_from >= 0
+        for block in self._blocks:
+            block.write_to(self._state, averaging)
+        return self._state
+
+    def advance(self, work: int) -> None:
+        end = min(len(self._base.rows), self._cursor + self._rows_of_work(work))
+        while self._cursor < end:
+            until = min(end, self._cursor + len(self._buffer)) if self._view.is_dense else end
+            self._gather(until)
+            reached = self._learn(until)
+            self._cursor = reached
+            if reached < until:
+                return  # the trace is full
+        if self._cursor == len(self._base.rows):
+            self._end_epoch()
+
+    def _rows_of_work(self, work: int) -> int:
+        if self._view.is_dense:
+            cells = self._view.dense.shape[1] + 32.0
+        else:
+            cells = len(self._view.data) / max(1, len(self._view.indptr) - 1) + 32.0
+        return max(1, int(work / (cells * len(self.n_iter))))
+
+    def _gather(self, until: int) -> None:
+        """Copy the next dense rows together: they lie far apart, and fetching is what takes time."""
+        if not self._view.is_dense:
+            return
+        rows = self._visits.rows[self._cursor : until]
+
+        def gather(tile: int) -> None:
+            part = slice(tile * _ROWS_PER_GATHER, (tile + 1) * _ROWS_PER_GATHER)
+            _gather_rows(self._view, rows[part], self._buffer[part])
+
+        run_tiles(gather, -(-len(rows) // _ROWS_PER_GATHER), self._n_threads)
+
+    def _learn(self, until: int) -> int:
+        reached = np.full(len(self._blocks), until)
+
+        def learn(b: int) -> None:
+            block, rule, visits = self._blocks[b], self._rule, self._visits
+            reached[b] = _visit_rows(
+                self._view, self._buffer, visits.rows, visits.codes, visits.weight, self._cursor,
+                until, self._first_class + block.problems[0], block.W, block.b, block.drift_W,
+                block.drift_b, block.l1_done, block.scalars, block.loss, block.mistakes,
+                block.active, self._trace, self._n_traced, self._epoch, rule.eta, rule.margin,
+                rule.fit_intercept, rule.l1, rule.l2, rule.average_from,
+            )  # fmt: skip
+
+        run_tiles(learn, len(self._blocks), self._n_threads)
+        return int(reached[0])
+
+    def read_steps(self) -> list[PerceptronUpdate]:
+        records = self._trace[: self._n_traced[0]]
+        self._n_traced[0] = 0
+        return [
+            PerceptronUpdate(int(epoch), int(row), int(problem), float(value), float(step))
+            for epoch, row, problem, value, step in records
+        ]
+
+    # -- epochs --
+
+    def _begin_epoch(self) -> None:
+        self._cursor = 0
+        self._mistakes_before = self.mistakes.copy()
+        for block in self._blocks:
+            block.loss[:] = 0.0
+        if self._rule.shuffle:
+            epoch = np.uint64(self._rule.shuffle_key + self._epoch)
+            _shuffle(self._order, np.uint64(self._rule.seed), epoch)
+            self._visits = self._base.permuted(self._order)
+
+    def _end_epoch(self) -> None:
+        self._epoch += 1
+        self._require_finite()
+        running = ~self.converged
+        self.n_iter[running] = self._epoch
+        rule = self._rule
+        if rule.l1 == 0.0 and rule.l2 == 0.0 and rule.average_from < 0:
+            unchanged = self.mistakes == self._mistakes_before
+            self.converged |= running & unchanged  # nothing can ever change again
+        if rule.tol is not None:
+            self._count_bad_epochs(running)
+            self.converged |= running & (self._bad_epochs >= rule.patience)
+        for block in self._blocks:
+            block.active[:] = ~self.converged[block.problems]
+        if not self.finished:
+            self._begin_epoch()
+
+    def _count_bad_epochs(self, running: np.ndarray) -> None:
+        """An epoch is bad if it improves the loss (or the held-out error) by less than tol."""
+        if self._validation is None:
+            loss = np.concatenate([block.loss for block in self._blocks])
+            current = loss / self._base.weight.sum()
+        else:
+            current = self._validation.error(self.attributes())
+        improved = current <= self._best - float(self._rule.tol or 0.0)
+        self._bad_epochs[running & ~improved] += 1
+        self._bad_epochs[running & improved] = 0
+        self._best = np.minimum(self._best, current)
+
+    def _require_finite(self) -> None:
+        for block in self._blocks:
+            if block.scalars[3] or not (np.isfinite(block.W).all() and np.isfinite(block.b).all()):
+                raise NumericalOverflowError(
+                    f"Floating-point under-/overflow occurred at epoch #{self._epoch}: the weights "
+                    "of the perceptron grew beyond floating point. Scaling input data with "
+                    "StandardScaler or MinMaxScaler might help, or a smaller eta0."
+                )
+
+
+@dataclass(frozen=True)
+class _Visits:
+    """The rows of an epoch in the order of their presentation."""
+
+    rows: np.ndarray
+    codes: np.ndarray
+    weight: np.ndarray
+
+    def permuted(self, order: np.ndarray) -> _Visits:
+        return _Visits(self.rows[order], self.codes[order], self.weight[order])
+
+
+class _Validation:
+    """Rows kept aside to measure the one-vs-rest error of each problem."""
+
+    def __init__(
+        self, X: Any, codes: np.ndarray, first_class: int, form: CanonicalForm, held_out: np.ndarray
+    ) -> None:
+        rows = form.rows[held_out]
+        self._X = X[rows]
+        self._codes = codes[rows]
+        self._first_class = first_class
+        self._weight = form.weight[held_out] / form.weight[held_out].sum()
+
+    def error(self, attributes: dict[str, Any]) -> np.ndarray:
+        scores = row_products(self._X, attributes["coef_"].T) + attributes["intercept_"]
+        problems = self._first_class + np.arange(scores.shape[1])
+        wrong = (scores > 0) != (self._codes[:, None] == problems)
+        return self._weight @ wrong
+
+
+@dataclass(frozen=True)
+class Separation:
+    """How well K problems are separated by given weights, in the space of (x, 1).
+
+    margin  (K,) the smallest y (w.x + b) / ||(w, b)||, negative if a row is on the wrong side
+    radius  the largest ||(x, 1)||, or ||x|| without an intercept
+    """
+
+    margin: np.ndarray
+    radius: float
+
+
+def measure_separation(
+    X: Any, codes: np.ndarray, weight: np.ndarray, coef: np.ndarray, intercept: np.ndarray,
+    *, fit_intercept: bool, n_threads: int = 1,
+) -> Separation:  # fmt: skip
+    """One pass over the rows of nonzero weight."""
+    view = kernel_rows(X)
+    n_tiles = -(-X.shape[0] // _ROWS_PER_MEASURE)
+    W = np.ascontiguousarray(coef if view.is_dense else coef.T)
+    first_class = 1 if len(coef) == 1 else 0
+    smallest = np.full((n_tiles, len(coef)), np.inf)
+    largest = np.zeros(n_tiles)
+
+    def measure(tile: int) -> None:
+        start = tile * _ROWS_PER_MEASURE
+        end = min(start + _ROWS_PER_MEASURE, X.shape[0])
+        largest[tile] = _measure_rows(
+            view, codes, weight, start, end, first_class, W, intercept, smallest[tile]
+        )
+
+    run_tiles(measure, n_tiles, n_threads)
+    squared_norm = np.einsum("kj,kj->k", coef, coef)
+    squared_radius = float(largest.max())
+    if fit_intercept:
+        squared_norm += intercept**2
+        squared_radius += 1.0
+    norm = np.sqrt(squared_norm)
+    margin = np.divide(smallest.min(axis=0), norm, out=np.zeros(len(coef)), where=norm > 0)
+    return Separation(margin, float(np.sqrt(squared_radius)))
+
+
+@kernel
+def _shuffle(order, seed, epoch):
+    """A permutation that is a function of (seed, epoch) alone: Fisher-Yates over splitmix64."""
+    state = (seed + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) + epoch * np.uint64(
+        0xD1B54A32D192ED03
+    )
+    for i in range(len(order)):
+        order[i] = i
+    for i in range(len(order) - 1, 0, -1):
+        state += np.uint64(0x9E3779B97F4A7C15)
+        z = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        high = (z ^ (z >> np.uint64(31))) >> np.uint64(32)
+        j = np.int64((high * np.uint64(i + 1)) >> np.uint64(32))
+        order[i], order[j] = order[j], order[i]
+
+
+@kernel
+def _gather_rows(X, rows, out):
+    """out[c] = row rows[c] of a dense X, in float64."""
+    for c in range(len(rows)):
+        i = rows[c]
+        for j in range(out.shape[1]):
+            out[c, j] = X.dense[i, j]
+
+
+@kernel(fast_sums=True)
+def _scores_dense(buffer, c, W, f):
+    """f[k] = w_k . x for all problems of the block; W is (K, d)."""
+    for k in range(W.shape[0]):
+        total = 0.0
+        for j in range(W.shape[1]):
+            total += buffer[c, j] * W[k, j]
+        f[k] = total
+
+
+@kernel
+def _scores_csr(data, indices, first, last, W, f):
+    """The same for the CSR entries first .. last; W is (d, K)."""
+    for k in range(W.shape[1]):
+        f[k] = 0.0
+    for p in range(first, last):
+        x = data[p]
+        j = np.uint64(indices[p])
+        for k in range(W.shape[1]):
+            f[k] += x * W[j, k]
+
+
+@kernel
+def _add_dense(buffer, c, W, k, step):
+    """w_k += step * x"""
+    for j in range(W.shape[1]):
+        W[k, j] += step * buffer[c, j]
+
+
+@kernel
+def _add_csr(data, indices, first, last, W, k, step):
+    for p in range(first, last):
+        W[np.uint64(indices[p]), k] += step * data[p]
+
+
+@kernel(fast_sums=True)
+def _squared_norm(values, first, last):
+    total = 0.0
+    for p in range(first, last):
+        total += np.float64(values[p]) ** 2
+    return total
+
+
+@kernel
+def _truncate(W, done, j, by_class, scale, budget):
+    """L1 by cumulative penalty (Tsuruoka, Tsujii and Ananiadou 2009) for feature j, all problems."""
+    for k in range(W.shape[0] if by_class else W.shape[1]):
+        a, b = (k, j) if by_class else (j, k)
+        before = W[a, b] * scale
+        after = before
+        if before > 0.0:
+            after = max(0.0, before - (budget + done[a, b]))
+        elif before < 0.0:
+            after = min(0.0, before + (budget - done[a, b]))
+        done[a, b] += after - before
+        W[a, b] = after / scale
+
+
+@kernel
+def _measure_rows(X, codes, weight, start, end, first_class, W, intercept, smallest):
+    """smallest[k] = min y_k f_k over the rows start .. end; returns their largest squared norm."""
+    f = np.empty(len(intercept))
+    largest = 0.0
+    for i in range(start, end):
+        if weight[i] == 0.0:
+            continue
+        if X.is_dense:
+            norm = 0.0
+            for j in range(W.shape[1]):
+                norm += np.float64(X.dense[i, j]) ** 2
+            _scores_dense(X.dense, i, W, f)
+        else:
+            first, last = X.indptr[i], X.indptr[i + 1]
+            norm = _squared_norm(X.data, first, last)
+            _scores_csr(X.data, X.indices, first, last, W, f)
+        largest = max(largest, norm)
+        for k in range(len(f)):
+            value = f[k] + intercept[k]
+            smallest[k] = min(smallest[k], value if codes[i] == first_class + k else -value)
+    return largest
+
+
+@kernel
+def _visit_rows(
+    X, buffer, rows, codes, weights, start, end, first_problem, W, b, drift_W, drift_b, l1_done, scalars,
+    loss, mistakes, active, trace, n_traced, epoch, eta, margin, fit_intercept, l1, l2,
+    average_from,
+):  # fmt: skip
+    """Present rows[start:end] to the problems of one block; returns where it stopped.
+
+    Dense rows are read from buffer[0], buffer[1], ..., sparse ones from X. It stops early only
+    when the trace is full. Problem k asks whether codes[t] == k. scalars =
+    (scale of W, cumulative L1 penalty, presentations so far, 1 if a score was NaN).
+    """
+    n_problems = len(b)
+    f = np.empty(n_problems)
+    flat = buffer.ravel()
+    d = buffer.shape[1]
+    scale, l1_budget, clock = scalars[0], scalars[1], scalars[2]
+    stopped = end
+    c, first, last = 0, 0, 0
+    for t in range(start, end):
+        if trace.shape[0] > 0 and n_traced[0] + n_problems > trace.shape[0]:
+            stopped = t
+            break
+        weight = weights[t]
+        if X.is_dense:
+            c = t - start
+            _scores_dense(buffer, c, W, f)
+        else:
+            first, last = X.indptr[rows[t]], X.indptr[rows[t] + 1]
+            _scores_csr(X.data, X.indices, first, last, W, f)
+        if l2 > 0.0:
+            scale *= max(0.0, 1.0 - eta * l2) ** weight
+            if scale < 1e-9:
+                W *= scale
+                scale = 1.0
+        for k in range(n_problems):
+            sign = 1.0 if codes[t] == first_problem + k else -1.0
+            value = sign * (f[k] * scale + b[k])
+            if value > margin or not active[k]:
+                continue
+            if not value <= margin:
+                scalars[3] = 1.0
+                continue
+            step = weight
+            if weight > 1.0:
+                norm = 1.0 if fit_intercept else 0.0
+                if X.is_dense:
+                    norm += _squared_norm(flat, c * d, (c + 1) * d)
+                else:
+                    norm += _squared_norm(X.data, first, last)
+                if norm > 0.0:
+                    step = min(weight, np.floor((margin - value) / (eta * norm)) + 1.0)
+            loss[k] += weight * (margin - value)
+            mistakes[k] += step
+            change = eta * step * sign
+            late = (clock - average_from) * change
+            averaging = average_from >= 0 and clock > average_from
+            if X.is_dense:
+                _add_dense(buffer, c, W, k, change / scale)
+                if averaging:
+                    _add_dense(buffer, c, drift_W, k, late)
+            else:
+                _add_csr(X.data, X.indices, first, last, W, k, change / scale)
+                if averaging:
+                    _add_csr(X.data, X.indices, first, last, drift_W, k, late)
+            if fit_intercept:
+                b[k] += change
+                if averaging:
+                    drift_b[k] += late
+            if trace.shape[0] > 0:
+                m = n_traced[0]
+                trace[m, 0], trace[m, 1], trace[m, 2] = epoch, rows[t], first_problem + k
+                trace[m, 3], trace[m, 4] = value, step
+                n_traced[0] = m + 1
+        if l1 > 0.0:
+            l1_budget += eta * l1 * weight
+            if X.is_dense:
+                for j in range(d):
+                    _truncate(W, l1_done, j, True, scale, l1_budget)
+            else:
+                for p in range(first, last):
+                    _truncate(W, l1_done, X.indices[p], False, scale, l1_budget)
+        clock += weight
+    scalars[0], scalars[1], scalars[2] = scale, l1_budget, clock
+    return stopped
