@@ -15,14 +15,15 @@ if TYPE_CHECKING:
     from margrove._jit import warmup
     from margrove._slices import Progress, watch
     from margrove.margin import kernels, losses
+    from margrove.margin.kernel_perceptron import KernelPerceptron
     from margrove.margin.feature_maps import PolynomialMap, RBFTaylorMap
     from margrove.margin.kernels import register_kernel
-    from margrove.margin.perceptron import KernelPerceptron, Perceptron
+    from margrove.margin.perceptron import Perceptron
 
 _HOME_OF = {
     # margin machines
     "Perceptron": "margrove.margin.perceptron",
-    "KernelPerceptron": "margrove.margin.perceptron",
+    "KernelPerceptron": "margrove.margin.kernel_perceptron",
     "PolynomialMap": "margrove.margin.feature_maps",
     "RBFTaylorMap": "margrove.margin.feature_maps",
     "register_kernel": "margrove.margin.kernels",

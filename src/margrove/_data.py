@@ -553,11 +553,17 @@ def class_factors(
 
 @dataclass(frozen=True)
 class TrainingLabels:
-    """Labels and the weight of each row, class weights included; rows of weight zero have no class."""
+    """Labels, the weight of each row as given, and the factor of each class.
+
+    A row counts weight * factors[code]. The two stay apart until equal rows are merged: sums of
+    the given weights are exact where they are counts, sums of their products would not be.
+    Codes of rows of weight zero mean nothing.
+    """
 
     codes: np.ndarray
     classes: np.ndarray
     weight: np.ndarray
+    factors: np.ndarray
 
 
 def check_training_labels(
@@ -575,7 +581,7 @@ def check_training_labels(
             f"{min_classes} classes are needed. Check y and sample_weight."
         )
     factors = class_factors(class_weight, labels, weight)
-    return TrainingLabels(labels.codes, labels.classes, _moderate(weight * factors[labels.codes]))
+    return TrainingLabels(labels.codes, labels.classes, _moderate(weight), factors)
 
 
 @dataclass(frozen=True)
@@ -611,7 +617,7 @@ def check_batch(
     codes = np.searchsorted(stream_classes, labels.classes)[labels.codes]
     weight = check_weights(sample_weight, X.shape[0])
     factors = class_factors(class_weight, Labels(codes, stream_classes), weight)
-    training = TrainingLabels(codes, stream_classes, _moderate(weight * factors[codes]))
+    training = TrainingLabels(codes, stream_classes, _moderate(weight), factors)
     return Batch(X, training, remembered)
 
 

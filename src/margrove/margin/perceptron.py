@@ -1,4 +1,4 @@
-"""Estimators: Perceptron, in the space of the features; KernelPerceptron, in the space of a kernel."""
+"""Estimator: Perceptron."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ class Perceptron(ClassifierMixin, Estimator):
         is_fresh = coef_init is None and intercept_init is None and not self.warm_start
         separation = self._separation(table.X, labels, learnt, is_fresh)
         self._commit(table.attributes | learnt | separation)
-        if ending == "finished" and self.tol is not None and not process.converged.all():
+        if ending == "finished" and self.tol is not None and not process.patience.converged.all():
             warnings.warn(
                 "Maximum number of iteration reached before convergence: after max_iter="
                 f"{self.max_iter} epochs the loss still improves by more than tol={self.tol:g}. "
@@ -384,14 +384,15 @@ class Perceptron(ClassifierMixin, Estimator):
         self, X: Any, labels: TrainingLabels, form: CanonicalForm, start: LinearState, rule: Rule
     ) -> PerceptronProcess:
         held_out = None
+        codes = labels.codes[form.rows]
         if self.early_stopping and rule.tol is not None:
-            codes = labels.codes[form.rows]
             held_out = _held_out_groups(codes, self.validation_fraction, rule.seed)
         return PerceptronProcess(
             X,
             labels.codes,
             len(start.coef),
-            form,
+            form.rows,
+            form.weight * labels.factors[codes],
             rule,
             start,
             held_out=held_out,
@@ -416,7 +417,7 @@ class Perceptron(ClassifierMixin, Estimator):
         return {
             **process.attributes(),
             "classes_": classes,
-            "n_iter_": int(process.n_iter.max()) or 1,
+            "n_iter_": max(1, int(process.patience.n_iter.max())),
             "t_": state.presentations + 1.0,
             "mistakes_": int(total) if total.is_integer() else total,
             "class_mistakes_": mistakes,

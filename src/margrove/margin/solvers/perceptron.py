@@ -26,17 +26,17 @@ feature-major (d, K), so that a nonzero costs one cache line for eight classes.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from margrove._canonical import CanonicalForm
 from margrove._data import kernel_rows
 from margrove._jit import kernel
 from margrove._slices import step_capacity
 from margrove._threads import run_tiles
 from margrove._tiles import row_products
 from margrove.exceptions import NumericalOverflowError
+from margrove.margin.solvers.patience import Patience
 
 __all__ = [
     "LinearState",
@@ -147,8 +147,9 @@ class PerceptronProcess:
 
     X          checked X, dense or CSR
     codes      int64 (n,) class of each original row; problem k is "codes == first_class + k"
-    form       which rows, with which weight, in which base order
-    held_out   groups of `form` used for early stopping only, or None
+    rows       int64 (m,) the rows to present, in their base order
+    weight     float64 (m,) their weights, class weights included
+    held_out   positions in `rows` of `form` used for early stopping only, or None
     """
 
     unit = "epoch"
@@ -158,7 +159,8 @@ class PerceptronProcess:
         X: Any,
         codes: np.ndarray,
         n_problems: int,
-        form: CanonicalForm,
+        rows: np.ndarray,
+        weight: np.ndarray,
         rule: Rule,
         state: LinearState,
         *,
@@ -171,24 +173,20 @@ class PerceptronProcess:
         self._rule = rule
         self._state = state
         self._n_threads = n_threads
-        self._validation = None
-        training = np.arange(len(form.rows))
+        self._validation: _Validation | None = None
+        self._base = _Visits(rows, codes[rows], weight)
         if held_out is not None:
-            self._validation = _Validation(X, codes, self._first_class, form, held_out)
-            training = np.setdiff1d(training, held_out)
-        self._base = _Visits(form.rows[training], codes[form.rows[training]], form.weight[training])
+            self._validation = _Validation(X, self._first_class, self._base.permuted(held_out))
+            self._base = self._base.permuted(np.setdiff1d(np.arange(len(rows)), held_out))
         self._visits = self._base
-        self._order = np.arange(len(training))
+        self._order = np.arange(len(self._base.rows))
         self._buffer = np.empty((self._rows_per_buffer(), self._view.dense.shape[1]))
         self._blocks = self._make_blocks(n_problems)
         self._trace = np.empty((step_capacity(), 5))
         self._n_traced = np.zeros(1, dtype=np.int64)
-        self._best = np.full(n_problems, np.inf)
-        self._bad_epochs = np.zeros(n_problems, dtype=np.int64)
         self._epoch = 0
         self.total = rule.max_epochs
-        self.n_iter = np.zeros(n_problems, dtype=np.int64)
-        self.converged = np.zeros(n_problems, dtype=bool)
+        self.patience = Patience(n_problems, rule.tol, rule.patience)
         self._begin_epoch()
 
     def _rows_per_buffer(self) -> int:
@@ -217,7 +215,7 @@ class PerceptronProcess:
 
     @property
     def finished(self) -> bool:
-        return self._epoch >= self._rule.max_epochs or bool(self.converged.all())
+        return self._epoch >= self._rule.max_epochs or bool(self.patience.converged.all())
 
     @property
     def mistakes(self) -> np.ndarray:
@@ -255,7 +253,7 @@ class PerceptronProcess:
             cells = self._view.dense.shape[1] + 32.0
         else:
             cells = len(self._view.data) / max(1, len(self._view.indptr) - 1) + 32.0
-        return max(1, int(work / (cells * len(self.n_iter))))
+        return max(1, int(work / (cells * len(self.mistakes))))
 
     def _gather(self, until: int) -> None:
         """Copy the next dense rows together: they lie far apart, and fetching is what takes time."""
@@ -308,31 +306,20 @@ class PerceptronProcess:
     def _end_epoch(self) -> None:
         self._epoch += 1
         self._require_finite()
-        running = ~self.converged
-        self.n_iter[running] = self._epoch
         rule = self._rule
-        if rule.l1 == 0.0 and rule.l2 == 0.0 and rule.average_from < 0:
-            unchanged = self.mistakes == self._mistakes_before
-            self.converged |= running & unchanged  # nothing can ever change again
-        if rule.tol is not None:
-            self._count_bad_epochs(running)
-            self.converged |= running & (self._bad_epochs >= rule.patience)
+        plain = rule.l1 == 0.0 and rule.l2 == 0.0 and rule.average_from < 0
+        settled = plain & (self.mistakes == self._mistakes_before)
+        self.patience.end_epoch(self._epoch, self._epoch_loss(), settled)
         for block in self._blocks:
-            block.active[:] = ~self.converged[block.problems]
+            block.active[:] = ~self.patience.converged[block.problems]
         if not self.finished:
             self._begin_epoch()
 
-    def _count_bad_epochs(self, running: np.ndarray) -> None:
-        """An epoch is bad if it improves the loss (or the held-out error) by less than tol."""
-        if self._validation is None:
-            loss = np.concatenate([block.loss for block in self._blocks])
-            current = loss / self._base.weight.sum()
-        else:
-            current = self._validation.error(self.attributes())
-        improved = current <= self._best - float(self._rule.tol or 0.0)
-        self._bad_epochs[running & ~improved] += 1
-        self._bad_epochs[running & improved] = 0
-        self._best = np.minimum(self._best, current)
+    def _epoch_loss(self) -> np.ndarray:
+        """The mean loss met during the epoch, or the held-out error after it."""
+        if self._validation is not None:
+            return self._validation.error(self.attributes())
+        return np.concatenate([block.loss for block in self._blocks]) / self._base.weight.sum()
 
     def _require_finite(self) -> None:
         for block in self._blocks:
@@ -359,14 +346,11 @@ class _Visits:
 class _Validation:
     """Rows kept aside to measure the one-vs-rest error of each problem."""
 
-    def __init__(
-        self, X: Any, codes: np.ndarray, first_class: int, form: CanonicalForm, held_out: np.ndarray
-    ) -> None:
-        rows = form.rows[held_out]
-        self._X = X[rows]
-        self._codes = codes[rows]
+    def __init__(self, X: Any, first_class: int, kept_aside: _Visits) -> None:
+        self._X = X[kept_aside.rows]
+        self._codes = kept_aside.codes
         self._first_class = first_class
-        self._weight = form.weight[held_out] / form.weight[held_out].sum()
+        self._weight = kept_aside.weight / kept_aside.weight.sum()
 
     def error(self, attributes: dict[str, Any]) -> np.ndarray:
         scores = row_products(self._X, attributes["coef_"].T) + attributes["intercept_"]

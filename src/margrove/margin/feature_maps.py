@@ -1,0 +1,258 @@
+"""Explicit feature maps: what a kernel does implicitly, as transformers one can look at.
+
+    PolynomialMap   phi(x).phi(z) = (gamma x.z + coef0)^degree, exactly
+    RBFTaylorMap    phi(x).phi(z) = exp(-gamma ||x - z||^2) up to a stated error
+
+Both expand (x.z)^k = sum over monomials m of degree k of (k! / m!) x^m z^m, so a feature is a
+monomial times the square root of its coefficient.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+from math import comb, factorial
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.special import gammainc
+from sklearn.base import TransformerMixin
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from margrove._data import check_table, like_fitted
+from margrove._estimator import Estimator
+from margrove.exceptions import InvalidDataError
+
+__all__ = ["PolynomialMap", "RBFTaylorMap"]
+
+_MOST_FEATURES = 10_000_000
+
+
+class _MonomialMap(TransformerMixin, Estimator):
+    """Monomials up to a degree, each with the square root of its coefficient in the kernel."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Note the number of features.
+
+        Parameters
+        ----------
+        X : {array-like, dataframe} of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        table = check_table(X, self, accept_sparse=False)
+        self._commit(table.attributes | self._learnt(table.X))
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The features phi(x) of each row."""
+        check_is_fitted(self)
+        X = like_fitted(X, self, accept_sparse=False)
+        return self._features(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Monomials such as "x0^2 x1", the constant as "1"."""
+        check_is_fitted(self)
+        names = self._input_names(input_features)
+        return np.array([_monomial_name(names, powers) for powers in self.powers_], dtype=object)
+
+    def _input_names(self, input_features: Any) -> np.ndarray:
+        fitted = getattr(self, "feature_names_in_", None)
+        if input_features is None:
+            if fitted is not None:
+                return fitted
+            return np.array([f"x{j}" for j in range(self.n_features_in_)], dtype=object)
+        given = np.asarray(input_features, dtype=object)
+        if fitted is not None and not np.array_equal(fitted, given):
+            raise ValueError("input_features is not equal to feature_names_in_")
+        if len(given) != self.n_features_in_:
+            raise ValueError("input_features should have length equal to number of features")
+        return given
+
+    def _learnt(self, X: np.ndarray) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _features(self, X: np.ndarray) -> np.ndarray:
+        """Monomials by degree, each from one of the degree below: one product a feature."""
+        out = np.empty((X.shape[0], len(self.powers_)), dtype=X.dtype)
+        position = {tuple(powers): k for k, powers in enumerate(self.powers_.tolist())}
+        for k, powers in enumerate(self.powers_.tolist()):
+            if not any(powers):
+                out[:, k] = 1.0
+                continue
+            j = max(index for index, power in enumerate(powers) if power)
+            lower = list(powers)
+            lower[j] -= 1
+            np.multiply(out[:, position[tuple(lower)]], X[:, j], out=out[:, k])
+        out *= self.scale_.astype(X.dtype)
+        return out
+
+
+class PolynomialMap(_MonomialMap):
+    """The features of the polynomial kernel (gamma x.z + coef0)^degree.
+
+    For gamma = coef0 = 1, degree = 2 and three features these are the ten features
+    (1, sqrt(2) x1, ..., x1^2, ..., sqrt(2) x2 x3) of the lectures, in scikit-learn's order.
+
+    Parameters
+    ----------
+    degree : int, default=2
+    gamma : float, default=1
+    coef0 : float, default=1
+        With 0, the monomials below `degree` vanish.
+
+    Attributes
+    ----------
+    powers_ : ndarray of shape (n_monomials, n_features_in_)
+        Exponents, all monomials up to `degree`.
+    scale_ : ndarray of shape (n_monomials,)
+        Square roots of the coefficients.
+    n_features_in_ : int
+    feature_names_in_ : ndarray
+
+    Examples
+    --------
+    >>> from margrove import PolynomialMap
+    >>> phi = PolynomialMap(degree=2).fit([[1.0, 2.0]])
+    >>> x, z = phi.transform([[1.0, 2.0], [3.0, 1.0]])
+    >>> round(float(x @ z), 9) == (1.0 * 3.0 + 2.0 * 1.0 + 1) ** 2
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "degree": [Interval(Integral, 1, None, closed="left")],
+        "gamma": [Interval(Real, 0, None, closed="neither")],
+        "coef0": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(self, *, degree: int = 2, gamma: float = 1.0, coef0: float = 1.0) -> None:
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+
+    def _learnt(self, X: np.ndarray) -> dict[str, Any]:
+        powers = _monomials(X.shape[1], self.degree)
+        by_degree = [
+            comb(self.degree, k) * float(self.coef0) ** (self.degree - k) * float(self.gamma) ** k
+            for k in range(self.degree + 1)
+        ]
+        return {"powers_": powers, "scale_": _scales(powers, by_degree)}
+
+
+class RBFTaylorMap(_MonomialMap):
+    """The features of the RBF kernel exp(-gamma ||x - z||^2), its Taylor series cut off.
+
+    phi(x) = exp(-gamma ||x||^2) (1, sqrt(2 gamma / 1!) x, sqrt((2 gamma)^2 / 2!) x^2, ...).
+
+    The error is at most P(degree + 1, 2 gamma r^2) for points within r of the origin, P the
+    regularised incomplete gamma function: the tail of the exponential series. Centre the data.
+
+    Parameters
+    ----------
+    gamma : float, default=1
+    degree : int, default=5
+        Highest total degree kept.
+
+    Attributes
+    ----------
+    powers_ : ndarray of shape (n_monomials, n_features_in_)
+    scale_ : ndarray of shape (n_monomials,)
+    gamma_ : float
+    error_bound_ : float
+        Bound on |phi(x).phi(z) - K(x, z)| over the rows seen in fit.
+    n_features_in_ : int
+    feature_names_in_ : ndarray
+
+    Examples
+    --------
+    >>> from margrove import RBFTaylorMap
+    >>> phi = RBFTaylorMap(gamma=0.5, degree=12).fit([[0.3, 0.1], [0.9, -0.2]])
+    >>> x, z = phi.transform([[0.3, 0.1], [0.9, -0.2]])
+    >>> import math
+    >>> abs(x @ z - math.exp(-0.5 * (0.6**2 + 0.3**2))) <= phi.error_bound_ + 1e-15
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "gamma": [Interval(Real, 0, None, closed="neither")],
+        "degree": [Interval(Integral, 0, None, closed="left")],
+    }
+
+    def __init__(self, *, gamma: float = 1.0, degree: int = 5) -> None:
+        self.gamma = gamma
+        self.degree = degree
+
+    def error_bound(self, X: Any, Z: Any = None) -> float:
+        """Bound on |phi(x).phi(z) - K(x, z)| over the rows x of X and z of Z (default: X)."""
+        check_is_fitted(self)
+        X = like_fitted(X, self, accept_sparse=False)
+        Z = X if Z is None else like_fitted(Z, self, accept_sparse=False)
+        return _tail(X, Z, self.gamma_, int(self.powers_.sum(axis=1).max()))
+
+    def _learnt(self, X: np.ndarray) -> dict[str, Any]:
+        powers = _monomials(X.shape[1], self.degree)
+        by_degree = [(2.0 * self.gamma) ** k / factorial(k) for k in range(self.degree + 1)]
+        return {
+            "powers_": powers,
+            "scale_": _scales(powers, by_degree),
+            "gamma_": float(self.gamma),
+            "error_bound_": _tail(X, X, self.gamma, self.degree),
+        }
+
+    def _features(self, X: np.ndarray) -> np.ndarray:
+        damping = np.exp(-self.gamma_ * np.einsum("ij,ij->i", X, X))
+        return super()._features(X) * damping[:, None].astype(X.dtype)
+
+
+def _tail(X: np.ndarray, Z: np.ndarray, gamma: float, degree: int) -> float:
+    """Bound on what the terms beyond `degree` add to the kernel of any x in X and z in Z.
+
+    sum_{k > D} t^k / k! e^-t = P(D + 1, t), which grows with t = 2 gamma ||x|| ||z||, and
+    e^(t - gamma ||x||^2 - gamma ||z||^2) <= 1.
+    """
+    longest = np.linalg.norm(X, axis=1).max() * np.linalg.norm(Z, axis=1).max()
+    return float(gammainc(degree + 1, 2.0 * gamma * longest))
+
+
+def _monomials(n_features: int, degree: int) -> np.ndarray:
+    """Exponents of all monomials up to a degree, ordered by degree as scikit-learn's."""
+    count = comb(n_features + degree, degree)
+    if count > _MOST_FEATURES:
+        raise InvalidDataError(
+            f"{n_features} features to degree {degree} make {count} monomials, more than "
+            f"{_MOST_FEATURES}. Use the kernel itself, which needs none of them."
+        )
+    powers = np.zeros((count, n_features), dtype=np.int64)
+    k = 0
+    for total in range(degree + 1):
+        for chosen in combinations_with_replacement(range(n_features), total):
+            for j in chosen:
+                powers[k, j] += 1
+            k += 1
+    return powers
+
+
+def _scales(powers: np.ndarray, by_degree: list[float]) -> np.ndarray:
+    """sqrt(c_k k! / (m_1! ... m_d!)) for each monomial m of degree k."""
+    scale = np.empty(len(powers))
+    for i, monomial in enumerate(powers.tolist()):
+        total = sum(monomial)
+        ways = factorial(total)
+        for power in monomial:
+            ways //= factorial(power)
+        scale[i] = np.sqrt(by_degree[total] * ways)
+    return scale
+
+
+def _monomial_name(names: np.ndarray, powers: np.ndarray) -> str:
+    parts = [
+        str(name) if power == 1 else f"{name}^{power}"
+        for name, power in zip(names, powers, strict=True)
+        if power
+    ]
+    return " ".join(parts) or "1"

@@ -1,0 +1,444 @@
+"""Estimator: KernelPerceptron, the perceptron in the space of a kernel."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import ClassifierMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from margrove._canonical import CanonicalForm, canonical_form, given_order
+from margrove._data import Table, check_batch, check_table, check_training_labels, like_fitted, seed_of
+from margrove._estimator import RANDOM_STATE, RUN_CONTROL, Estimator
+from margrove._slices import drive
+from margrove._threads import resolve_n_jobs, run_tiles, single_threaded_blas
+from margrove._tiles import TILE_ROWS
+from margrove.exceptions import ConvergenceWarning, InvalidDataError
+from margrove.margin.kernels import (
+    KERNELS,
+    TILE_COLUMNS,
+    Kernel,
+    Points,
+    Precomputed,
+    resolve_kernel,
+    tile_of,
+)
+from margrove.margin.solvers.kernel_perceptron import DualRule, KernelPerceptronProcess
+
+__all__ = ["KernelPerceptron"]
+
+
+class KernelPerceptron(ClassifierMixin, Estimator):
+    """The perceptron in dual form: it remembers the examples it got wrong, and how often.
+
+    f(x) = sum_i alpha_i y_i K(x_i, x) + b, where alpha_i counts the mistakes on example i. With
+    `kernel="linear"` it makes the same updates as `Perceptron`, one for one.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default="rbf"
+        A name in `margrove.kernels.KERNELS`, "precomputed", a kernel object such as
+        `margrove.kernels.RBF(sigma=2.0)`, or a function of two matrices.
+    degree : float, default=3
+        Of the polynomial kernel.
+    gamma : {"scale", "auto"} or float, default="scale"
+        As in scikit-learn: 1 / (n_features * X.var()), 1 / n_features, or a number.
+    coef0 : float, default=0
+        Of the polynomial and sigmoid kernels.
+    fit_intercept : bool, default=True
+        Whether to add a constant feature 1 to the feature space.
+    margin : float, default=0
+        A row is a mistake if y f(x) <= margin.
+    max_support : int or None, default=None
+        Most support vectors; beyond it, the least important are forgotten.
+    max_iter : int, default=100
+        Most epochs.
+    tol : float or None, default=1e-3
+        Stop a class when the mean loss improved by less than this for `n_iter_no_change` epochs.
+    n_iter_no_change : int, default=5
+    shuffle : bool, default=True
+        Visit the rows in a new order each epoch. With False, and for precomputed kernels, the
+        order of the rows matters and repeating a row is not the same as weighting it.
+    class_weight : dict, "balanced" or None, default=None
+    n_jobs : int or None, default=None
+        Threads; None means all permitted cores. The result does not depend on it.
+    random_state : int, RandomState, Generator or None, default=0
+    max_time : float or None, default=None
+        Seconds after which `fit` keeps what it has learnt, with a warning.
+    on_interrupt : {"raise", "keep"}, default="raise"
+        What Ctrl-C does: leave the estimator as it was, or keep what has been learnt so far.
+    verbose : int, default=0
+        Show a progress bar.
+
+    Attributes
+    ----------
+    alpha_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        Mistakes on each training row (after `fit` only). Identical rows share theirs in
+        proportion to their weights.
+    support_ : ndarray of shape (n_support,)
+        Training rows with a mistake, one of each set of identical rows. After `partial_fit`, -1
+        for rows of earlier batches.
+    support_vectors_ : ndarray or CSR of shape (n_support, n_features)
+    dual_coef_ : ndarray of shape (1 or n_classes, n_support)
+        Signed: alpha_i y_i.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_ : ndarray of shape (n_classes,)
+    kernel_ : Kernel
+        The kernel with its parameters as resolved.
+    n_iter_, mistakes_, class_mistakes_, separated_, margin_, class_margins_, radius_, novikoff_bound_
+        As for `Perceptron`, with distances in the feature space.
+
+    Examples
+    --------
+    >>> from margrove import KernelPerceptron
+    >>> xor = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    >>> KernelPerceptron(kernel="poly", degree=2, coef0=1).fit(xor, [0, 1, 1, 0]).predict(xor)
+    array([0, 1, 1, 0])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [str, callable, Kernel],
+        "degree": [Interval(Real, 0, None, closed="left")],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "fit_intercept": ["boolean"],
+        "margin": [Interval(Real, 0, None, closed="left")],
+        "max_support": [Interval(Integral, 1, None, closed="left"), None],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left"), None],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "shuffle": ["boolean"],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "n_jobs": [Integral, None],
+        **RANDOM_STATE,
+        **RUN_CONTROL,
+    }
+
+    def __init__(
+        self,
+        *,
+        kernel: str | Kernel | Callable[[Any, Any], Any] = "rbf",
+        degree: float = 3,
+        gamma: float | Literal["scale", "auto"] = "scale",
+        coef0: float = 0.0,
+        fit_intercept: bool = True,
+        margin: float = 0.0,
+        max_support: int | None = None,
+        max_iter: int = 100,
+        tol: float | None = 1e-3,
+        n_iter_no_change: int = 5,
+        shuffle: bool = True,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        max_time: float | None = None,
+        on_interrupt: Literal["raise", "keep"] = "raise",
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.fit_intercept = fit_intercept
+        self.margin = margin
+        self.max_support = max_support
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.shuffle = shuffle
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.max_time = max_time
+        self.on_interrupt = on_interrupt
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from mistakes until there are none, or nothing improves.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Or the Gram matrix (n_samples, n_samples) for kernel="precomputed".
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight k counts as k copies of the row, 0 as none.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        table = self._check_training_table(X)
+        labels = check_training_labels(y, sample_weight, self.class_weight, table.X.shape[0])
+        form = self._presented_rows(table.X, labels.codes, labels.weight)
+        rows, codes = form.rows, labels.codes[form.rows]
+        kernel = self._resolved_kernel(table.X[rows], form.weight)
+        points = _training_points(kernel, table.X, rows)
+        coef = np.zeros((len(rows), 1 if len(labels.classes) == 2 else len(labels.classes)))
+        weight = form.weight * labels.factors[codes]
+        process = self._process(kernel, points, codes, weight, np.arange(len(rows)), coef)
+        ending = self._drive(process, X, y)
+        if ending == "interrupt":
+            process.recompute_values()
+        learnt = self._learnt(process, labels.classes, kernel, table.X, rows)
+        learnt["alpha_"] = _mistakes_per_row(form, process.coef)
+        self._commit(table.attributes | learnt | self._separation(process))
+        if ending == "finished" and self.tol is not None and not process.patience.converged.all():
+            warnings.warn(
+                "Maximum number of iteration reached before convergence: after max_iter="
+                f"{self.max_iter} epochs the loss still improves by more than tol={self.tol:g}. "
+                "Consider increasing max_iter to improve the fit.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from one more batch, in one epoch; the kernel is settled by the first batch.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            An empty batch changes nothing.
+        y : array-like of shape (n_samples,)
+        classes : array-like, optional
+            All classes that will ever occur; needed in the first call.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        if self.kernel == "precomputed" or self.class_weight == "balanced":
+            raise ValueError(
+                "partial_fit works neither with kernel='precomputed' nor with "
+                "class_weight='balanced': both need all rows at once. Use fit."
+            )
+        batch = check_batch(self, X, y, classes, sample_weight, self.class_weight)
+        if batch is None:
+            return self
+        labels = batch.labels
+        form = self._presented_rows(batch.X, labels.codes, labels.weight)
+        rows = form.rows
+        is_first = not hasattr(self, "kernel_")
+        kernel = self._resolved_kernel(batch.X[rows], form.weight) if is_first else self.kernel_
+        n_problems = 1 if len(labels.classes) == 2 else len(labels.classes)
+        old = batch.X[:0] if is_first else self.support_vectors_
+        n_old = old.shape[0]
+        everything = _stacked(old, batch.X[rows])
+        coef = np.zeros((n_old + len(rows), n_problems))
+        if not is_first:
+            coef[:n_old] = self.dual_coef_.T
+        codes = np.r_[np.zeros(n_old, dtype=np.int64), labels.codes[rows]]
+        weight = np.r_[np.ones(n_old), form.weight * labels.factors[labels.codes[rows]]]
+        points = _training_points(kernel, everything, np.arange(n_old + len(rows)))
+        visited = np.arange(n_old, n_old + len(rows))
+        process = self._process(kernel, points, codes, weight, visited, coef, stream=True)
+        self._drive(process, X, y)
+        origin = np.r_[np.full(n_old, -1), rows]
+        learnt = self._learnt(process, labels.classes, kernel, everything, np.arange(len(origin)))
+        learnt["support_"] = origin[learnt["support_"]]
+        if not is_first:
+            learnt["mistakes_"] += self.mistakes_
+            learnt["class_mistakes_"] = learnt["class_mistakes_"] + self.class_mistakes_
+            learnt["n_iter_"] += self.n_iter_
+        self._commit(batch.attributes | learnt)
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """f(x) = sum_i alpha_i y_i K(x_i, x) + b.
+
+        Shape (n_samples,) for two classes, positive for `classes_[1]`, else
+        (n_samples, n_classes). A row's value does not depend on the rows beside it.
+        """
+        check_is_fitted(self)
+        X = like_fitted(X, self)
+        n_support = self.support_vectors_.shape[0]
+        if self.dual_coef_.shape != (len(self.intercept_), n_support):
+            raise ValueError(
+                f"The fitted state was altered: dual_coef_ has shape {self.dual_coef_.shape}, "
+                f"expected {(len(self.intercept_), n_support)}. Fit the estimator again."
+            )
+        values = self._kernel_sums(X)
+        return values.ravel() if values.shape[1] == 1 else values
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row."""
+        values = self.decision_function(X)
+        codes = (values > 0).astype(np.int64) if values.ndim == 1 else values.argmax(axis=1)
+        return self.classes_[codes]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.positive_only = self.kernel == "chi2"
+        return tags
+
+    # -- the steps of fit --
+
+    def _check_training_table(self, X: Any) -> Table:
+        if self.kernel != "precomputed":
+            return check_table(X, self)
+        table = check_table(X, self, accept_sparse=False)
+        return Table(_symmetric(table.X), table.feature_names)
+
+    def _presented_rows(self, X: Any, codes: np.ndarray, weight: np.ndarray) -> CanonicalForm:
+        if not self.shuffle or self.kernel == "precomputed":
+            return given_order(weight)
+        n_threads = resolve_n_jobs(self.n_jobs, unset="all")
+        return canonical_form(X, codes, weight, n_threads=n_threads)
+
+    def _resolved_kernel(self, X: Any, weight: np.ndarray) -> Kernel:
+        return resolve_kernel(
+            self.kernel,
+            gamma=self.gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            X=X,
+            weight=weight,
+        )
+
+    def _process(
+        self,
+        kernel: Kernel,
+        points: Points,
+        codes: np.ndarray,
+        weight: np.ndarray,
+        visited: np.ndarray,
+        coef: np.ndarray,
+        *,
+        stream: bool = False,
+    ) -> KernelPerceptronProcess:
+        kernel.require_finite(points)
+        rule = DualRule(
+            margin=float(self.margin),
+            fit_intercept=self.fit_intercept,
+            budget=self.max_support,
+            shuffle=self.shuffle,
+            seed=seed_of(self.random_state),
+            shuffle_key=getattr(self, "n_iter_", 0) if stream else 0,
+            max_epochs=1 if stream else self.max_iter,
+            tol=None if stream else self.tol,
+            patience=self.n_iter_no_change,
+        )
+        n_threads = resolve_n_jobs(self.n_jobs, unset="all")
+        return KernelPerceptronProcess(
+            kernel, points, codes, weight, visited, coef, rule, n_threads=n_threads
+        )
+
+    def _drive(self, process: KernelPerceptronProcess, X: Any, y: Any) -> str:
+        return drive(
+            process,
+            self,
+            max_time=self.max_time,
+            on_interrupt=self.on_interrupt,
+            verbose=int(self.verbose),
+            X=X,
+            y=y,
+        )
+
+    def _learnt(
+        self,
+        process: KernelPerceptronProcess,
+        classes: np.ndarray,
+        kernel: Kernel,
+        X: Any,
+        rows: np.ndarray,
+    ) -> dict[str, Any]:
+        found = process.attributes()
+        support = rows[found["support_"]]
+        total = float(process.mistakes.sum())
+        return {
+            "support_": support,
+            "support_vectors_": X[support],
+            "dual_coef_": found["dual_coef_"],
+            "intercept_": found["intercept_"],
+            "classes_": classes,
+            "kernel_": kernel,
+            "n_iter_": max(1, int(process.patience.n_iter.max())),
+            "mistakes_": int(total) if total.is_integer() else total,
+            "class_mistakes_": process.mistakes,
+        }
+
+    def _separation(self, process: KernelPerceptronProcess) -> dict[str, Any]:
+        margins = process.margins()
+        separated = bool((margins > 0).all())
+        bound = np.inf
+        if separated and self.max_support is None and process._kernel.positive_definite:
+            bound = float(((process.radius**2 + 2.0 * self.margin) / margins**2).sum())
+        return {
+            "separated_": separated,
+            "margin_": float(margins.min()),
+            "class_margins_": margins,
+            "radius_": process.radius,
+            "novikoff_bound_": bound,
+        }
+
+    def _kernel_sums(self, X: Any) -> np.ndarray:
+        kernel = self.kernel_
+        shift = kernel.centre(self.support_vectors_) if self.support_vectors_.shape[0] else None
+        support = kernel.points(self.support_vectors_, shift=shift)
+        if isinstance(kernel, Precomputed):
+            support = Points(support.X, support.squared_norms, self.support_)
+        points = kernel.points(X, shift=shift)
+        out = np.zeros((len(points), len(self.intercept_)))
+        pieces = [slice(i, i + TILE_COLUMNS) for i in range(0, len(support), TILE_COLUMNS)]
+        sources = [(support.take(piece), self.dual_coef_.T[piece]) for piece in pieces]
+
+        def add(tile: int) -> None:
+            rows = slice(tile * TILE_ROWS, (tile + 1) * TILE_ROWS)
+            part = points.take(rows)
+            for source, coef in sources:
+                padded = np.zeros((TILE_ROWS, len(source)))
+                padded[: len(part)] = tile_of(kernel, part, source)
+                out[rows] += (padded @ coef)[: len(part)]
+
+        with single_threaded_blas():
+            n_threads = resolve_n_jobs(self.n_jobs, unset="all")
+            run_tiles(add, -(-len(points) // TILE_ROWS), n_threads)
+        return out + self.intercept_
+
+
+def _training_points(kernel: Kernel, X: Any, rows: np.ndarray) -> Points:
+    """The chosen rows, moved to their own centre; their `columns` are positions in X."""
+    chosen = X[rows]
+    points = kernel.points(chosen, shift=kernel.centre(chosen))
+    return Points(points.X, points.squared_norms, rows)
+
+
+def _mistakes_per_row(form: CanonicalForm, coef: np.ndarray) -> np.ndarray:
+    alpha = form.share_out(np.abs(coef))
+    return alpha.ravel() if alpha.shape[1] == 1 else alpha
+
+
+def _stacked(old: Any, new: Any) -> Any:
+    if sp.issparse(old) or sp.issparse(new):
+        both = sp.vstack([sp.csr_array(old), sp.csr_array(new)], format="csr")
+        both.indptr, both.indices = both.indptr.astype(np.int64), both.indices.astype(np.int32)
+        return both
+    return np.ascontiguousarray(np.vstack([old, new]))
+
+
+def _symmetric(K: np.ndarray) -> np.ndarray:
+    if K.shape[0] != K.shape[1]:
+        raise InvalidDataError(
+            f"Precomputed metric requires shape (n_queries, n_indexed): in fit X must be the square "
+            f"Gram matrix of the training rows. Got shape {K.shape}."
+        )
+    difference = np.abs(K - K.T).max()
+    if difference > 1e-8 * np.abs(K).max():
+        i, j = np.unravel_index(int(np.argmax(np.abs(K - K.T))), K.shape)
+        raise InvalidDataError(
+            f"The precomputed Gram matrix is not symmetric: X[{i}, {j}] = {K[i, j]:g} but "
+            f"X[{j}, {i}] = {K[j, i]:g}. Pass (X + X.T) / 2 if that is meant."
+        )
+    return (K + K.T) / 2
