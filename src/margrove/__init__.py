@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from margrove._jit import warmup
     from margrove._slices import Progress, watch
     from margrove.margin import kernels, losses
-    from margrove.margin.kernel_perceptron import KernelPerceptron
     from margrove.margin.feature_maps import PolynomialMap, RBFTaylorMap
+    from margrove.margin.kernel_perceptron import KernelPerceptron
     from margrove.margin.kernels import register_kernel
     from margrove.margin.perceptron import Perceptron
 

@@ -1,4 +1,4 @@
-"""What all estimators of the library have in common: parameter checks, one-step commits, versions."""
+"""What all estimators have in common: parameter checks, one-step commits, versions."""
 
 from __future__ import annotations
 

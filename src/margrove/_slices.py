@@ -28,7 +28,15 @@ except ImportError:  # scikit-learn < 1.9
         """scikit-learn's callbacks start with 1.9; `margrove.watch` works with every version."""
 
 
-__all__ = ["CallbackSupportMixin", "Progress", "drive", "step_capacity", "watch"]
+__all__ = [
+    "CallbackSupportMixin",
+    "Ending",
+    "Process",
+    "Progress",
+    "drive",
+    "step_capacity",
+    "watch",
+]
 
 SLICE_SECONDS = 0.05
 _FIRST_SLICE_WORK = 2_000_000
@@ -39,7 +47,7 @@ Ending = Literal["finished", "max_time", "callback", "interrupt"]
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a fit has come: `done` of `total` rounds of kind `unit`, and the learner's figures."""
+    """How far a fit has come: `done` of `total` rounds, and the learner's own figures."""
 
     learner: str
     unit: str
@@ -80,7 +88,8 @@ class _Watch:
     progress_bar: bool = False
 
 
-_WATCH: ContextVar[_Watch] = ContextVar("margrove_watch", default=_Watch())
+_NOBODY = _Watch()
+_WATCH: ContextVar[_Watch] = ContextVar("margrove_watch", default=_NOBODY)
 _FITTING: ContextVar[tuple[int, ...]] = ContextVar("margrove_fitting", default=())
 
 
@@ -252,9 +261,7 @@ def _drive_with_callbacks(
     return fit(estimator)
 
 
-def _warn_of_early_end(
-    ending: Ending, name: str, process: Process, max_time: float | None
-) -> None:
+def _warn_of_early_end(ending: Ending, name: str, process: Process, max_time: float | None) -> None:
     figures = ", ".join(f"{key} {value:.6g}" for key, value in process.figures().items())
     if ending == "max_time":
         warnings.warn(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Literal
+from typing import Any, Literal
 
 import joblib
 from joblib.parallel import get_active_backend
@@ -111,7 +111,7 @@ class _BlasLimit:
         self._lock = threading.Lock()
         self._depth = 0
         self._controller: ThreadpoolController | None = None
-        self._limiter: object | None = None
+        self._limiter: Any = None
 
     def enter(self) -> None:
         with self._lock:
@@ -125,7 +125,7 @@ class _BlasLimit:
         with self._lock:
             self._depth -= 1
             if self._depth == 0:
-                self._limiter.restore_original_limits()  # type: ignore[union-attr, attr-defined]
+                self._limiter.restore_original_limits()
                 self._limiter = None
 
 

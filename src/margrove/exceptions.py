@@ -35,7 +35,7 @@ class NumericalOverflowError(ValueError):
     """Finite input led to numbers beyond the range of floating point."""
 
 
-class FitCancelled(Exception):
+class FitCancelled(Exception):  # noqa: N818, cancelling is not an error
     """A fit was cancelled from outside; the estimator is as it was before the fit."""
 
 

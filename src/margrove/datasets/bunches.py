@@ -48,7 +48,9 @@ def _backend(as_frame: AsFrame) -> str:
     known = ["pandas", "polars", "pyarrow"]
     if isinstance(as_frame, str):
         if as_frame not in known:
-            raise ValueError(f"as_frame must be a bool or one of {known}. Got {as_frame!r} instead.")
+            raise ValueError(
+                f"as_frame must be a bool or one of {known}. Got {as_frame!r} instead."
+            )
         return as_frame
     for name in known:
         if find_spec(name) is not None:
@@ -58,13 +60,13 @@ def _backend(as_frame: AsFrame) -> str:
     )
 
 
-def _frame(columns: dict[str, list[Any]], backend: str) -> Any:
+def _frame(columns: dict[str, list[Any]], backend: Any) -> Any:
     import narwhals.stable.v2 as nw
 
     return nw.from_dict(columns, backend=backend).to_native()
 
 
-def _series(values: list[Any], backend: str) -> Any:
+def _series(values: list[Any], backend: Any) -> Any:
     import narwhals.stable.v2 as nw
 
     return nw.new_series(name="target", values=values, backend=backend).to_native()

@@ -23,7 +23,7 @@ def make_xor(
     return_X_y: bool = False,
     as_frame: AsFrame = False,
 ) -> Any:
-    """Four clouds at the corners of a square, equal classes on the diagonals. No line separates them.
+    """Four clouds at the corners of a square, equal classes on the diagonals: no line will do.
 
     With `noise=0` and `n_samples=4` this is the exclusive-or table itself.
     """

@@ -93,7 +93,18 @@ def load_boosting_points(*, return_X_y: bool = False, as_frame: AsFrame = False)
     print the picture without coordinates; this is a placement for which the rounds come out, ties
     between stumps going to the lower feature and threshold.
     """
-    points = [(1, 4), (2, 1.5), (4, 7), (5.5, 9), (7, 8), (3, 2.5), (4.5, 5), (6, 3.5), (8, 7.5), (9, 2)]
+    points = [
+        (1, 4),
+        (2, 1.5),
+        (4, 7),
+        (5.5, 9),
+        (7, 8),
+        (3, 2.5),
+        (4.5, 5),
+        (6, 3.5),
+        (8, 7.5),
+        (9, 2),
+    ]
     return handed_out(
         np.array(points, dtype=np.float64),
         np.array([1] * 5 + [-1] * 5),

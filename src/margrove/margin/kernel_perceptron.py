@@ -2,39 +2,49 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from margrove._canonical import CanonicalForm, canonical_form, given_order
-from margrove._data import Table, check_batch, check_table, check_training_labels, like_fitted, seed_of
-from margrove._estimator import RANDOM_STATE, RUN_CONTROL, Estimator
-from margrove._slices import drive
+from margrove._data import (
+    CanonicalForm,
+    Table,
+    canonical_form,
+    check_batch,
+    check_table,
+    check_training_labels,
+    given_order,
+    like_fitted,
+    seed_of,
+)
+from margrove._estimator import RANDOM_STATE, RUN_CONTROL
 from margrove._threads import resolve_n_jobs, run_tiles, single_threaded_blas
 from margrove._tiles import TILE_ROWS
-from margrove.exceptions import ConvergenceWarning, InvalidDataError
+from margrove.exceptions import InvalidDataError
+from margrove.margin.kernel_blocks import TILE_COLUMNS
 from margrove.margin.kernels import (
-    KERNELS,
-    TILE_COLUMNS,
     Kernel,
     Points,
     Precomputed,
     resolve_kernel,
     tile_of,
 )
+from margrove.margin.mistake_driven import (
+    MistakeDriven,
+    mistake_attributes,
+    separation_attributes,
+)
 from margrove.margin.solvers.kernel_perceptron import DualRule, KernelPerceptronProcess
 
 __all__ = ["KernelPerceptron"]
 
 
-class KernelPerceptron(ClassifierMixin, Estimator):
+class KernelPerceptron(MistakeDriven):
     """The perceptron in dual form: it remembers the examples it got wrong, and how often.
 
     f(x) = sum_i alpha_i y_i K(x_i, x) + b, where alpha_i counts the mistakes on example i. With
@@ -91,7 +101,8 @@ class KernelPerceptron(ClassifierMixin, Estimator):
     classes_ : ndarray of shape (n_classes,)
     kernel_ : Kernel
         The kernel with its parameters as resolved.
-    n_iter_, mistakes_, class_mistakes_, separated_, margin_, class_margins_, radius_, novikoff_bound_
+    n_iter_, mistakes_, class_mistakes_, separated_, margin_, class_margins_, radius_,
+    novikoff_bound_
         As for `Perceptron`, with distances in the feature space.
 
     Examples
@@ -189,15 +200,9 @@ class KernelPerceptron(ClassifierMixin, Estimator):
             process.recompute_values()
         learnt = self._learnt(process, labels.classes, kernel, table.X, rows)
         learnt["alpha_"] = _mistakes_per_row(form, process.coef)
-        self._commit(table.attributes | learnt | self._separation(process))
-        if ending == "finished" and self.tol is not None and not process.patience.converged.all():
-            warnings.warn(
-                "Maximum number of iteration reached before convergence: after max_iter="
-                f"{self.max_iter} epochs the loss still improves by more than tol={self.tol:g}. "
-                "Consider increasing max_iter to improve the fit.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        mistakes = mistake_attributes(process.mistakes)
+        self._commit(table.attributes | learnt | mistakes | self._separation(process))
+        self._warn_unless_converged(ending, process.patience)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -247,10 +252,9 @@ class KernelPerceptron(ClassifierMixin, Estimator):
         learnt = self._learnt(process, labels.classes, kernel, everything, np.arange(len(origin)))
         learnt["support_"] = origin[learnt["support_"]]
         if not is_first:
-            learnt["mistakes_"] += self.mistakes_
-            learnt["class_mistakes_"] = learnt["class_mistakes_"] + self.class_mistakes_
             learnt["n_iter_"] += self.n_iter_
-        self._commit(batch.attributes | learnt)
+        mistakes = mistake_attributes(process.mistakes, earlier=self)
+        self._commit(batch.attributes | learnt | mistakes)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -269,12 +273,6 @@ class KernelPerceptron(ClassifierMixin, Estimator):
             )
         values = self._kernel_sums(X)
         return values.ravel() if values.shape[1] == 1 else values
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each row."""
-        values = self.decision_function(X)
-        codes = (values > 0).astype(np.int64) if values.ndim == 1 else values.argmax(axis=1)
-        return self.classes_[codes]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -335,17 +333,6 @@ class KernelPerceptron(ClassifierMixin, Estimator):
             kernel, points, codes, weight, visited, coef, rule, n_threads=n_threads
         )
 
-    def _drive(self, process: KernelPerceptronProcess, X: Any, y: Any) -> str:
-        return drive(
-            process,
-            self,
-            max_time=self.max_time,
-            on_interrupt=self.on_interrupt,
-            verbose=int(self.verbose),
-            X=X,
-            y=y,
-        )
-
     def _learnt(
         self,
         process: KernelPerceptronProcess,
@@ -356,7 +343,6 @@ class KernelPerceptron(ClassifierMixin, Estimator):
     ) -> dict[str, Any]:
         found = process.attributes()
         support = rows[found["support_"]]
-        total = float(process.mistakes.sum())
         return {
             "support_": support,
             "support_vectors_": X[support],
@@ -365,23 +351,15 @@ class KernelPerceptron(ClassifierMixin, Estimator):
             "classes_": classes,
             "kernel_": kernel,
             "n_iter_": max(1, int(process.patience.n_iter.max())),
-            "mistakes_": int(total) if total.is_integer() else total,
-            "class_mistakes_": process.mistakes,
         }
 
     def _separation(self, process: KernelPerceptronProcess) -> dict[str, Any]:
-        margins = process.margins()
-        separated = bool((margins > 0).all())
-        bound = np.inf
-        if separated and self.max_support is None and process._kernel.positive_definite:
-            bound = float(((process.radius**2 + 2.0 * self.margin) / margins**2).sum())
-        return {
-            "separated_": separated,
-            "margin_": float(margins.min()),
-            "class_margins_": margins,
-            "radius_": process.radius,
-            "novikoff_bound_": bound,
-        }
+        return separation_attributes(
+            process.margins(),
+            process.radius,
+            extra_room=2.0 * self.margin,
+            theorem_applies=self.max_support is None and process.kernel.positive_definite,
+        )
 
     def _kernel_sums(self, X: Any) -> np.ndarray:
         kernel = self.kernel_
@@ -431,7 +409,7 @@ def _stacked(old: Any, new: Any) -> Any:
 def _symmetric(K: np.ndarray) -> np.ndarray:
     if K.shape[0] != K.shape[1]:
         raise InvalidDataError(
-            f"Precomputed metric requires shape (n_queries, n_indexed): in fit X must be the square "
+            "Precomputed metric requires shape (n_queries, n_indexed): in fit X must be the square "
             f"Gram matrix of the training rows. Got shape {K.shape}."
         )
     difference = np.abs(K - K.T).max()

@@ -21,11 +21,22 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._data import check_table, kernel_rows
-from margrove._jit import kernel as compiled
+from margrove._data import check_table
 from margrove._threads import run_tiles, single_threaded_blas
-from margrove._tiles import TILE_ROWS, padded_tile
+from margrove._tiles import TILE_ROWS
 from margrove.exceptions import InvalidDataError, NumericalOverflowError
+from margrove.margin.kernel_blocks import (
+    TILE_COLUMNS,
+    chi_square,
+    city_block,
+    densified,
+    inner_products,
+    largest_value,
+    rbf_block_32,
+    rbf_block_64,
+    read_only,
+    row_norms,
+)
 
 __all__ = [
     "KERNELS",
@@ -44,8 +55,6 @@ __all__ = [
     "resolve_kernel",
     "tile_of",
 ]
-
-TILE_COLUMNS = 512
 
 KERNELS: dict[str, type[Kernel]] = {}
 
@@ -91,10 +100,10 @@ class Kernel:
         raise NotImplementedError
 
     def points(self, X: Any, *, shift: np.ndarray | None = None) -> Points:
-        """Prepare checked rows; `shift` moves the origin where that changes nothing but rounding."""
+        """Prepare checked rows; `shift` moves the origin where only rounding can notice."""
         if shift is not None and self.translation_invariant and not sp.issparse(X):
             X = X - shift.astype(X.dtype)
-        return Points(X, _squared_norms(X), np.arange(X.shape[0]))
+        return Points(X, row_norms(X), np.arange(X.shape[0]))
 
     def centre(self, X: Any) -> np.ndarray | None:
         """The origin to use for X: its mean, for kernels that only see differences."""
@@ -109,7 +118,7 @@ class Kernel:
         if not (np.isfinite(A.squared_norms).all() and np.isfinite(diagonal).all()):
             raise NumericalOverflowError(
                 f"{self!r} overflows on these data: the largest value of a feature is "
-                f"{_largest(A.X):.3g}. Scale the features, for example with "
+                f"{largest_value(A.X):.3g}. Scale the features, for example with "
                 "sklearn.preprocessing.StandardScaler, or use a smaller degree or gamma."
             )
 
@@ -162,7 +171,7 @@ class DotKernel(Kernel):
     """A kernel that is a function of x.z, ||x||^2 and ||z||^2: one GEMM and one pass."""
 
     def block(self, A: Points, B: Points, out: np.ndarray) -> None:
-        _dots(A, B, out)
+        inner_products(A.X, B.X, out)
         self.finish(out, A.squared_norms, B.squared_norms)
 
     def finish(self, dots: np.ndarray, a2: np.ndarray, b2: np.ndarray) -> None:
@@ -218,7 +227,7 @@ class RBF(DotKernel):
             object.__setattr__(self, "gamma", 1.0 / (2.0 * sigma**2))
 
     def finish(self, dots: np.ndarray, a2: np.ndarray, b2: np.ndarray) -> None:
-        exponentials = _rbf_block_32 if dots.dtype == np.float32 else _rbf_block_64
+        exponentials = rbf_block_32 if dots.dtype == np.float32 else rbf_block_64
         exponentials(dots, a2, b2, self.gamma)
 
     def diagonal(self, A: Points) -> np.ndarray:
@@ -254,7 +263,7 @@ class Laplacian(Kernel):
     gamma: float = 1.0
 
     def block(self, A: Points, B: Points, out: np.ndarray) -> None:
-        _city_block(_dense(A.X), _dense(B.X), out)
+        city_block(densified(A.X), densified(B.X), out)
         out *= -self.gamma
         np.exp(out, out=out)
 
@@ -280,7 +289,7 @@ class ChiSquare(Kernel):
         return super().points(X)
 
     def block(self, A: Points, B: Points, out: np.ndarray) -> None:
-        _chi_square(_dense(A.X), _dense(B.X), out)
+        chi_square(densified(A.X), densified(B.X), out)
         out *= -self.gamma
         np.exp(out, out=out)
 
@@ -314,7 +323,7 @@ class CallableKernel(Kernel):
     function: Callable[[Any, Any], Any] = None  # type: ignore[assignment]
 
     def block(self, A: Points, B: Points, out: np.ndarray) -> None:
-        values = np.asarray(self.function(_read_only(A.X), _read_only(B.X)))
+        values = np.asarray(self.function(read_only(A.X), read_only(B.X)))
         called = getattr(self.function, "__name__", repr(self.function))
         if values.shape != out.shape:
             raise InvalidDataError(
@@ -442,141 +451,3 @@ def _weighted_variance(X: Any, weight: np.ndarray) -> float:
         return stored + (1.0 - float(per_entry.sum())) * mean**2
     mean = float((share @ X.astype(np.float64, copy=False)).sum())
     return float((share @ (X - mean) ** 2).sum())
-
-
-# --- the arithmetic -----------------------------------------------------------------------------
-
-
-def _squared_norms(X: Any) -> np.ndarray:
-    with np.errstate(over="ignore"):
-        if sp.issparse(X):
-            return np.asarray(X.multiply(X).sum(axis=1)).ravel().astype(X.dtype)
-        return np.einsum("ij,ij->i", X, X)
-
-
-def _largest(X: Any) -> float:
-    values = X.data if sp.issparse(X) else X
-    return float(np.abs(values).max()) if values.size else 0.0
-
-
-def _dense(X: Any) -> np.ndarray:
-    return X.toarray() if sp.issparse(X) else X
-
-
-def _read_only(X: Any) -> Any:
-    if sp.issparse(X):
-        return X
-    view = X.view()
-    view.flags.writeable = False
-    return view
-
-
-def _dots(A: Points, B: Points, out: np.ndarray) -> None:
-    """Inner products of a tile: always the same BLAS call, whatever part of it is wanted."""
-    if sp.issparse(A.X) and sp.issparse(B.X):
-        _csr_dots(kernel_rows(A.X), kernel_rows(B.X), np.zeros(B.X.shape[1]), out)
-        return
-    X, Z = _dense(A.X), _dense(B.X)
-    if out.shape == (TILE_ROWS, TILE_COLUMNS) and X.dtype == Z.dtype == out.dtype:
-        np.matmul(X, Z.T, out=out)
-        return
-    left = padded_tile(X, 0, TILE_ROWS).astype(out.dtype, copy=False)
-    right = padded_tile(Z, 0, TILE_COLUMNS).astype(out.dtype, copy=False)
-    out[:] = (left @ right.T)[: out.shape[0], : out.shape[1]]
-
-
-@compiled
-def _csr_dots(A, B, work, out):
-    """out[i, j] = a_i . b_j: each b is spread out once, then all a are gathered against it."""
-    for j in range(out.shape[1]):
-        for p in range(B.indptr[j], B.indptr[j + 1]):
-            work[B.indices[p]] = B.data[p]
-        for i in range(out.shape[0]):
-            total = 0.0
-            for p in range(A.indptr[i], A.indptr[i + 1]):
-                total += A.data[p] * work[A.indices[p]]
-            out[i, j] = total
-        for p in range(B.indptr[j], B.indptr[j + 1]):
-            work[B.indices[p]] = 0.0
-
-
-@compiled(fast_sums=True)
-def _city_block(A, B, out):
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            total = 0.0
-            for k in range(A.shape[1]):
-                total += abs(np.float64(A[i, k]) - np.float64(B[j, k]))
-            out[i, j] = total
-
-
-@compiled(fast_sums=True)
-def _chi_square(A, B, out):
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            total = 0.0
-            for k in range(A.shape[1]):
-                both = np.float64(A[i, k]) + np.float64(B[j, k])
-                difference = np.float64(A[i, k]) - np.float64(B[j, k])
-                if both > 0.0:
-                    total += difference * difference / both
-            out[i, j] = total
-
-
-# exp(x) = 2^n * e^r with n = round(x / ln 2): Cody and Waite's two-part ln 2 keeps r exact, a
-# polynomial gives e^r, and 2^n is written straight into the exponent bits. Unlike a call of libm
-# this vectorises. Below the smallest exponent kept, the result is 2^-126 or 2^-1022, not 0: RBF
-# values are strictly positive.
-
-
-@compiled(fast_sums=True)
-def _rbf_block_32(dots, a2, b2, gamma):
-    """dots <- exp(-gamma max(0, a2 + b2 - 2 dots)) in float32, relative error below 2e-6."""
-    minus_gamma = np.float32(-gamma)
-    powers = np.empty(dots.shape[1], np.int32)
-    scales = powers.view(np.float32)
-    for i in range(dots.shape[0]):
-        for j in range(dots.shape[1]):
-            distance = max(a2[i] + b2[j] - np.float32(2.0) * dots[i, j], np.float32(0.0))
-            x = max(minus_gamma * distance, np.float32(-87.0))
-            n = np.floor(x * np.float32(1.44269504) + np.float32(0.5))
-            r = x - n * np.float32(0.693359375)
-            r = r - n * np.float32(-2.12194440e-4)
-            p = np.float32(1.9875691500e-4)
-            p = p * r + np.float32(1.3981999507e-3)
-            p = p * r + np.float32(8.3334519073e-3)
-            p = p * r + np.float32(4.1665795894e-2)
-            p = p * r + np.float32(1.6666665459e-1)
-            p = p * r + np.float32(5.0000001201e-1)
-            dots[i, j] = p * r * r + r + np.float32(1.0)
-            powers[j] = (np.int32(n) + np.int32(127)) << np.int32(23)
-        for j in range(dots.shape[1]):
-            dots[i, j] *= scales[j]
-
-
-@compiled(fast_sums=True)
-def _rbf_block_64(dots, a2, b2, gamma):
-    """The same in float64, relative error below 1e-15; the polynomial is Taylor's, of degree 12."""
-    powers = np.empty(dots.shape[1], np.int64)
-    scales = powers.view(np.float64)
-    for i in range(dots.shape[0]):
-        for j in range(dots.shape[1]):
-            x = max(-gamma * max(a2[i] + b2[j] - 2.0 * dots[i, j], 0.0), -708.0)
-            n = np.floor(x * 1.4426950408889634 + 0.5)
-            r = x - n * 6.93145751953125e-1
-            r = r - n * 1.42860682030941723212e-6
-            p = 1.0 / 479001600.0
-            p = p * r + 1.0 / 39916800.0
-            p = p * r + 1.0 / 3628800.0
-            p = p * r + 1.0 / 362880.0
-            p = p * r + 1.0 / 40320.0
-            p = p * r + 1.0 / 5040.0
-            p = p * r + 1.0 / 720.0
-            p = p * r + 1.0 / 120.0
-            p = p * r + 1.0 / 24.0
-            p = p * r + 1.0 / 6.0
-            p = p * r + 0.5
-            dots[i, j] = p * r * r + r + 1.0
-            powers[j] = (np.int64(n) + np.int64(1023)) << np.int64(52)
-        for j in range(dots.shape[1]):
-            dots[i, j] *= scales[j]

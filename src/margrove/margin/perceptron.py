@@ -2,41 +2,41 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from margrove._canonical import CanonicalForm, canonical_form, given_order
 from margrove._data import (
+    CanonicalForm,
     TrainingLabels,
+    canonical_form,
     check_batch,
     check_table,
     check_training_labels,
+    given_order,
     like_fitted,
     seed_of,
 )
-from margrove._estimator import RANDOM_STATE, RUN_CONTROL, Estimator
-from margrove._slices import drive
+from margrove._estimator import RANDOM_STATE, RUN_CONTROL
 from margrove._threads import resolve_n_jobs
 from margrove._tiles import row_products
-from margrove.exceptions import ConvergenceWarning, InvalidDataError
-from margrove.margin.solvers.perceptron import (
-    LinearState,
-    PerceptronProcess,
-    Rule,
-    measure_separation,
+from margrove.exceptions import InvalidDataError
+from margrove.margin.mistake_driven import (
+    MistakeDriven,
+    mistake_attributes,
+    separation_attributes,
 )
+from margrove.margin.solvers.perceptron import LinearState, PerceptronProcess, Rule
+from margrove.margin.solvers.separation import measure_separation
 
 __all__ = ["Perceptron"]
 
 
-class Perceptron(ClassifierMixin, Estimator):
+class Perceptron(MistakeDriven):
     """Rosenblatt's perceptron: learn from mistakes, one example at a time.
 
     A drop-in for `sklearn.linear_model.Perceptron` that also says whether it separated the data,
@@ -229,20 +229,12 @@ class Perceptron(ClassifierMixin, Estimator):
         learnt = self._learnt(process, labels.classes)
         is_fresh = coef_init is None and intercept_init is None and not self.warm_start
         separation = self._separation(table.X, labels, learnt, is_fresh)
-        self._commit(table.attributes | learnt | separation)
-        if ending == "finished" and self.tol is not None and not process.patience.converged.all():
-            warnings.warn(
-                "Maximum number of iteration reached before convergence: after max_iter="
-                f"{self.max_iter} epochs the loss still improves by more than tol={self.tol:g}. "
-                "Consider increasing max_iter to improve the fit.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        mistakes = mistake_attributes(process.mistakes)
+        self._commit(table.attributes | learnt | mistakes | separation)
+        self._warn_unless_converged(ending, process.patience)
         return self
 
-    def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
-    ) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one more batch, in one epoch.
 
         Parameters
@@ -274,10 +266,8 @@ class Perceptron(ClassifierMixin, Estimator):
         process = self._process(batch.X, labels, form, start, self._rule(1, stream=True))
         self._drive(process, X, y)
         learnt = self._learnt(process, labels.classes)
-        if hasattr(self, "mistakes_"):
-            learnt["mistakes_"] += self.mistakes_
-            learnt["class_mistakes_"] = learnt["class_mistakes_"] + self.class_mistakes_
-        self._commit(batch.attributes | learnt)
+        mistakes = mistake_attributes(process.mistakes, earlier=self)
+        self._commit(batch.attributes | learnt | mistakes)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -297,11 +287,7 @@ class Perceptron(ClassifierMixin, Estimator):
         scores = row_products(X, coef.T, n_threads=resolve_n_jobs(self.n_jobs)) + self.intercept_
         return scores.ravel() if scores.shape[1] == 1 else scores
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each row."""
-        scores = self.decision_function(X)
-        codes = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[codes]
+    coef_: Any
 
     def sparsify(self) -> Self:
         """Keep `coef_` as a sparse matrix, which is smaller after an L1 penalty."""
@@ -376,9 +362,7 @@ class Perceptron(ClassifierMixin, Estimator):
     def _presented_rows(self, X: Any, labels: TrainingLabels) -> CanonicalForm:
         if not self.shuffle:
             return given_order(labels.weight)
-        return canonical_form(
-            X, labels.codes, labels.weight, n_threads=resolve_n_jobs(self.n_jobs)
-        )
+        return canonical_form(X, labels.codes, labels.weight, n_threads=resolve_n_jobs(self.n_jobs))
 
     def _process(
         self, X: Any, labels: TrainingLabels, form: CanonicalForm, start: LinearState, rule: Rule
@@ -399,28 +383,13 @@ class Perceptron(ClassifierMixin, Estimator):
             n_threads=resolve_n_jobs(self.n_jobs),
         )
 
-    def _drive(self, process: PerceptronProcess, X: Any, y: Any) -> str:
-        return drive(
-            process,
-            self,
-            max_time=self.max_time,
-            on_interrupt=self.on_interrupt,
-            verbose=int(self.verbose),
-            X=X,
-            y=y,
-        )
-
     def _learnt(self, process: PerceptronProcess, classes: np.ndarray) -> dict[str, Any]:
         state = process.state
-        mistakes = process.mistakes
-        total = float(mistakes.sum())
         return {
             **process.attributes(),
             "classes_": classes,
             "n_iter_": max(1, int(process.patience.n_iter.max())),
             "t_": state.presentations + 1.0,
-            "mistakes_": int(total) if total.is_integer() else total,
-            "class_mistakes_": mistakes,
             "_last_coef": state.coef,
             "_last_intercept": state.intercept,
             "_drift_coef": state.drift_coef,
@@ -439,24 +408,20 @@ class Perceptron(ClassifierMixin, Estimator):
             fit_intercept=self.fit_intercept,
             n_threads=resolve_n_jobs(self.n_jobs),
         )
-        separated = bool((found.margin > 0).all())
-        bound = np.inf
-        if separated and is_fresh and self.penalty is None:
-            room = found.radius**2 + 2.0 * self.margin / self.eta0
-            bound = float((room / found.margin**2).sum())
-        return {
-            "separated_": separated,
-            "margin_": float(found.margin.min()),
-            "class_margins_": found.margin,
-            "radius_": found.radius,
-            "novikoff_bound_": bound,
-        }
+        return separation_attributes(
+            found.margin,
+            found.radius,
+            extra_room=2.0 * self.margin / self.eta0,
+            theorem_applies=is_fresh and self.penalty is None,
+        )
 
 
 def _initial_weights(given: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
     weights = np.asarray(given, dtype=np.float64)
     if weights.size != np.prod(shape):
-        raise ValueError(f"Provided {name} does not match dataset: got {weights.shape}, need {shape}.")
+        raise ValueError(
+            f"Provided {name} does not match dataset: got {weights.shape}, need {shape}."
+        )
     if not np.isfinite(weights).all():
         raise ValueError(f"{name} contains NaN or infinity.")
     return weights.reshape(shape)

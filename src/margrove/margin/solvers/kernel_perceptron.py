@@ -1,4 +1,4 @@
-"""The perceptron in dual form: w = sum_i a_i y_i phi(x_i), and only K(x, z) = phi(x).phi(z) is seen.
+"""The perceptron in dual form: w = sum_i a_i y_i phi(x_i), seen through K(x, z) = phi(x).phi(z).
 
     for (x_j, y_j) in the data, in a new order each epoch:
         if y_j f(x_j) <= margin:        f(x) = sum_i a_i y_i K(x_i, x) [+ intercept]
@@ -28,9 +28,11 @@ from margrove._jit import kernel as compiled
 from margrove._slices import step_capacity
 from margrove._threads import run_tiles, single_threaded_blas
 from margrove._tiles import TILE_ROWS
-from margrove.margin.kernels import TILE_COLUMNS, Kernel, Points, gram, tile_of
+from margrove.margin.kernel_blocks import TILE_COLUMNS
+from margrove.margin.kernels import Kernel, Points, gram, tile_of
 from margrove.margin.solvers.patience import Patience
-from margrove.margin.solvers.perceptron import PerceptronUpdate, _shuffle
+from margrove.margin.solvers.perceptron import PerceptronUpdate
+from margrove.margin.solvers.visits import shuffle
 
 __all__ = ["DualRule", "KernelPerceptronProcess"]
 
@@ -74,7 +76,7 @@ class KernelPerceptronProcess:
         *,
         n_threads: int = 1,
     ) -> None:
-        self._kernel = kernel
+        self.kernel = kernel
         self._points = points
         self._codes = codes
         self._weight = weight
@@ -92,7 +94,8 @@ class KernelPerceptronProcess:
         self._order = np.arange(len(visited))
         self._loss = np.zeros(coef.shape[1])
         self._epoch = 0
-        self.total = rule.max_epochs
+        self.total: int | None = rule.max_epochs
+        self._cursor = 0
         self.patience = Patience(coef.shape[1], rule.tol, rule.patience)
         capacity = step_capacity()
         self._trace = np.empty((max(capacity, TILE_ROWS * coef.shape[1]) if capacity else 0, 5))
@@ -117,7 +120,9 @@ class KernelPerceptronProcess:
     def attributes(self) -> dict[str, Any]:
         """The state as fitted attributes: support vectors, their coefficients, the intercept."""
         support = np.flatnonzero(self.coef.any(axis=1))
-        intercept = self.coef.sum(axis=0) if self._rule.fit_intercept else np.zeros(len(self.mistakes))
+        intercept = (
+            self.coef.sum(axis=0) if self._rule.fit_intercept else np.zeros(len(self.mistakes))
+        )
         return {
             "support_": support,
             "dual_coef_": np.ascontiguousarray(self.coef[support].T),
@@ -128,7 +133,9 @@ class KernelPerceptronProcess:
         """Present blocks until the work is done; a block is never cut, so slices change nothing."""
         spent = 0.0
         while spent < work and self._cursor < len(self._order):
-            if len(self._trace) and self._n_traced[0] + TILE_ROWS * len(self.mistakes) > len(self._trace):
+            if len(self._trace) and self._n_traced[0] + TILE_ROWS * len(self.mistakes) > len(
+                self._trace
+            ):
                 return
             spent += self._present_block()
         if self._cursor >= len(self._order):
@@ -147,7 +154,7 @@ class KernelPerceptronProcess:
     def _present_block(self) -> float:
         block = self._visited[self._order[self._cursor : self._cursor + TILE_ROWS]]
         own = self._points.take(block)
-        tile = self._augmented(gram(self._kernel, own, own))
+        tile = self._augmented(gram(self.kernel, own, own))
         values = self._values[block] + self._owed_to(own)
         change = np.zeros((len(block), self.coef.shape[1]))
         _visit_block(
@@ -176,7 +183,7 @@ class KernelPerceptronProcess:
         if len(self._waiting) == 0:
             return np.zeros((len(own), self.coef.shape[1]))
         sources = self._points.take(self._waiting)
-        return self._augmented(gram(self._kernel, own, sources)) @ self._waiting_change
+        return self._augmented(gram(self.kernel, own, sources)) @ self._waiting_change
 
     def _apply(self, rows: np.ndarray, change: np.ndarray) -> None:
         self.coef[rows] += change
@@ -197,7 +204,10 @@ class KernelPerceptronProcess:
         """values += K(all, waiting) @ change, tile by tile, each tile by one thread."""
         starts = range(0, len(self._waiting), TILE_ROWS)
         sources = [
-            (self._points.take(self._waiting[i : i + TILE_ROWS]), self._waiting_change[i : i + TILE_ROWS])
+            (
+                self._points.take(self._waiting[i : i + TILE_ROWS]),
+                self._waiting_change[i : i + TILE_ROWS],
+            )
             for i in starts
         ]
 
@@ -205,7 +215,7 @@ class KernelPerceptronProcess:
             columns = slice(tile * TILE_COLUMNS, (tile + 1) * TILE_COLUMNS)
             targets = self._points.take(columns)
             for source, change in sources:
-                values = self._augmented(tile_of(self._kernel, source, targets))
+                values = self._augmented(tile_of(self.kernel, source, targets))
                 self._values[columns] += values.T @ change
 
         with single_threaded_blas():
@@ -233,7 +243,7 @@ class KernelPerceptronProcess:
         self._mistakes_before = self.mistakes.copy()
         if self._rule.shuffle:
             epoch = np.uint64(self._rule.shuffle_key + self._epoch)
-            _shuffle(self._order, np.uint64(self._rule.seed), epoch)
+            shuffle(self._order, np.uint64(self._rule.seed), epoch)
 
     def _end_epoch(self) -> None:
         self._epoch += 1

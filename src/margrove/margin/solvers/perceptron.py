@@ -37,25 +37,24 @@ from margrove._threads import run_tiles
 from margrove._tiles import row_products
 from margrove.exceptions import NumericalOverflowError
 from margrove.margin.solvers.patience import Patience
+from margrove.margin.solvers.separation import scores_csr, scores_dense, squared_norm_of
+from margrove.margin.solvers.visits import Visits, shuffle
 
 __all__ = [
     "LinearState",
     "PerceptronProcess",
     "PerceptronUpdate",
     "Rule",
-    "Separation",
-    "measure_separation",
 ]
 
 _CLASSES_PER_LINE = 8
 _BUFFER_CELLS = 2**18
 _ROWS_PER_GATHER = 256
-_ROWS_PER_MEASURE = 4096
 
 
 @dataclass(frozen=True)
 class PerceptronUpdate:
-    """One mistake: `row` of X (as passed to fit), the one-vs-rest `problem`, `value` = y f(x) before."""
+    """One mistake: the `row` of X, the one-vs-rest `problem`, and `value` = y f(x) before."""
 
     epoch: int
     row: int
@@ -99,9 +98,7 @@ class LinearState:
     def zeros(cls, n_problems: int, n_features: int, *, average: bool) -> LinearState:
         shape = (n_problems, n_features)
         drift = shape if average else (0, 0)
-        return cls(
-            np.zeros(shape), np.zeros(n_problems), np.zeros(drift), np.zeros(n_problems)
-        )
+        return cls(np.zeros(shape), np.zeros(n_problems), np.zeros(drift), np.zeros(n_problems))
 
     def averaged(self, average_from: int) -> LinearState:
         """The mean iterate; the last one before averaging has started."""
@@ -174,18 +171,19 @@ class PerceptronProcess:
         self._state = state
         self._n_threads = n_threads
         self._validation: _Validation | None = None
-        self._base = _Visits(rows, codes[rows], weight)
+        self._base = Visits(rows, codes[rows], weight)
         if held_out is not None:
             self._validation = _Validation(X, self._first_class, self._base.permuted(held_out))
             self._base = self._base.permuted(np.setdiff1d(np.arange(len(rows)), held_out))
         self._visits = self._base
         self._order = np.arange(len(self._base.rows))
         self._buffer = np.empty((self._rows_per_buffer(), self._view.dense.shape[1]))
+        self._cursor = 0
         self._blocks = self._make_blocks(n_problems)
         self._trace = np.empty((step_capacity(), 5))
         self._n_traced = np.zeros(1, dtype=np.int64)
         self._epoch = 0
-        self.total = rule.max_epochs
+        self.total: int | None = rule.max_epochs
         self.patience = Patience(n_problems, rule.tol, rule.patience)
         self._begin_epoch()
 
@@ -203,7 +201,11 @@ class PerceptronProcess:
             if not self._view.is_dense:
                 per_block = -(-per_block // _CLASSES_PER_LINE) * _CLASSES_PER_LINE
         return [
-            _Block(np.arange(start, min(start + per_block, n_problems)), self._state, self._view.is_dense)
+            _Block(
+                np.arange(start, min(start + per_block, n_problems)),
+                self._state,
+                self._view.is_dense,
+            )
             for start in range(0, n_problems, per_block)
         ]
 
@@ -256,7 +258,7 @@ class PerceptronProcess:
         return max(1, int(work / (cells * len(self.mistakes))))
 
     def _gather(self, until: int) -> None:
-        """Copy the next dense rows together: they lie far apart, and fetching is what takes time."""
+        """Copy the next dense rows together: they lie far apart, and fetching takes the time."""
         if not self._view.is_dense:
             return
         rows = self._visits.rows[self._cursor : until]
@@ -300,7 +302,7 @@ class PerceptronProcess:
             block.loss[:] = 0.0
         if self._rule.shuffle:
             epoch = np.uint64(self._rule.shuffle_key + self._epoch)
-            _shuffle(self._order, np.uint64(self._rule.seed), epoch)
+            shuffle(self._order, np.uint64(self._rule.seed), epoch)
             self._visits = self._base.permuted(self._order)
 
     def _end_epoch(self) -> None:
@@ -331,22 +333,10 @@ class PerceptronProcess:
                 )
 
 
-@dataclass(frozen=True)
-class _Visits:
-    """The rows of an epoch in the order of their presentation."""
-
-    rows: np.ndarray
-    codes: np.ndarray
-    weight: np.ndarray
-
-    def permuted(self, order: np.ndarray) -> _Visits:
-        return _Visits(self.rows[order], self.codes[order], self.weight[order])
-
-
 class _Validation:
     """Rows kept aside to measure the one-vs-rest error of each problem."""
 
-    def __init__(self, X: Any, first_class: int, kept_aside: _Visits) -> None:
+    def __init__(self, X: Any, first_class: int, kept_aside: Visits) -> None:
         self._X = X[kept_aside.rows]
         self._codes = kept_aside.codes
         self._first_class = first_class
@@ -359,65 +349,6 @@ class _Validation:
         return self._weight @ wrong
 
 
-@dataclass(frozen=True)
-class Separation:
-    """How well K problems are separated by given weights, in the space of (x, 1).
-
-    margin  (K,) the smallest y (w.x + b) / ||(w, b)||, negative if a row is on the wrong side
-    radius  the largest ||(x, 1)||, or ||x|| without an intercept
-    """
-
-    margin: np.ndarray
-    radius: float
-
-
-def measure_separation(
-    X: Any, codes: np.ndarray, weight: np.ndarray, coef: np.ndarray, intercept: np.ndarray,
-    *, fit_intercept: bool, n_threads: int = 1,
-) -> Separation:  # fmt: skip
-    """One pass over the rows of nonzero weight."""
-    view = kernel_rows(X)
-    n_tiles = -(-X.shape[0] // _ROWS_PER_MEASURE)
-    W = np.ascontiguousarray(coef if view.is_dense else coef.T)
-    first_class = 1 if len(coef) == 1 else 0
-    smallest = np.full((n_tiles, len(coef)), np.inf)
-    largest = np.zeros(n_tiles)
-
-    def measure(tile: int) -> None:
-        start = tile * _ROWS_PER_MEASURE
-        end = min(start + _ROWS_PER_MEASURE, X.shape[0])
-        largest[tile] = _measure_rows(
-            view, codes, weight, start, end, first_class, W, intercept, smallest[tile]
-        )
-
-    run_tiles(measure, n_tiles, n_threads)
-    squared_norm = np.einsum("kj,kj->k", coef, coef)
-    squared_radius = float(largest.max())
-    if fit_intercept:
-        squared_norm += intercept**2
-        squared_radius += 1.0
-    norm = np.sqrt(squared_norm)
-    margin = np.divide(smallest.min(axis=0), norm, out=np.zeros(len(coef)), where=norm > 0)
-    return Separation(margin, float(np.sqrt(squared_radius)))
-
-
-@kernel
-def _shuffle(order, seed, epoch):
-    """A permutation that is a function of (seed, epoch) alone: Fisher-Yates over splitmix64."""
-    state = (seed + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) + epoch * np.uint64(
-        0xD1B54A32D192ED03
-    )
-    for i in range(len(order)):
-        order[i] = i
-    for i in range(len(order) - 1, 0, -1):
-        state += np.uint64(0x9E3779B97F4A7C15)
-        z = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        high = (z ^ (z >> np.uint64(31))) >> np.uint64(32)
-        j = np.int64((high * np.uint64(i + 1)) >> np.uint64(32))
-        order[i], order[j] = order[j], order[i]
-
-
 @kernel
 def _gather_rows(X, rows, out):
     """out[c] = row rows[c] of a dense X, in float64."""
@@ -425,28 +356,6 @@ def _gather_rows(X, rows, out):
         i = rows[c]
         for j in range(out.shape[1]):
             out[c, j] = X.dense[i, j]
-
-
-@kernel(fast_sums=True)
-def _scores_dense(buffer, c, W, f):
-    """f[k] = w_k . x for all problems of the block; W is (K, d)."""
-    for k in range(W.shape[0]):
-        total = 0.0
-        for j in range(W.shape[1]):
-            total += buffer[c, j] * W[k, j]
-        f[k] = total
-
-
-@kernel
-def _scores_csr(data, indices, first, last, W, f):
-    """The same for the CSR entries first .. last; W is (d, K)."""
-    for k in range(W.shape[1]):
-        f[k] = 0.0
-    for p in range(first, last):
-        x = data[p]
-        j = np.uint64(indices[p])
-        for k in range(W.shape[1]):
-            f[k] += x * W[j, k]
 
 
 @kernel
@@ -462,17 +371,9 @@ def _add_csr(data, indices, first, last, W, k, step):
         W[np.uint64(indices[p]), k] += step * data[p]
 
 
-@kernel(fast_sums=True)
-def _squared_norm(values, first, last):
-    total = 0.0
-    for p in range(first, last):
-        total += np.float64(values[p]) ** 2
-    return total
-
-
 @kernel
 def _truncate(W, done, j, by_class, scale, budget):
-    """L1 by cumulative penalty (Tsuruoka, Tsujii and Ananiadou 2009) for feature j, all problems."""
+    """L1 by cumulative penalty (Tsuruoka, Tsujii and Ananiadou 2009), feature j, all problems."""
     for k in range(W.shape[0] if by_class else W.shape[1]):
         a, b = (k, j) if by_class else (j, k)
         before = W[a, b] * scale
@@ -486,33 +387,9 @@ def _truncate(W, done, j, by_class, scale, budget):
 
 
 @kernel
-def _measure_rows(X, codes, weight, start, end, first_class, W, intercept, smallest):
-    """smallest[k] = min y_k f_k over the rows start .. end; returns their largest squared norm."""
-    f = np.empty(len(intercept))
-    largest = 0.0
-    for i in range(start, end):
-        if weight[i] == 0.0:
-            continue
-        if X.is_dense:
-            norm = 0.0
-            for j in range(W.shape[1]):
-                norm += np.float64(X.dense[i, j]) ** 2
-            _scores_dense(X.dense, i, W, f)
-        else:
-            first, last = X.indptr[i], X.indptr[i + 1]
-            norm = _squared_norm(X.data, first, last)
-            _scores_csr(X.data, X.indices, first, last, W, f)
-        largest = max(largest, norm)
-        for k in range(len(f)):
-            value = f[k] + intercept[k]
-            smallest[k] = min(smallest[k], value if codes[i] == first_class + k else -value)
-    return largest
-
-
-@kernel
 def _visit_rows(
-    X, buffer, rows, codes, weights, start, end, first_problem, W, b, drift_W, drift_b, l1_done, scalars,
-    loss, mistakes, active, trace, n_traced, epoch, eta, margin, fit_intercept, l1, l2,
+    X, buffer, rows, codes, weights, start, end, first_problem, W, b, drift_W, drift_b, l1_done,
+    scalars, loss, mistakes, active, trace, n_traced, epoch, eta, margin, fit_intercept, l1, l2,
     average_from,
 ):  # fmt: skip
     """Present rows[start:end] to the problems of one block; returns where it stopped.
@@ -535,10 +412,10 @@ def _visit_rows(
         weight = weights[t]
         if X.is_dense:
             c = t - start
-            _scores_dense(buffer, c, W, f)
+            scores_dense(buffer, c, W, f)
         else:
             first, last = X.indptr[rows[t]], X.indptr[rows[t] + 1]
-            _scores_csr(X.data, X.indices, first, last, W, f)
+            scores_csr(X.data, X.indices, first, last, W, f)
         if l2 > 0.0:
             scale *= max(0.0, 1.0 - eta * l2) ** weight
             if scale < 1e-9:
@@ -556,9 +433,9 @@ def _visit_rows(
             if weight > 1.0:
                 norm = 1.0 if fit_intercept else 0.0
                 if X.is_dense:
-                    norm += _squared_norm(flat, c * d, (c + 1) * d)
+                    norm += squared_norm_of(flat, c * d, (c + 1) * d)
                 else:
-                    norm += _squared_norm(X.data, first, last)
+                    norm += squared_norm_of(X.data, first, last)
                 if norm > 0.0:
                     step = min(weight, np.floor((margin - value) / (eta * norm)) + 1.0)
             loss[k] += weight * (margin - value)

@@ -16,11 +16,12 @@ time but never an answer.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from margrove._data import Rows, kernel_rows
+from margrove._data.rows import kernel_rows
 from margrove._jit import kernel
 from margrove._threads import run_tiles
 
@@ -101,7 +102,7 @@ def _grouped(rows: np.ndarray, new_group: np.ndarray, weight: np.ndarray) -> Can
         group_of[rows] = np.arange(len(rows))
         return CanonicalForm(rows, weight[rows], group_of, weight)
     group = np.cumsum(new_group) - 1
-    # Floating-point sums depend on their order; within a group, the weights' own order is canonical.
+    # Float sums depend on their order; within a group, the weights' own order is canonical.
     rows = rows[np.lexsort((weight[rows], group))]
     group_of[rows] = group
     return CanonicalForm(rows[starts], np.add.reduceat(weight[rows], starts), group_of, weight)
@@ -113,7 +114,7 @@ def _sort_collisions(
     """Rows of equal hash but different content, put in lexicographic order. Practically never."""
     rows = rows.copy()
     edges = np.flatnonzero(np.r_[True, hashes[1:] != hashes[:-1], True])
-    for start, end in zip(edges[:-1], edges[1:], strict=True):
+    for start, end in pairwise(edges):
         if end - start > 1:
             run = rows[start:end]
             block = X[run]
@@ -167,7 +168,7 @@ def _hash_rows(X, target_bits, rows, out):
 
 @kernel
 def _mark_groups(X, target_bits, rows, hashes, new_group):
-    """new_group[k] = row k differs from row k - 1. Returns True if equal hashes hide a difference."""
+    """new_group[k] = row k differs from row k - 1; True if equal hashes hide a difference."""
     collision = False
     for k in range(1, len(rows)):
         new_group[k] = True
@@ -184,7 +185,7 @@ def _mark_groups(X, target_bits, rows, hashes, new_group):
 @kernel
 def _same_row(X, a, b):
     if X.is_dense:
-        for j in range(X.dense.shape[1]):
+        for j in range(X.dense.shape[1]):  # noqa: SIM110
             if X.dense[a, j] != X.dense[b, j]:
                 return False
         return True

@@ -1,0 +1,59 @@
+# Each target makes the environment it needs; python3, git and make are all it takes.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+
+.PHONY: demo test test-jit test-nojit lint format bench nightly docs clean
+
+demo: $(VENV)/.core
+	$(BIN)/python examples/demo.py
+
+test: test-jit test-nojit
+
+test-jit: $(VENV)/.dev
+	$(BIN)/pytest -n 2 -m "not nightly" --cov --cov-report=
+
+test-nojit: $(VENV)/.dev
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -m "nojit and not nightly" --cov --cov-append --cov-report=term:skip-covered
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.bench
+	$(BIN)/python benchmarks/compare.py
+
+nightly: $(VENV)/.dev
+	$(BIN)/pytest -n 2 -m nightly
+
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+clean:
+	rm -rf $(VENV) docs/_build .coverage .coverage.*
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: $(BIN)/python pyproject.toml
+	$(PIP) -e .
+	touch $@
+
+$(VENV)/.dev: $(BIN)/python pyproject.toml
+	$(PIP) -e '.[dev]'
+	touch $@ $(VENV)/.core
+
+$(VENV)/.bench: $(BIN)/python pyproject.toml
+	$(PIP) -e '.[bench]'
+	touch $@ $(VENV)/.core
+
+$(VENV)/.docs: $(BIN)/python pyproject.toml
+	$(PIP) -e '.[docs]'
+	touch $@ $(VENV)/.core

@@ -1,0 +1,5 @@
+"""`python -m margrove`."""
+
+from margrove.cli import main
+
+main()

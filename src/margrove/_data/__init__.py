@@ -1,0 +1,42 @@
+"""The boundary: whatever users hand in becomes canonical arrays here, or an error that helps.
+
+Inside the library
+    X               C-contiguous float64 or float32 array, or CSR with sorted, unique int32
+                    column indices and int64 row pointers, always finite unless asked otherwise
+    y               int64 codes into `classes`, or float64 targets
+    sample_weight   float64, finite, >= 0, at least one > 0
+
+scikit-learn's validation does what it does well; this adds what it lacks: a structure check of
+sparse matrices (compiled code trusts their indices), Arrow tables and lazy frames, errors that
+name row and column, labels that survive NumPy's fixed-width strings, and no side effects: nothing
+is written to an estimator before a fit has succeeded.
+"""
+
+from margrove._data.canonical import CanonicalForm, canonical_form, given_order
+from margrove._data.labels import Labels, check_labels, check_targets
+from margrove._data.rows import Rows, kernel_rows
+from margrove._data.seeds import seed_of
+from margrove._data.tables import Table, check_table, like_fitted
+from margrove._data.training import Batch, TrainingLabels, check_batch, check_training_labels
+from margrove._data.weights import check_weights, class_factors
+
+__all__ = [
+    "Batch",
+    "CanonicalForm",
+    "Labels",
+    "Rows",
+    "Table",
+    "TrainingLabels",
+    "canonical_form",
+    "check_batch",
+    "check_labels",
+    "check_table",
+    "check_targets",
+    "check_training_labels",
+    "check_weights",
+    "class_factors",
+    "given_order",
+    "kernel_rows",
+    "like_fitted",
+    "seed_of",
+]

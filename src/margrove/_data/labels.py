@@ -1,0 +1,130 @@
+"""y: class labels as codes that survive any round trip, and regression targets."""
+
+from __future__ import annotations
+
+import unicodedata
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from margrove.exceptions import DataWarning, InvalidDataError
+
+__all__ = ["Labels", "check_labels", "check_targets"]
+
+_LONG_LABEL = 1024
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Class labels as int64 `codes` into the sorted `classes`."""
+
+    codes: np.ndarray
+    classes: np.ndarray
+
+
+def check_labels(y: Any, n_rows: int) -> Labels:
+    """Class labels of any type as codes; the classes are sorted as `numpy.unique` sorts."""
+    if y is None:
+        raise InvalidDataError(
+            "This estimator requires y to be passed, but the target y is None: give one class "
+            "label for each row of X."
+        )
+    array = _label_array(y)
+    if array.size == 0 and n_rows:
+        raise InvalidDataError(f"y is empty, but X has {n_rows} rows.")
+    check_classification_targets(array)
+    array = column_or_1d(array, warn=True)
+    _require_length(array, n_rows, "y")
+    classes, codes = np.unique(array, return_inverse=True)
+    if classes.dtype == object:
+        classes = _readable_classes(classes)
+    _warn_of_lookalikes(classes)
+    return Labels(codes.astype(np.int64, copy=False), classes)
+
+
+def _label_array(y: Any) -> np.ndarray:
+    """As an array, with strings kept as Python objects: NumPy's own drop trailing NULs."""
+    if isinstance(y, (list, tuple)) and any(isinstance(label, str) for label in y):
+        array = np.empty(len(y), dtype=object)
+        array[:] = y
+        y = array
+    elif not isinstance(y, (np.ndarray, list, tuple)) and hasattr(y, "to_numpy"):
+        y = y.to_numpy()
+    y = np.asarray(y)
+    if y.dtype == object and y.ndim == 1:
+        kinds = {str if isinstance(label, str) else type(label) for label in y}
+        missing = [row for row, label in enumerate(y) if _is_missing(label)]
+        if missing:
+            raise InvalidDataError(
+                f"Input y contains NaN or None (first at row {missing[0]}). Drop the rows without "
+                "a label."
+            )
+        if str in kinds and len(kinds) > 1:
+            others = sorted(kind.__name__ for kind in kinds if kind is not str)
+            raise InvalidDataError(
+                f"y mixes strings with {', '.join(others)}. Use one type of label, for example "
+                "y.astype(str)."
+            )
+    elif y.dtype.kind == "f" and not np.isfinite(y).all():
+        row = int(np.argmax(~np.isfinite(y.ravel())))
+        raise InvalidDataError(f"Input y contains NaN or infinity (first at row {row}).")
+    return y
+
+
+def _is_missing(label: Any) -> bool:
+    """None, NaN, and the missing values of pandas, which cannot be compared."""
+    is_nan = isinstance(label, float) and label != label  # noqa: PLR0124
+    return label is None or is_nan or type(label).__name__ in ("NAType", "NaTType")
+
+
+def _readable_classes(classes: np.ndarray) -> np.ndarray:
+    """Plain string arrays where they hold every label exactly, else Python objects."""
+    if not all(isinstance(label, str) for label in classes):
+        return np.asarray(classes.tolist()) if len(classes) else classes
+    if any(label.endswith("\0") or len(label) > _LONG_LABEL for label in classes):
+        return classes
+    return np.asarray(classes.tolist(), dtype=str)
+
+
+def _warn_of_lookalikes(classes: np.ndarray) -> None:
+    if classes.dtype.kind not in "UO" or not all(isinstance(label, str) for label in classes):
+        return
+    seen: dict[str, str] = {}
+    for label in classes:
+        other = seen.setdefault(unicodedata.normalize("NFC", label), label)
+        if other is not label:
+            warnings.warn(
+                f"The labels {other!a} and {label!a} look the same but are different "
+                "strings, so they are different classes. Apply unicodedata.normalize('NFC', ...) "
+                "to y if they should be one.",
+                DataWarning,
+                stacklevel=4,
+            )
+
+
+def check_targets(y: Any, n_rows: int, *, multi_output: bool = False) -> np.ndarray:
+    """Regression targets as finite float64."""
+    if y is None:
+        raise InvalidDataError(
+            "This estimator requires y to be passed, but the target y is None: give one number "
+            "for each row of X."
+        )
+    targets = check_array(
+        y, ensure_2d=False, dtype=np.float64, input_name="y", allow_nd=False, order="C"
+    )
+    if not multi_output:
+        targets = column_or_1d(targets, warn=True)
+    _require_length(targets, n_rows, "y")
+    return targets
+
+
+def _require_length(array: Any, n_rows: int, name: str) -> None:
+    if len(array) != n_rows:
+        raise InvalidDataError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, "
+            f"{name} has {len(array)}."
+        )

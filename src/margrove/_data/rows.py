@@ -1,0 +1,40 @@
+"""X as compiled code sees it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+__all__ = ["Rows", "kernel_rows"]
+
+
+class Rows(NamedTuple):
+    """X as compiled code sees it: row-major dense, or CSR; the unused half is empty.
+
+    dense (n, d), data (nnz,), indices int32 (nnz,), indptr int64 (n + 1,), is_dense.
+    """
+
+    dense: np.ndarray
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    is_dense: bool
+
+
+def kernel_rows(X: Any) -> Rows:
+    """View a checked X for compiled code, without a copy."""
+    if sp.issparse(X):
+        empty = np.empty((0, 0), dtype=X.dtype)
+        return Rows(_frozen(empty), _frozen(X.data), _frozen(X.indices), _frozen(X.indptr), False)
+    no_index = _frozen(np.empty(0, np.int32))
+    no_pointer = _frozen(np.empty(0, np.int64))
+    return Rows(_frozen(X), _frozen(np.empty(0, X.dtype)), no_index, no_pointer, True)
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    """A read-only view: one kernel signature whether or not the user's array is writable."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,95 @@
+"""Sparse matrices: every index is checked before compiled code, SciPy's included, trusts it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from margrove.exceptions import InvalidDataError, MalformedSparseError
+
+__all__ = ["canonical_csr", "require_sound_structure"]
+
+
+def require_sound_structure(X: Any) -> None:
+    """Raise MalformedSparseError if the index arrays of a sparse matrix contradict each other."""
+    if X.ndim != 2:
+        raise InvalidDataError(f"Expected 2D array, got a sparse array of {X.ndim} dimension(s).")
+    if X.format in ("csr", "csc", "bsr"):
+        _check_compressed(X)
+    elif X.format == "coo":
+        for axis, index in enumerate(X.coords):
+            _check_index(index, X.shape[axis], "row" if axis == 0 else "column")
+            if len(index) != len(X.data):
+                raise MalformedSparseError("X", f"{len(index)} indices for {len(X.data)} values")
+    elif X.format == "dia" and X.data.shape[0] != len(X.offsets):
+        raise MalformedSparseError("X", "the numbers of diagonals and offsets differ")
+
+
+def _check_compressed(X: Any) -> None:
+    n_major, n_minor = X.shape if X.format != "csc" else X.shape[::-1]
+    if X.format == "bsr":
+        if X.data.ndim != 3 or min(X.data.shape[1:]) < 1:
+            raise MalformedSparseError("X", f"blocks of shape {X.data.shape[1:]}")
+        n_major, n_minor = n_major // X.data.shape[1], n_minor // X.data.shape[2]
+    indptr, indices = X.indptr, X.indices
+    if indptr.ndim != 1 or indices.ndim != 1:
+        raise MalformedSparseError("X", "indptr and indices must be one-dimensional")
+    if indptr.dtype.kind not in "iu" or indices.dtype.kind not in "iu":
+        raise MalformedSparseError(
+            "X", f"indptr has dtype {indptr.dtype} and indices {indices.dtype}, not integers"
+        )
+    if len(indptr) != n_major + 1:
+        raise MalformedSparseError("X", f"indptr has {len(indptr)} entries, not {n_major + 1}")
+    if indptr[0] != 0:
+        raise MalformedSparseError("X", f"indptr starts with {indptr[0]}, not 0")
+    if np.any(indptr[1:] < indptr[:-1]):
+        position = int(np.argmax(indptr[1:] < indptr[:-1]))
+        raise MalformedSparseError(
+            "X", f"indptr decreases from {indptr[position]} to {indptr[position + 1]}"
+        )
+    if indptr[-1] > len(indices) or indptr[-1] > len(X.data):
+        raise MalformedSparseError(
+            "X",
+            f"indptr ends with {indptr[-1]}, but there are {len(indices)} indices and "
+            f"{len(X.data)} values",
+        )
+    _check_index(indices[: indptr[-1]], n_minor, "row" if X.format == "csc" else "column")
+
+
+def _check_index(index: np.ndarray, size: int, axis: str) -> None:
+    if len(index) == 0:
+        return
+    if index.dtype.kind not in "iu":
+        raise MalformedSparseError("X", f"{axis} indices have dtype {index.dtype}, not integers")
+    low, high = int(index.min()), int(index.max())
+    if low < 0 or high >= size:
+        bad = low if low < 0 else high
+        raise MalformedSparseError("X", f"{axis} index {bad} is outside 0..{size - 1}")
+
+
+def canonical_csr(X: Any) -> sp.csr_array:
+    """Sorted, unique int32 columns and int64 pointers; the user's matrix is never changed."""
+    if X.shape[1] > np.iinfo(np.int32).max:
+        raise InvalidDataError(
+            f"X has {X.shape[1]} columns; sparse input may have up to {np.iinfo(np.int32).max}. "
+            "Hash the columns to fewer, for example with sklearn.feature_extraction.FeatureHasher."
+        )
+    stored = int(X.indptr[-1])
+    indptr = np.ascontiguousarray(X.indptr, dtype=np.int64)
+    indices = np.ascontiguousarray(X.indices[:stored], dtype=np.int32)
+    data = np.ascontiguousarray(X.data[:stored])
+    ascending = np.ones(stored, dtype=bool)
+    ascending[1:] = indices[1:] > indices[:-1]
+    ascending[indptr[:-1][indptr[:-1] < stored]] = True  # a row's first entry may be anything
+    if not ascending.all():
+        row_of = np.repeat(np.arange(X.shape[0]), np.diff(indptr))
+        tidy = sp.coo_array((data, (row_of, indices)), shape=X.shape).tocsr()
+        tidy.sum_duplicates()
+        indptr, indices = tidy.indptr.astype(np.int64), tidy.indices.astype(np.int32)
+        data = tidy.data
+    out = sp.csr_array(X.shape, dtype=data.dtype)
+    # The constructor would narrow indptr to int32 again; kernels take one signature.
+    out.data, out.indices, out.indptr = data, indices, indptr
+    return out

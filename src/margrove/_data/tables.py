@@ -1,0 +1,229 @@
+"""X: arrays of any layout and type, sparse matrices and dataframes become one of two forms."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_array
+from sklearn.utils.validation import _check_feature_names, _check_n_features
+
+from margrove._data.sparse import canonical_csr, require_sound_structure
+from margrove.exceptions import DataWarning, InvalidDataError
+
+__all__ = ["Table", "check_table", "like_fitted"]
+
+_EXACT_INTEGERS = 2**53
+
+
+@dataclass(frozen=True)
+class Table:
+    """A checked X and what an estimator remembers of it."""
+
+    X: Any
+    feature_names: np.ndarray | None
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """`n_features_in_` and, where the columns have names, `feature_names_in_`."""
+        remembered: dict[str, Any] = {"n_features_in_": int(self.X.shape[1])}
+        if self.feature_names is not None:
+            remembered["feature_names_in_"] = self.feature_names
+        return remembered
+
+
+def check_table(
+    X: Any,
+    estimator: Any,
+    *,
+    accept_sparse: bool = True,
+    allow_nan: bool = False,
+    min_rows: int = 1,
+) -> Table:
+    """Check X as given to `fit`; nothing is stored on the estimator."""
+    X = _collected(X)
+    names = _feature_names(X)
+    array = _numeric_matrix(X, estimator, accept_sparse, min_rows)
+    if not allow_nan:
+        _require_finite(array, names, estimator)
+    return Table(array, names)
+
+
+def like_fitted(
+    X: Any,
+    estimator: Any,
+    *,
+    accept_sparse: bool = True,
+    allow_nan: bool = False,
+    min_rows: int = 1,
+) -> Any:
+    """Check X as given to `predict` and its like, against the columns seen in `fit`."""
+    X = _collected(X)
+    _feature_names(X)
+    _check_feature_names(estimator, X, reset=False)
+    array = _numeric_matrix(X, estimator, accept_sparse, min_rows)
+    _check_n_features(estimator, array, reset=False)
+    if not allow_nan:
+        _require_finite(array, getattr(estimator, "feature_names_in_", None), estimator)
+    return array
+
+
+def _collected(X: Any) -> Any:
+    """Lazy frames are read in; everything else is left as it is."""
+    if type(X).__module__.partition(".")[0] == "polars" and hasattr(X, "collect"):
+        return X.collect()
+    return X
+
+
+class _Names:
+    """Takes what scikit-learn would have written to the estimator."""
+
+
+def _feature_names(X: Any) -> np.ndarray | None:
+    if not hasattr(X, "columns") and not hasattr(X, "column_names"):
+        return None
+    columns = list(X.columns if hasattr(X, "columns") else X.column_names)
+    columns = [name for name in columns if isinstance(name, str)]
+    if len(set(columns)) < len(columns):
+        twice = sorted({name for name in columns if columns.count(name) > 1})
+        raise InvalidDataError(
+            f"X has more than one column named {', '.join(map(repr, twice))}. Rename or drop them: "
+            "columns are matched by name."
+        )
+    taker = _Names()
+    _check_feature_names(taker, X, reset=True)
+    return getattr(taker, "feature_names_in_", None)
+
+
+def _numeric_matrix(X: Any, estimator: Any, accept_sparse: bool, min_rows: int) -> Any:
+    if sp.issparse(X):
+        require_sound_structure(X)
+    elif _is_frame(X):
+        X = _frame_to_array(X)
+    else:
+        X = _plain_array(X)
+    array = check_array(
+        X,
+        accept_sparse="csr" if accept_sparse else False,
+        accept_large_sparse=True,
+        dtype=[np.float64, np.float32],
+        order="C",
+        ensure_all_finite=False,
+        ensure_min_samples=min_rows,
+        estimator=estimator,
+        input_name="X",
+    )
+    if sp.issparse(array):
+        return canonical_csr(array)
+    return np.ascontiguousarray(array)
+
+
+def _plain_array(X: Any) -> Any:
+    """Refuse what NumPy would silently reinterpret, and say when a conversion loses bits."""
+    if isinstance(X, np.ma.MaskedArray):
+        raise InvalidDataError(
+            "X is a masked array, whose mask would be ignored. Pass X.filled(value), or use an "
+            "imputer such as sklearn.impute.SimpleImputer."
+        )
+    if not isinstance(X, np.ndarray):
+        return X
+    kind = X.dtype.kind
+    if kind in "mMV":
+        raise InvalidDataError(
+            f"X has dtype {X.dtype}, which is not a number. Turn dates and durations into numbers "
+            "first, for example days since a date of your choice."
+        )
+    if kind in "US":
+        cell = f"X[{', '.join('0' * X.ndim)}] = {X.flat[0]!r}" if X.size else "an empty array"
+        raise InvalidDataError(
+            f"dtype='numeric' is not compatible with arrays of bytes/strings: {cell}. Convert your "
+            "data to numeric values explicitly, for example X.astype(float)."
+        )
+    if kind in "iu" and X.dtype.itemsize == 8 and X.size and _max_abs(X) > _EXACT_INTEGERS:
+        warnings.warn(
+            "X holds integers beyond 2**53, which float64 cannot tell apart. Subtract an offset "
+            "or treat them as categories.",
+            DataWarning,
+            stacklevel=5,
+        )
+    if kind == "f" and X.dtype.itemsize > 8 and not np.array_equal(X, X.astype(np.float64)):
+        warnings.warn(
+            f"X has dtype {X.dtype} and was rounded to float64.", DataWarning, stacklevel=5
+        )
+    return X
+
+
+def _max_abs(X: np.ndarray) -> int:
+    return max(int(X.max()), -int(X.min()))
+
+
+def _is_frame(X: Any) -> bool:
+    module = type(X).__module__.partition(".")[0]
+    if module in ("numpy", "builtins", "scipy"):
+        return False
+    import narwhals.stable.v2 as nw
+
+    return bool(nw.dependencies.is_into_dataframe(X))
+
+
+def _frame_to_array(X: Any) -> np.ndarray:
+    """Numeric and boolean columns of any dataframe library; missing becomes NaN."""
+    import narwhals.stable.v2 as nw
+
+    frame = nw.from_native(X, eager_only=True)
+    columns = []
+    for position, name in enumerate(frame.columns):
+        series = frame.get_column(name) if isinstance(name, str) else frame[:, position]
+        if not (series.dtype.is_numeric() or series.dtype in (nw.Boolean, nw.Object)):
+            raise InvalidDataError(
+                f"Column {name!r} of X has type {series.dtype}, which is not a number. Encode it "
+                "first, for example with sklearn.preprocessing.OneHotEncoder, or drop it."
+            )
+        columns.append(_series_to_float(series, nw))
+    if not columns:
+        return np.empty((len(frame), 0))
+    kind = np.float32 if all(column.dtype == np.float32 for column in columns) else np.float64
+    out = np.empty((len(frame), len(columns)), dtype=kind)
+    for j, column in enumerate(columns):
+        out[:, j] = column
+    return out
+
+
+def _series_to_float(series: Any, nw: Any) -> np.ndarray:
+    if series.dtype == nw.Object:  # pandas columns of Python objects
+        return np.asarray(series.to_list(), dtype=np.float64)
+    if series.dtype != nw.Float32:
+        series = series.cast(nw.Float64)
+    if series.is_null().any():
+        return np.array([np.nan if v is None else v for v in series.to_list()], dtype=np.float64)
+    return np.asarray(series.to_numpy())
+
+
+def _require_finite(X: Any, names: np.ndarray | None, estimator: Any) -> None:
+    values = X.data if sp.issparse(X) else X
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):  # one fast pass; only a doubt costs a second one
+            return
+    bad = ~np.isfinite(values)
+    if not bad.any():
+        return
+    if sp.issparse(X):
+        position = int(np.argmax(bad))
+        row = int(np.searchsorted(X.indptr, position, side="right")) - 1
+        column, value = int(X.indices[position]), X.data[position]
+    else:
+        row, column = (int(i) for i in np.unravel_index(int(np.argmax(bad)), X.shape))
+        value = X[row, column]
+    where = (
+        f"row {row}, column {column}" if names is None else f"row {row}, column {names[column]!r}"
+    )
+    what = "NaN" if np.isnan(value) else "infinity"
+    raise InvalidDataError(
+        f"Input X contains {what} (first at {where}; {int(bad.sum())} such values). "
+        f"{type(estimator).__name__} needs finite numbers: drop these rows, or use "
+        "sklearn.impute.SimpleImputer for missing values and a RobustScaler or clipping for "
+        "infinity, or a value too large for dtype('float64')."
+    )

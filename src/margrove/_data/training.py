@@ -1,0 +1,121 @@
+"""X, y and both kinds of weight together, for a fit of all rows or of one batch of a stream."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from margrove._data.labels import Labels, check_labels
+from margrove._data.tables import check_table, like_fitted
+from margrove._data.weights import check_weights, class_factors, moderate
+from margrove.exceptions import DataWarning, InvalidDataError
+
+__all__ = ["Batch", "TrainingLabels", "check_batch", "check_training_labels"]
+
+
+@dataclass(frozen=True)
+class TrainingLabels:
+    """Labels, the weight of each row as given, and the factor of each class.
+
+    A row counts weight * factors[code]. The two stay apart until equal rows are merged: sums of
+    the given weights are exact where they are counts, sums of their products would not be.
+    Codes of rows of weight zero mean nothing.
+    """
+
+    codes: np.ndarray
+    classes: np.ndarray
+    weight: np.ndarray
+    factors: np.ndarray
+
+
+def check_training_labels(
+    y: Any, sample_weight: Any, class_weight: Any, n_rows: int, *, min_classes: int = 2
+) -> TrainingLabels:
+    """Check y and both kinds of weight together: a row of weight zero is as good as absent."""
+    labels = check_labels(y, n_rows)
+    weight = check_weights(sample_weight, n_rows)
+    kept = weight > 0
+    if not kept.all():
+        labels = _without_absent_classes(labels, kept)
+    if len(labels.classes) < min_classes:
+        raise InvalidDataError(
+            f"The data has {len(labels.classes)} class ({labels.classes.tolist()}), but at least "
+            f"{min_classes} classes are needed. Check y and sample_weight."
+        )
+    factors = class_factors(class_weight, labels, weight)
+    return TrainingLabels(labels.codes, labels.classes, moderate(weight), factors)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One batch of a stream, its classes those of the whole stream."""
+
+    X: Any
+    labels: TrainingLabels
+    attributes: dict[str, Any]
+
+
+def check_batch(
+    estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any, class_weight: Any
+) -> Batch | None:
+    """Check what `partial_fit` was given; None for a batch without rows."""
+    stream_classes = _stream_classes(estimator, classes)
+    if hasattr(estimator, "classes_"):
+        X = like_fitted(X, estimator, min_rows=0)
+        names = ("n_features_in_", "feature_names_in_")
+        remembered = {n: getattr(estimator, n) for n in names if hasattr(estimator, n)}
+    else:
+        table = check_table(X, estimator, min_rows=0)
+        X, remembered = table.X, table.attributes
+    if X.shape[0] == 0:
+        return None
+    labels = check_labels(y, X.shape[0])
+    unknown = ~np.isin(labels.classes, stream_classes)
+    if unknown.any():
+        raise InvalidDataError(
+            f"y has the class {labels.classes[unknown].tolist()[0]!r}, which was not in `classes` "
+            f"of the first call to partial_fit: {stream_classes.tolist()}."
+        )
+    codes = np.searchsorted(stream_classes, labels.classes)[labels.codes]
+    weight = check_weights(sample_weight, X.shape[0])
+    factors = class_factors(class_weight, Labels(codes, stream_classes), weight)
+    training = TrainingLabels(codes, stream_classes, moderate(weight), factors)
+    return Batch(X, training, remembered)
+
+
+def _stream_classes(estimator: Any, classes: Any) -> np.ndarray:
+    known = getattr(estimator, "classes_", None)
+    if classes is None:
+        if known is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        return np.asarray(known)
+    given = check_labels(classes, len(classes)).classes
+    if known is not None and not np.array_equal(known, given):
+        raise ValueError(
+            f"`classes={given.tolist()}` is not the same as on the first call to partial_fit, was: "
+            f"{np.asarray(known).tolist()}."
+        )
+    if len(given) < 2:
+        raise InvalidDataError(
+            f"classes has 1 class ({given.tolist()}), at least 2 classes are needed."
+        )
+    return given
+
+
+def _without_absent_classes(labels: Labels, kept: np.ndarray) -> Labels:
+    present = np.unique(labels.codes[kept])
+    if len(present) == len(labels.classes):
+        return labels
+    absent = np.delete(labels.classes, present)
+    warnings.warn(
+        f"All rows of class {', '.join(repr(label) for label in absent.tolist())} have "
+        "sample_weight 0, so the class is left out of classes_.",
+        DataWarning,
+        stacklevel=4,
+    )
+    new_code = np.zeros(len(labels.classes), dtype=np.int64)
+    new_code[present] = np.arange(len(present))
+    return Labels(new_code[labels.codes], labels.classes[present])

@@ -1,0 +1,88 @@
+"""Weights of rows and of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array
+
+from margrove._data.labels import Labels
+from margrove.exceptions import InvalidDataError
+
+__all__ = ["check_weights", "class_factors", "moderate"]
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
+    """One finite weight >= 0 a row; without any, ones."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weight = np.asarray(sample_weight)
+    if weight.ndim != 1:
+        raise InvalidDataError(
+            "Sample weights must be a 1D array, got "
+            f"{f'shape {weight.shape}' if weight.ndim else repr(sample_weight)}: one weight for "
+            f"each of the {n_rows} rows is needed."
+        )
+    weight = check_array(
+        weight, ensure_2d=False, dtype=np.float64, order="C", input_name="sample_weight"
+    )
+    if len(weight) != n_rows:
+        raise ValueError(f"sample_weight.shape == ({len(weight)},), expected ({n_rows},)!")
+    if np.any(weight < 0):
+        row = int(np.argmax(weight < 0))
+        raise InvalidDataError(f"sample_weight is negative at row {row}: {weight[row]!r}.")
+    if not np.any(weight > 0):
+        raise InvalidDataError(
+            "sample_weight is zero for all rows, which removes them all. Give at least one row a "
+            "positive weight."
+        )
+    return weight
+
+
+def class_factors(
+    class_weight: Mapping[Any, float] | str | None, labels: Labels, weight: np.ndarray
+) -> np.ndarray:
+    """The factor that `class_weight` puts on each class of `labels.classes`.
+
+    "balanced" is total / (number of classes * weight of the class), as in scikit-learn but with
+    weights for counts, so that repeating a row and weighting it are the same.
+    """
+    classes = labels.classes
+    if class_weight is None:
+        return np.ones(len(classes))
+    if isinstance(class_weight, str):
+        total = np.bincount(labels.codes, weights=weight, minlength=len(classes))
+        present = total > 0
+        factors = np.zeros(len(classes))
+        factors[present] = total.sum() / (present.sum() * total[present])
+        return factors
+    known = {label: code for code, label in enumerate(classes.tolist())}
+    unknown = [label for label in class_weight if label not in known]
+    if unknown and len(class_weight) - len(unknown) < len(classes):
+        raise ValueError(
+            f"class_weight names the class {unknown[0]!r}, which is not in y, and leaves out one "
+            f"that is. The classes are {classes.tolist()}."
+        )
+    factors = np.ones(len(classes))
+    for label, factor in class_weight.items():
+        if not isinstance(factor, Real) or not 0 < factor < np.inf:
+            raise ValueError(
+                f"class_weight[{label!r}] must be a positive finite number. Got {factor!r} instead."
+            )
+        if label in known:
+            factors[known[label]] = float(factor)
+    return factors
+
+
+def moderate(weight: np.ndarray) -> np.ndarray:
+    """Weights at the edge of floating point, brought to where sums and products are safe.
+
+    Tiny ones are multiplied by a power of two, which is exact; huge ones are capped.
+    """
+    largest = weight.max()
+    if largest < 1e-150:
+        weight = np.ldexp(weight, 1 - int(np.frexp(largest)[1]))
+    return np.minimum(weight, 1e290)

@@ -1,0 +1,1 @@
+"""Ensembles: the bootstrap, bagging, random forests, AdaBoost and gradient boosting."""

@@ -1,0 +1,1 @@
+"""Model files and translations: LIBSVM, ONNX and others."""

@@ -1,0 +1,112 @@
+"""How well hyperplanes separate the data: margins and radius, as Novikoff's theorem needs them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from margrove._data import kernel_rows
+from margrove._jit import kernel
+from margrove._threads import run_tiles
+
+__all__ = ["Separation", "measure_separation", "scores_csr", "scores_dense", "squared_norm_of"]
+
+_ROWS_PER_TILE = 4096
+
+
+@dataclass(frozen=True)
+class Separation:
+    """How well K problems are separated by given weights, in the space of (x, 1).
+
+    margin  (K,) the smallest y (w.x + b) / ||(w, b)||, negative if a row is on the wrong side
+    radius  the largest ||(x, 1)||, or ||x|| without an intercept
+    """
+
+    margin: np.ndarray
+    radius: float
+
+
+def measure_separation(
+    X: Any, codes: np.ndarray, weight: np.ndarray, coef: np.ndarray, intercept: np.ndarray,
+    *, fit_intercept: bool, n_threads: int = 1,
+) -> Separation:  # fmt: skip
+    """One pass over the rows of nonzero weight."""
+    view = kernel_rows(X)
+    n_tiles = -(-X.shape[0] // _ROWS_PER_TILE)
+    W = np.ascontiguousarray(coef if view.is_dense else coef.T)
+    first_class = 1 if len(coef) == 1 else 0
+    smallest = np.full((n_tiles, len(coef)), np.inf)
+    largest = np.zeros(n_tiles)
+
+    def measure(tile: int) -> None:
+        start = tile * _ROWS_PER_TILE
+        end = min(start + _ROWS_PER_TILE, X.shape[0])
+        largest[tile] = _measure_rows(
+            view, codes, weight, start, end, first_class, W, intercept, smallest[tile]
+        )
+
+    run_tiles(measure, n_tiles, n_threads)
+    squared_norm = np.einsum("kj,kj->k", coef, coef)
+    squared_radius = float(largest.max())
+    if fit_intercept:
+        squared_norm += intercept**2
+        squared_radius += 1.0
+    norm = np.sqrt(squared_norm)
+    margin = np.divide(smallest.min(axis=0), norm, out=np.zeros(len(coef)), where=norm > 0)
+    return Separation(margin, float(np.sqrt(squared_radius)))
+
+
+@kernel(fast_sums=True)
+def scores_dense(buffer, c, W, f):
+    """f[k] = w_k . x for all problems of the block; W is (K, d)."""
+    for k in range(W.shape[0]):
+        total = 0.0
+        for j in range(W.shape[1]):
+            total += buffer[c, j] * W[k, j]
+        f[k] = total
+
+
+@kernel
+def scores_csr(data, indices, first, last, W, f):
+    """The same for the CSR entries first .. last; W is (d, K)."""
+    for k in range(W.shape[1]):
+        f[k] = 0.0
+    for p in range(first, last):
+        x = data[p]
+        j = np.uint64(indices[p])
+        for k in range(W.shape[1]):
+            f[k] += x * W[j, k]
+
+
+@kernel(fast_sums=True)
+def squared_norm_of(values, first, last):
+    total = 0.0
+    for p in range(first, last):
+        total += np.float64(values[p]) ** 2
+    return total
+
+
+@kernel
+def _measure_rows(X, codes, weight, start, end, first_class, W, intercept, smallest):
+    """smallest[k] = min y_k f_k over the rows start .. end; returns their largest squared norm."""
+    f = np.empty(len(intercept))
+    largest = 0.0
+    for i in range(start, end):
+        if weight[i] == 0.0:
+            continue
+        if X.is_dense:
+            norm = 0.0
+            for j in range(W.shape[1]):
+                norm += np.float64(X.dense[i, j]) ** 2
+            scores_dense(X.dense, i, W, f)
+        else:
+            first, last = X.indptr[i], X.indptr[i + 1]
+            norm = squared_norm_of(X.data, first, last)
+            scores_csr(X.data, X.indices, first, last, W, f)
+        largest = max(largest, norm)
+        for k in range(len(f)):
+            value = f[k] + intercept[k]
+            smallest[k] = min(smallest[k], value if codes[i] == first_class + k else -value)
+    return largest

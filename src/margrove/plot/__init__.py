@@ -1,0 +1,1 @@
+"""Pictures of fitted models, drawn from what `margrove.facts` says about them."""

@@ -1,0 +1,1 @@
+"""Reports in one file, rendered from what `margrove.facts` says about a model."""

@@ -1,0 +1,1 @@
+"""The studio: the real algorithms, step by step, in the browser."""

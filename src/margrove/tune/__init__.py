@@ -1,0 +1,1 @@
+"""Tuning: regularisation paths, grids and cross-validation that share their work."""
