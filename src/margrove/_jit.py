@@ -164,7 +164,7 @@ class _LibraryLocator(caching._CacheLocator):
 
 
 class _LibraryCacheImpl(caching.CompileResultCacheImpl):
-    _locator_classes = [_LibraryLocator]  # noqa: RUF012, Numba declares it so
+    _locator_classes = [_LibraryLocator]  # type: ignore[list-item]  # noqa: RUF012
 
 
 class _LibraryCache(caching.FunctionCache):

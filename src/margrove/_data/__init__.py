@@ -1,8 +1,8 @@
 """The boundary: whatever users hand in becomes canonical arrays here, or an error that helps.
 
 Inside the library
-    X               C-contiguous float64 or float32 array, or CSR with sorted, unique int32
-                    column indices and int64 row pointers, always finite unless asked otherwise
+    X               C-contiguous float64 or float32 array, or CSR with sorted, unique column
+                    indices, always finite unless asked otherwise
     y               int64 codes into `classes`, or float64 targets
     sample_weight   float64, finite, >= 0, at least one > 0
 

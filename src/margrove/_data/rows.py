@@ -24,10 +24,12 @@ class Rows(NamedTuple):
 
 
 def kernel_rows(X: Any) -> Rows:
-    """View a checked X for compiled code, without a copy."""
+    """View a checked X for compiled code, without a copy of its values."""
     if sp.issparse(X):
         empty = np.empty((0, 0), dtype=X.dtype)
-        return Rows(_frozen(empty), _frozen(X.data), _frozen(X.indices), _frozen(X.indptr), False)
+        indices = X.indices.astype(np.int32, copy=False)
+        indptr = X.indptr.astype(np.int64, copy=False)
+        return Rows(_frozen(empty), _frozen(X.data), _frozen(indices), _frozen(indptr), False)
     no_index = _frozen(np.empty(0, np.int32))
     no_pointer = _frozen(np.empty(0, np.int64))
     return Rows(_frozen(X), _frozen(np.empty(0, X.dtype)), no_index, no_pointer, True)

@@ -70,16 +70,14 @@ def _check_index(index: np.ndarray, size: int, axis: str) -> None:
 
 
 def canonical_csr(X: Any) -> sp.csr_array:
-    """Sorted, unique int32 columns and int64 pointers; the user's matrix is never changed."""
+    """Sorted, unique column indices; the user's matrix is never changed."""
     if X.shape[1] > np.iinfo(np.int32).max:
         raise InvalidDataError(
             f"X has {X.shape[1]} columns; sparse input may have up to {np.iinfo(np.int32).max}. "
             "Hash the columns to fewer, for example with sklearn.feature_extraction.FeatureHasher."
         )
     stored = int(X.indptr[-1])
-    indptr = np.ascontiguousarray(X.indptr, dtype=np.int64)
-    indices = np.ascontiguousarray(X.indices[:stored], dtype=np.int32)
-    data = np.ascontiguousarray(X.data[:stored])
+    indptr, indices, data = X.indptr, X.indices[:stored], X.data[:stored]
     ascending = np.ones(stored, dtype=bool)
     ascending[1:] = indices[1:] > indices[:-1]
     ascending[indptr[:-1][indptr[:-1] < stored]] = True  # a row's first entry may be anything
@@ -87,9 +85,6 @@ def canonical_csr(X: Any) -> sp.csr_array:
         row_of = np.repeat(np.arange(X.shape[0]), np.diff(indptr))
         tidy = sp.coo_array((data, (row_of, indices)), shape=X.shape).tocsr()
         tidy.sum_duplicates()
-        indptr, indices = tidy.indptr.astype(np.int64), tidy.indices.astype(np.int32)
-        data = tidy.data
-    out = sp.csr_array(X.shape, dtype=data.dtype)
-    # The constructor would narrow indptr to int32 again; kernels take one signature.
-    out.data, out.indices, out.indptr = data, indices, indptr
-    return out
+        return tidy
+    # SciPy narrows both index arrays to int32 where that is enough, and copies nothing else.
+    return sp.csr_array((data, indices, indptr), shape=X.shape)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -128,6 +130,11 @@ def _plain_array(X: Any) -> Any:
             "X is a masked array, whose mask would be ignored. Pass X.filled(value), or use an "
             "imputer such as sklearn.impute.SimpleImputer."
         )
+    if isinstance(X, (str, bytes, dict, set, frozenset, Iterator, PurePath)):
+        raise InvalidDataError(
+            f"Expected 2D array, got {type(X).__name__} instead. Pass rows of numbers: an array, a "
+            "list of lists, a sparse matrix or a dataframe."
+        )
     if not isinstance(X, np.ndarray):
         return X
     kind = X.dtype.kind
@@ -137,7 +144,7 @@ def _plain_array(X: Any) -> Any:
             "first, for example days since a date of your choice."
         )
     if kind in "US":
-        cell = f"X[{', '.join('0' * X.ndim)}] = {X.flat[0]!r}" if X.size else "an empty array"
+        cell = f"X[{', '.join('0' * X.ndim)}] = {str(X.flat[0])!r}" if X.size else "an empty array"
         raise InvalidDataError(
             f"dtype='numeric' is not compatible with arrays of bytes/strings: {cell}. Convert your "
             "data to numeric values explicitly, for example X.astype(float)."
@@ -197,9 +204,12 @@ def _series_to_float(series: Any, nw: Any) -> np.ndarray:
         return np.asarray(series.to_list(), dtype=np.float64)
     if series.dtype != nw.Float32:
         series = series.cast(nw.Float64)
-    if series.is_null().any():
-        return np.array([np.nan if v is None else v for v in series.to_list()], dtype=np.float64)
-    return np.asarray(series.to_numpy())
+    missing = series.is_null().to_numpy()
+    if not missing.any():
+        return np.asarray(series.to_numpy())
+    values = np.array(series.fill_null(0.0).to_numpy(), dtype=np.float64)
+    values[missing] = np.nan
+    return values
 
 
 def _require_finite(X: Any, names: np.ndarray | None, estimator: Any) -> None:

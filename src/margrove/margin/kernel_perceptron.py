@@ -104,6 +104,8 @@ class KernelPerceptron(MistakeDriven):
     n_iter_, mistakes_, class_mistakes_, separated_, margin_, class_margins_, radius_,
     novikoff_bound_
         As for `Perceptron`, with distances in the feature space.
+    n_features_in_ : int
+    feature_names_in_ : ndarray
 
     Examples
     --------
@@ -400,10 +402,8 @@ def _mistakes_per_row(form: CanonicalForm, coef: np.ndarray) -> np.ndarray:
 
 def _stacked(old: Any, new: Any) -> Any:
     if sp.issparse(old) or sp.issparse(new):
-        both = sp.vstack([sp.csr_array(old), sp.csr_array(new)], format="csr")
-        both.indptr, both.indices = both.indptr.astype(np.int64), both.indices.astype(np.int32)
-        return both
-    return np.ascontiguousarray(np.vstack([old, new]))
+        return sp.vstack([sp.csr_array(old), sp.csr_array(new)], format="csr")
+    return np.vstack([old, new])
 
 
 def _symmetric(K: np.ndarray) -> np.ndarray:

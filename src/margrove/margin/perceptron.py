@@ -130,6 +130,8 @@ class Perceptron(MistakeDriven):
     (True, True)
     """
 
+    coef_: Any
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "penalty": [StrOptions({"l2", "l1", "elasticnet"}), None],
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -286,8 +288,6 @@ class Perceptron(MistakeDriven):
             )
         scores = row_products(X, coef.T, n_threads=resolve_n_jobs(self.n_jobs)) + self.intercept_
         return scores.ravel() if scores.shape[1] == 1 else scores
-
-    coef_: Any
 
     def sparsify(self) -> Self:
         """Keep `coef_` as a sparse matrix, which is smaller after an L1 penalty."""

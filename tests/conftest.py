@@ -1,0 +1,31 @@
+"""Settings and fixtures for all tests."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "margrove",
+    deadline=None,  # the first example compiles kernels
+    derandomize=bool(os.environ.get("CI")),
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("margrove")
+
+
+@pytest.fixture(scope="session")
+def real_data() -> ModuleType:
+    """The loader of the real data sets, where MARGROVE_DATA points to them."""
+    folder = os.environ.get("MARGROVE_DATA")
+    if not folder or not Path(folder, "load.py").exists():
+        pytest.skip("MARGROVE_DATA does not point to the real data sets")
+    sys.path.insert(0, folder)
+    import load
+
+    return load

@@ -1,0 +1,107 @@
+"""The canonical form against a dictionary."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from margrove._data import canonical, canonical_form, check_table, given_order
+from margrove import Perceptron
+from tests.oracles.canonical import naive_groups
+
+pytestmark = pytest.mark.nojit
+
+
+def random_rows(seed, n=40, d=3, levels=2):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-levels, levels + 1, (n, d)).astype(float)
+    X[rng.random((n, d)) < 0.2] = -0.0
+    return X, rng.integers(0, 2, n), rng.choice([0.0, 1.0, 2.0, 0.1, 0.7], n)
+
+
+def as_dictionary(form, X, target):
+    return {
+        (*(np.asarray(X)[row] + 0.0).tolist(), target[row]): weight
+        for row, weight in zip(form.rows, form.weight, strict=True)
+    }
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_groups_are_those_of_a_dictionary(seed) -> None:
+    X, y, w = random_rows(seed)
+    if not w.any():
+        return
+    form = canonical_form(X, y, w)
+    assert as_dictionary(form, X, y) == pytest.approx(naive_groups(X, y, w), rel=1e-15)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_the_order_of_rows_changes_no_bit(seed) -> None:
+    X, y, w = random_rows(seed)
+    w[0] = 1.0
+    shuffled = np.random.default_rng(seed).permutation(len(w))
+    form, again = canonical_form(X, y, w), canonical_form(X[shuffled], y[shuffled], w[shuffled])
+    assert np.array_equal(X[form.rows], X[shuffled][again.rows])
+    assert np.array_equal(form.weight, again.weight)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_order_repetition_sparsity_and_precision_do_not_matter(seed) -> None:
+    X, y, w = random_rows(seed, levels=3)
+    w = np.floor(w) + (np.arange(len(w)) == 0)
+    form = canonical_form(X, y, w)
+    content = [(*(X[r] + 0.0), y[r], v) for r, v in zip(form.rows, form.weight, strict=True)]
+    rng = np.random.default_rng(seed)
+    copies = rng.permutation(np.repeat(np.arange(len(w)), w.astype(int)))
+    for rows in (X[copies], X[copies].astype(np.float32)):
+        for data in (rows, check_table(sp.csr_array(rows), Perceptron()).X):
+            again = canonical_form(data, y[copies], np.ones(len(copies)), n_threads=2)
+            got = [
+                (*(X[copies[r]] + 0.0), y[copies[r]], v)
+                for r, v in zip(again.rows, again.weight, strict=True)
+            ]
+            assert got == content
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_shares_add_up_and_respect_proportional_bounds(seed) -> None:
+    X, y, w = random_rows(seed)
+    w[0] = 1.0
+    form = canonical_form(X, y, w)
+    alpha = np.random.default_rng(seed).random(len(form.rows)) * form.weight
+    shared = form.share_out(alpha)
+    assert np.allclose(np.bincount(form.group_of[w > 0], shared[w > 0]), alpha)
+    assert (shared <= w * (1 + 1e-12)).all()
+    assert (shared[w == 0] == 0).all()
+    two = form.share_out(np.column_stack([alpha, 2 * alpha]))
+    assert np.allclose(two[:, 1], 2 * shared)
+
+
+def test_given_order_keeps_the_rows() -> None:
+    form = given_order(np.array([1.0, 0.0, 2.0]))
+    assert form.rows.tolist() == [0, 2]
+    assert form.weight.tolist() == [1.0, 2.0]
+    assert form.group_of.tolist() == [0, -1, 1]
+
+
+def test_colliding_hashes_cost_time_but_no_answer(monkeypatch) -> None:
+    def constant_hash(view, target_bits, rows, out):
+        out[:] = 7
+
+    monkeypatch.setattr(canonical, "_hash_rows", constant_hash)
+    X, y, w = random_rows(5)
+    for data in (X, check_table(sp.csr_array(X), Perceptron()).X):
+        form = canonical_form(data, y, w)
+        assert as_dictionary(form, X, y) == pytest.approx(naive_groups(X, y, w), rel=1e-15)
+        backwards = canonical_form(data[::-1], y[::-1].copy(), w[::-1].copy())
+        assert np.array_equal(X[form.rows], X[::-1][backwards.rows])
+
+
+def test_regression_targets_are_told_apart() -> None:
+    X = np.ones((4, 1))
+    form = canonical_form(X, np.array([0.5, 0.5, 0.25, -0.0]), np.ones(4))
+    assert sorted(form.weight.tolist()) == [1.0, 1.0, 2.0]
+    assert len(canonical_form(X, np.array([0.0, -0.0, 0.0, -0.0]), np.ones(4)).rows) == 1

@@ -1,0 +1,1 @@
+"""Slow and obviously right twins of what the library does fast."""

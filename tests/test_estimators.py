@@ -1,0 +1,139 @@
+"""Every public estimator is found here by itself and passes all of scikit-learn's checks."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import margrove
+from margrove.datasets import load_iris
+
+
+def public_estimators() -> list[type[BaseEstimator]]:
+    classes = [getattr(margrove, name) for name in margrove.__all__]
+    return [c for c in classes if inspect.isclass(c) and issubclass(c, BaseEstimator)]
+
+
+ESTIMATORS = public_estimators()
+CLASSIFIERS = [cls for cls in ESTIMATORS if is_classifier(cls())]
+
+
+def test_the_search_finds_the_estimators() -> None:
+    assert {"Perceptron", "KernelPerceptron", "PolynomialMap", "RBFTaylorMap"} <= {
+        cls.__name__ for cls in ESTIMATORS
+    }
+
+
+@parametrize_with_checks([cls() for cls in ESTIMATORS])
+def test_scikit_learn_checks(estimator, check) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the checks provoke warnings on purpose
+        check(estimator)
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_every_parameter_is_documented_and_constrained(cls) -> None:
+    parameters = set(cls().get_params())
+    assert parameters == set(cls._parameter_constraints)
+    documented = inspect.getdoc(cls).partition("Attributes\n")[0]
+    missing = [name for name in parameters if f"{name} :" not in documented]
+    assert not missing
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_every_fitted_attribute_is_documented(cls) -> None:
+    X, y = load_iris(return_X_y=True)
+    model = cls().fit(X, y)
+    documented = inspect.getdoc(cls).partition("Attributes\n")[2]
+    fitted = [n for n in vars(model) if n.endswith("_") and not n.startswith("_")]
+    assert fitted
+    assert not [name for name in fitted if name not in documented]
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_pickle_and_clone(cls) -> None:
+    X, y = load_iris(return_X_y=True)
+    model = cls().fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    use = "predict" if cls in CLASSIFIERS else "transform"
+    assert np.array_equal(getattr(model, use)(X), getattr(again, use)(X))
+    assert not hasattr(clone(model), "n_features_in_")
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_pickles_of_another_version_warn(cls, monkeypatch) -> None:
+    X, y = load_iris(return_X_y=True)
+    monkeypatch.setattr("margrove._estimator.__version__", "0.0.1")
+    data = pickle.dumps(cls().fit(X, y))
+    monkeypatch.undo()
+    with pytest.warns(InconsistentVersionWarning, match=r"margrove 0\.0\.1"):
+        pickle.loads(data)
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_results_do_not_depend_on_n_jobs(cls, kind) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((700, 30)) * (rng.random((700, 30)) < 0.5)
+    y = rng.integers(0, 19, 700)
+    X = sp.csr_array(X) if kind == "csr" else X
+    models = [cls(n_jobs=n, max_iter=3, tol=None).fit(X, y) for n in (1, 2, 5)]
+    values = [model.decision_function(X) for model in models]
+    assert np.array_equal(values[0], values[1])
+    assert np.array_equal(values[0], values[2])
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+def test_a_rows_answer_does_not_depend_on_its_neighbours(cls) -> None:
+    X, y = load_iris(return_X_y=True)
+    model = cls(max_iter=20, tol=None).fit(X, y)
+    together = model.decision_function(X)
+    alone = np.vstack([model.decision_function(X[i : i + 1]) for i in range(len(X))])
+    assert np.array_equal(together, alone)
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+@pytest.mark.parametrize("weighting", ["balanced", None, {0: 1.0, 1: 2.5, 2: 0.7}])
+def test_the_law_of_weights(cls, weighting) -> None:
+    """Weight k is k copies, weight 0 none, and the order of the rows does not matter."""
+    rng = np.random.default_rng(1)
+    X, y = load_iris(return_X_y=True)
+    weight = rng.integers(0, 4, len(y))
+    repeated = rng.permutation(np.repeat(np.arange(len(y)), weight))
+    weighted = cls(class_weight=weighting).fit(X, y, sample_weight=weight)
+    copied = cls(class_weight=weighting).fit(X[repeated], y[repeated])
+    assert np.array_equal(weighted.decision_function(X), copied.decision_function(X))
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+def test_dense_and_sparse_agree(cls) -> None:
+    rng = np.random.default_rng(2)
+    X = rng.integers(-3, 4, (80, 6)) * (rng.random((80, 6)) < 0.4)
+    y = rng.integers(0, 3, 80)
+    settings = {"max_iter": 5, "tol": None}
+    if cls is margrove.KernelPerceptron:
+        settings |= {"kernel": "poly", "degree": 2, "gamma": 1.0}
+    dense = cls(**settings).fit(X, y)
+    for form in (sp.csr_matrix, sp.csr_array, sp.csc_array, sp.coo_array, sp.lil_array, sp.bsr_array):
+        sparse = cls(**settings).fit(form(X), y)
+        assert np.array_equal(dense.decision_function(X), sparse.decision_function(form(X)))
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+def test_a_failed_refit_leaves_the_model_as_it_was(cls) -> None:
+    X, y = load_iris(return_X_y=True)
+    model = cls().fit(X, y)
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.where(X > 5, np.nan, X)[:, :2], y)
+    assert np.array_equal(model.predict(X), before)
+    model.set_params(max_iter=-7)
+    assert np.array_equal(model.predict(X), before)

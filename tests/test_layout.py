@@ -1,0 +1,70 @@
+"""The house is built as docs/architecture.md says."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import margrove
+from margrove.cli import _COMMANDS
+
+PACKAGE = Path(margrove.__file__).parent
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def test_every_room_is_there() -> None:
+    rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert {
+        "margin", "grove", "ensemble", "tune", "plot", "report", "cli", "studio", "exchange", "datasets",
+    } <= rooms  # fmt: skip
+    assert (PACKAGE / "py.typed").exists()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_each_module_says_what_it_is_for(path) -> None:
+    tree = ast.parse(path.read_text())
+    if path.name != "_version.py":
+        assert ast.get_docstring(tree)
+    assert path.stem not in {"utils", "helpers", "common", "base", "misc"}
+
+
+def test_numba_is_used_through_the_one_decorator() -> None:
+    for path in MODULES:
+        if path.name != "_jit.py":
+            assert not re.search(r"\bnjit\b|import numba|from numba", path.read_text()), path
+
+
+def test_public_names_exist_and_are_sorted() -> None:
+    assert margrove.__all__ == sorted(margrove.__all__)
+    for name in margrove.__all__:
+        assert getattr(margrove, name) is not None
+    assert dir(margrove) == margrove.__all__
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        margrove.nonsense  # noqa: B018
+
+
+def test_import_is_lazy() -> None:
+    code = "import sys, margrove; print(sorted({'numpy', 'sklearn', 'numba', 'click'} & set(sys.modules)))"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom margrove.cli import main\n"
+        "try: main(['--help'])\nexcept SystemExit: pass\n"
+        "print(sorted({'numpy', 'sklearn', 'numba', 'rich'} & set(sys.modules)))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip().endswith("[]")
+    assert all(name in out.stdout for name in _COMMANDS)
+
+
+def test_each_command_has_its_file() -> None:
+    for name in _COMMANDS:
+        assert (PACKAGE / "cli" / f"{name}.py").exists()
