@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -29,3 +30,13 @@ def real_data() -> ModuleType:
     import load
 
     return load
+
+
+@pytest.fixture(autouse=True)
+def _integers_wrap_around_without_the_compiler():
+    """Kernels that run as Python mix bits in 64-bit integers, which NumPy scalars warn about."""
+    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
+        with np.errstate(over="ignore"):
+            yield
+    else:
+        yield

@@ -122,7 +122,14 @@ def test_dense_and_sparse_agree(cls) -> None:
     if cls is margrove.KernelPerceptron:
         settings |= {"kernel": "poly", "degree": 2, "gamma": 1.0}
     dense = cls(**settings).fit(X, y)
-    for form in (sp.csr_matrix, sp.csr_array, sp.csc_array, sp.coo_array, sp.lil_array, sp.bsr_array):
+    for form in (
+        sp.csr_matrix,
+        sp.csr_array,
+        sp.csc_array,
+        sp.coo_array,
+        sp.lil_array,
+        sp.bsr_array,
+    ):
         sparse = cls(**settings).fit(form(X), y)
         assert np.array_equal(dense.decision_function(X), sparse.decision_function(form(X)))
 

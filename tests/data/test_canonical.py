@@ -7,10 +7,10 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-
-from margrove._data import canonical, canonical_form, check_table, given_order
-from margrove import Perceptron
 from tests.oracles.canonical import naive_groups
+
+from margrove import Perceptron
+from margrove._data import canonical, canonical_form, check_table, given_order
 
 pytestmark = pytest.mark.nojit
 

@@ -126,7 +126,9 @@ def test_balanced_class_weights_are_scikit_learns() -> None:
     y = np.array([0, 0, 0, 1, 2, 2])
     labels = check_labels(y, 6)
     ours = class_factors("balanced", labels, np.ones(6))
-    assert np.allclose(ours, compute_class_weight("balanced", classes=labels.classes, y=y), rtol=1e-15)
+    assert np.allclose(
+        ours, compute_class_weight("balanced", classes=labels.classes, y=y), rtol=1e-15
+    )
 
 
 @pytest.mark.parametrize(

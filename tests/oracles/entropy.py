@@ -15,7 +15,8 @@ def entropy(labels) -> float:
 def conditional_entropy(values, labels) -> float:
     total = len(labels)
     return sum(
-        values.count(value) / total
+        values.count(value)
+        / total
         * entropy([y for v, y in zip(values, labels, strict=True) if v == value])
         for value in set(values)
     )

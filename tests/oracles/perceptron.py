@@ -44,3 +44,34 @@ def train_dual(K, signs, orders, *, margin=0.0) -> np.ndarray:
         if alpha.sum() == before:
             break
     return alpha
+
+
+def train_penalised(X, signs, orders, *, l1=0.0, l2=0.0, eta=1.0, average=False):
+    """Penalised and averaged perceptron with an intercept, as scikit-learn's SGD defines them.
+
+    Each presentation: score, shrink by l2, step on a mistake, cut by the cumulative l1 penalty
+    (Tsuruoka et al.), add to the average.
+    """
+    d = X.shape[1]
+    w, b, cut = np.zeros(d), 0.0, np.zeros(d)
+    budget, seen = 0.0, 0
+    sum_w, sum_b = np.zeros(d), 0.0
+    for order in orders:
+        for i in order:
+            value = signs[i] * (w @ X[i] * (1 - eta * l2) + b)
+            w = w * max(0.0, 1 - eta * l2)
+            if value <= 0:
+                w = w + eta * signs[i] * X[i]
+                b += eta * signs[i]
+            budget += eta * l1
+            for j in range(d) if l1 > 0 else ():
+                before = w[j]
+                if w[j] > 0:
+                    w[j] = max(0.0, w[j] - (budget + cut[j]))
+                elif w[j] < 0:
+                    w[j] = min(0.0, w[j] + (budget - cut[j]))
+                cut[j] += w[j] - before
+            sum_w += w
+            sum_b += b
+            seen += 1
+    return (sum_w / seen, sum_b / seen) if average else (w, b)

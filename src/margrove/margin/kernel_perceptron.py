@@ -194,9 +194,11 @@ class KernelPerceptron(MistakeDriven):
         rows, codes = form.rows, labels.codes[form.rows]
         kernel = self._resolved_kernel(table.X[rows], form.weight)
         points = _training_points(kernel, table.X, rows)
-        coef = np.zeros((len(rows), 1 if len(labels.classes) == 2 else len(labels.classes)))
+        n_problems = 1 if len(labels.classes) == 2 else len(labels.classes)
+        coef, intercept = np.zeros((len(rows), n_problems)), np.zeros(n_problems)
         weight = form.weight * labels.factors[codes]
-        process = self._process(kernel, points, codes, weight, np.arange(len(rows)), coef)
+        visited = np.arange(len(rows))
+        process = self._process(kernel, points, codes, weight, visited, coef, intercept)
         ending = self._drive(process, X, y)
         if ending == "interrupt":
             process.recompute_values()
@@ -241,14 +243,17 @@ class KernelPerceptron(MistakeDriven):
         old = batch.X[:0] if is_first else self.support_vectors_
         n_old = old.shape[0]
         everything = _stacked(old, batch.X[rows])
-        coef = np.zeros((n_old + len(rows), n_problems))
+        coef, intercept = np.zeros((n_old + len(rows), n_problems)), np.zeros(n_problems)
         if not is_first:
             coef[:n_old] = self.dual_coef_.T
+            intercept[:] = self.intercept_
         codes = np.r_[np.zeros(n_old, dtype=np.int64), labels.codes[rows]]
         weight = np.r_[np.ones(n_old), form.weight * labels.factors[labels.codes[rows]]]
         points = _training_points(kernel, everything, np.arange(n_old + len(rows)))
         visited = np.arange(n_old, n_old + len(rows))
-        process = self._process(kernel, points, codes, weight, visited, coef, stream=True)
+        process = self._process(
+            kernel, points, codes, weight, visited, coef, intercept, stream=True
+        )
         self._drive(process, X, y)
         origin = np.r_[np.full(n_old, -1), rows]
         learnt = self._learnt(process, labels.classes, kernel, everything, np.arange(len(origin)))
@@ -315,6 +320,7 @@ class KernelPerceptron(MistakeDriven):
         weight: np.ndarray,
         visited: np.ndarray,
         coef: np.ndarray,
+        intercept: np.ndarray,
         *,
         stream: bool = False,
     ) -> KernelPerceptronProcess:
@@ -332,7 +338,7 @@ class KernelPerceptron(MistakeDriven):
         )
         n_threads = resolve_n_jobs(self.n_jobs, unset="all")
         return KernelPerceptronProcess(
-            kernel, points, codes, weight, visited, coef, rule, n_threads=n_threads
+            kernel, points, codes, weight, visited, coef, intercept, rule, n_threads=n_threads
         )
 
     def _learnt(

@@ -351,7 +351,7 @@ class Perceptron(MistakeDriven):
             if averaging and self._drift_coef.size:
                 state.drift_coef[:] = self._drift_coef
                 state.drift_intercept[:] = self._drift_intercept
-            state.presentations = self.t_ - 1.0
+            state.presentations[:] = self.t_ - 1.0
         if coef_init is not None:
             state.coef[:] = _initial_weights(coef_init, state.coef.shape, "coef_init")
         if intercept_init is not None:
@@ -389,7 +389,7 @@ class Perceptron(MistakeDriven):
             **process.attributes(),
             "classes_": classes,
             "n_iter_": max(1, int(process.patience.n_iter.max())),
-            "t_": state.presentations + 1.0,
+            "t_": float(state.presentations.max()) + 1.0,
             "_last_coef": state.coef,
             "_last_intercept": state.intercept,
             "_drift_coef": state.drift_coef,

@@ -83,29 +83,31 @@ class Rule:
 
 @dataclass
 class LinearState:
-    """Weights of K problems: coef (K, d), intercept (K,), the sums behind averaging, and the clock.
+    """Weights of K problems: coef (K, d), intercept (K,), the sums behind averaging, the clocks.
 
-    The average of all iterates is coef - drift_coef / (presentations - average_from).
+    The average of all iterates is coef - drift_coef / (presentations - average_from): `drift` adds
+    up each change times the number of presentations before it.
     """
 
     coef: np.ndarray
     intercept: np.ndarray
     drift_coef: np.ndarray
     drift_intercept: np.ndarray
-    presentations: float = 0.0
+    presentations: np.ndarray
 
     @classmethod
     def zeros(cls, n_problems: int, n_features: int, *, average: bool) -> LinearState:
         shape = (n_problems, n_features)
         drift = shape if average else (0, 0)
-        return cls(np.zeros(shape), np.zeros(n_problems), np.zeros(drift), np.zeros(n_problems))
+        nothing = [np.zeros(n_problems) for _ in range(3)]
+        return cls(np.zeros(shape), nothing[0], np.zeros(drift), nothing[1], nothing[2])
 
     def averaged(self, average_from: int) -> LinearState:
         """The mean iterate; the last one before averaging has started."""
-        counted = self.presentations - average_from
-        if average_from < 0 or counted <= 0:
+        if average_from < 0:
             return self
-        coef = self.coef - self.drift_coef / counted
+        counted = np.maximum(self.presentations - average_from, 1.0)
+        coef = self.coef - self.drift_coef / counted[:, None]
         return replace(self, coef=coef, intercept=self.intercept - self.drift_intercept / counted)
 
 
@@ -121,7 +123,8 @@ class _Block:
         self.drift_W = self._laid_out(state.drift_coef[problems]) if averaging else np.zeros((0, 0))
         self.drift_b = state.drift_intercept[problems].copy()
         self.l1_done = np.zeros(self.W.shape)
-        self.scalars = np.array([1.0, 0.0, state.presentations, 0.0])  # scale, l1 total, clock, nan
+        clock = state.presentations[problems[0]]
+        self.scalars = np.array([1.0, 0.0, clock, 0.0])  # scale, l1 total, clock, nan
         self.loss = np.zeros(len(problems))
         self.mistakes = np.zeros(len(problems))
         self.active = np.ones(len(problems), dtype=np.bool_)
@@ -129,14 +132,17 @@ class _Block:
     def _laid_out(self, coef: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(coef if self.is_dense else coef.T)
 
-    def write_to(self, state: LinearState, averaging: bool) -> None:
-        scaled = self.W * self.scalars[0]
-        state.coef[self.problems] = scaled if self.is_dense else scaled.T
-        state.intercept[self.problems] = self.b
-        if averaging:
-            state.drift_coef[self.problems] = self.drift_W if self.is_dense else self.drift_W.T
-            state.drift_intercept[self.problems] = self.drift_b
-        state.presentations = float(self.scalars[2])
+    def write_to(self, state: LinearState) -> None:
+        """Copy out the problems still learning; those that stopped were copied when they did."""
+        learning, problems = self.active, self.problems[self.active]
+        coef = (self.W if self.is_dense else self.W.T) * self.scalars[0]
+        state.coef[problems] = coef[learning]
+        state.intercept[problems] = self.b[learning]
+        if state.drift_coef.size:
+            drift = self.drift_W if self.is_dense else self.drift_W.T
+            state.drift_coef[problems] = drift[learning]
+            state.drift_intercept[problems] = self.drift_b[learning]
+        state.presentations[problems] = self.scalars[2]
 
 
 class PerceptronProcess:
@@ -233,9 +239,8 @@ class PerceptronProcess:
 
     @property
     def state(self) -> LinearState:
-        averaging = self._rule.average_from >= 0
         for block in self._blocks:
-            block.write_to(self._state, averaging)
+            block.write_to(self._state)
         return self._state
 
     def advance(self, work: int) -> None:
@@ -313,6 +318,7 @@ class PerceptronProcess:
         settled = plain & (self.mistakes == self._mistakes_before)
         self.patience.end_epoch(self._epoch, self._epoch_loss(), settled)
         for block in self._blocks:
+            block.write_to(self._state)
             block.active[:] = ~self.patience.converged[block.problems]
         if not self.finished:
             self._begin_epoch()
@@ -405,6 +411,9 @@ def _visit_rows(
     scale, l1_budget, clock = scalars[0], scalars[1], scalars[2]
     stopped = end
     c, first, last = 0, 0, 0
+    # Without a penalty only mistakes change the weights, and the drift follows them row by row.
+    drift_by_difference = average_from >= 0 and (l1 > 0.0 or l2 > 0.0)
+    before = np.empty(W.shape if drift_by_difference else (0, 0))
     for t in range(start, end):
         if trace.shape[0] > 0 and n_traced[0] + n_problems > trace.shape[0]:
             stopped = t
@@ -416,6 +425,9 @@ def _visit_rows(
         else:
             first, last = X.indptr[rows[t]], X.indptr[rows[t] + 1]
             scores_csr(X.data, X.indices, first, last, W, f)
+        counted = clock - average_from
+        if drift_by_difference:
+            before[:] = W * scale
         if l2 > 0.0:
             scale *= max(0.0, 1.0 - eta * l2) ** weight
             if scale < 1e-9:
@@ -441,15 +453,15 @@ def _visit_rows(
             loss[k] += weight * (margin - value)
             mistakes[k] += step
             change = eta * step * sign
-            late = (clock - average_from) * change
-            averaging = average_from >= 0 and clock > average_from
+            late = counted * change
+            averaging = average_from >= 0 and counted > 0
             if X.is_dense:
                 _add_dense(buffer, c, W, k, change / scale)
-                if averaging:
+                if averaging and not drift_by_difference:
                     _add_dense(buffer, c, drift_W, k, late)
             else:
                 _add_csr(X.data, X.indices, first, last, W, k, change / scale)
-                if averaging:
+                if averaging and not drift_by_difference:
                     _add_csr(X.data, X.indices, first, last, drift_W, k, late)
             if fit_intercept:
                 b[k] += change
@@ -468,6 +480,8 @@ def _visit_rows(
             else:
                 for p in range(first, last):
                     _truncate(W, l1_done, X.indices[p], False, scale, l1_budget)
+        if drift_by_difference and counted > 0:
+            drift_W += counted * (W * scale - before)
         clock += weight
     scalars[0], scalars[1], scalars[2] = scale, l1_budget, clock
     return stopped

@@ -10,6 +10,7 @@ import numpy as np
 from margrove._data import kernel_rows
 from margrove._jit import kernel
 from margrove._threads import run_tiles
+from margrove.exceptions import NumericalOverflowError
 
 __all__ = ["Separation", "measure_separation", "scores_csr", "scores_dense", "squared_norm_of"]
 
@@ -48,8 +49,14 @@ def measure_separation(
         )
 
     run_tiles(measure, n_tiles, n_threads)
-    squared_norm = np.einsum("kj,kj->k", coef, coef)
+    with np.errstate(over="ignore"):
+        squared_norm = np.einsum("kj,kj->k", coef, coef)
     squared_radius = float(largest.max())
+    if not (np.isfinite(squared_norm).all() and np.isfinite(squared_radius)):
+        raise NumericalOverflowError(
+            "Floating-point overflow: the norms of the rows or of the weights are beyond floating "
+            "point. Scaling input data with StandardScaler or MinMaxScaler might help."
+        )
     if fit_intercept:
         squared_norm += intercept**2
         squared_radius += 1.0

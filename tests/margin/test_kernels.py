@@ -1,0 +1,242 @@
+"""Every kernel of the registry: formula, symmetry, positive definiteness, blocks, dtypes."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.svm import SVC
+from tests.oracles.kernels import FORMULAS, naive_gram
+
+import margrove
+from margrove.exceptions import InvalidDataError, NumericalOverflowError
+from margrove.margin.kernels import (
+    KERNELS,
+    RBF,
+    CallableKernel,
+    Linear,
+    Points,
+    Polynomial,
+    Precomputed,
+    gram,
+    resolve_kernel,
+)
+
+PARAMETERS = {"gamma": 0.7, "degree": 3, "coef0": 0.5}
+
+
+def make(name, **changes):
+    fields = {field.name for field in dataclasses.fields(KERNELS[name])}
+    chosen = {key: value for key, value in (PARAMETERS | changes).items() if key in fields}
+    return KERNELS[name](**chosen)
+
+
+def rows(n=30, d=4, seed=0):
+    return np.random.default_rng(seed).random((n, d)) * 2
+
+
+@pytest.mark.nojit
+def test_every_kernel_has_its_formula_in_the_oracle() -> None:
+    assert set(KERNELS) == set(FORMULAS)
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("name", sorted(KERNELS))
+def test_values_are_those_of_the_formula(name) -> None:
+    X, Z = rows(13), rows(7, seed=1)
+    expected = naive_gram(name, X, Z, **PARAMETERS)
+    kernel = make(name)
+    assert np.allclose(kernel(X, Z), expected, rtol=1e-13, atol=1e-14)
+    assert np.allclose(kernel(sp.csr_array(X), sp.csc_matrix(Z)), expected, rtol=1e-13, atol=1e-14)
+    single = kernel(X.astype(np.float32), Z.astype(np.float32))
+    assert single.dtype == np.float32
+    assert np.allclose(single, expected, rtol=2e-5)
+    diagonal = kernel.diagonal(kernel.points(X))
+    assert np.allclose(diagonal, np.diag(naive_gram(name, X, X, **PARAMETERS)), rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", sorted(KERNELS))
+def test_gram_matrices_are_symmetric_and_positive_where_promised(name) -> None:
+    K = make(name)(rows(60))
+    assert np.allclose(K, K.T, rtol=1e-14, atol=0)
+    if KERNELS[name].positive_definite:
+        assert np.linalg.eigvalsh((K + K.T) / 2).min() > -1e-10 * np.abs(K).max()
+
+
+def test_sigmoid_is_rightly_not_promised_to_be_positive() -> None:
+    K = make("sigmoid", coef0=-1.0)(rows(60))
+    assert np.linalg.eigvalsh(K).min() < -1e-6
+
+
+@pytest.mark.parametrize("name", sorted(KERNELS))
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_an_entry_depends_on_its_two_points_only(name, dtype, sparse) -> None:
+    """Whatever stands beside them, however many threads, wherever the tile ends."""
+    kernel = make(name, gamma=0.1)
+    X = rows(700).astype(dtype)
+    A = kernel.points(sp.csr_array(X) if sparse else X)
+    whole = gram(kernel, A, A)
+    assert np.array_equal(whole, gram(kernel, A, A, n_threads=3))
+    picked = np.array([0, 255, 256, 511, 512, 699])
+    assert np.array_equal(whole[picked], gram(kernel, A.take(picked), A))
+    assert np.array_equal(whole[:, picked], gram(kernel, A, A.take(picked)))
+    out = np.empty((6, 700), dtype)
+    assert gram(kernel, A.take(picked), A, out=out) is out
+
+
+@given(
+    st.lists(st.floats(0, 800), min_size=1, max_size=40),
+    st.sampled_from([(np.float64, 4e-16), (np.float32, 4e-7)]),
+)
+def test_the_vectorised_exponential_is_accurate(exponents, precision) -> None:
+    """exp(-gamma d^2) on the line: the relative error is a few units in the last place of x."""
+    dtype, unit = precision
+    z = np.sqrt(np.array(exponents)).astype(dtype)[:, None]
+    kernel = RBF(gamma=1.0)
+    values = gram(kernel, kernel.points(np.zeros((1, 1), dtype)), kernel.points(z))[0]
+    exact = np.exp(-(z[:, 0].astype(np.float64) ** 2))
+    limit = np.finfo(dtype).tiny * 2
+    tolerance = unit * (4 + np.array(exponents)) * exact
+    assert (np.abs(values - exact) <= tolerance + limit).all()
+    assert (values > 0).all()
+
+
+@pytest.mark.nojit
+def test_rbf_by_sigma_and_the_lectures_polynomial() -> None:
+    assert RBF(sigma=2.0) == RBF(gamma=1 / 8)
+    a, b, d = 2.0, 3.0, 4
+    x, z = np.array([[1.0, 2.0]]), np.array([[3.0, -1.0]])
+    ours = Polynomial(gamma=1 / a, coef0=b, degree=d)(x, z)
+    assert ours == pytest.approx((float(x[0] @ z[0]) / a + b) ** d)
+
+
+@pytest.mark.nojit
+def test_translation_changes_nothing_for_invariant_kernels() -> None:
+    X = rows(20)
+    for name, cls in KERNELS.items():
+        if cls.translation_invariant:
+            assert np.allclose(make(name)(X), make(name)(X + 1e6), rtol=1e-7)
+
+
+@pytest.mark.nojit
+def test_gamma_is_resolved_as_in_scikit_learn() -> None:
+    X, y = rows(40), np.arange(40) % 2
+    for gamma in ("scale", "auto", 0.3):
+        model = SVC(gamma=gamma).fit(X, y)
+        for data in (X, sp.csr_array(X)):
+            kernel = resolve_kernel(
+                "rbf", gamma=gamma, degree=3, coef0=0, X=data, weight=np.ones(40)
+            )
+            assert kernel.gamma == pytest.approx(model._gamma, rel=1e-13)
+    constant = resolve_kernel(
+        "rbf", gamma="scale", degree=3, coef0=0, X=np.ones((3, 2)), weight=np.ones(3)
+    )
+    assert constant.gamma == 1.0
+
+
+@pytest.mark.nojit
+def test_kernels_given_as_objects_functions_and_matrices() -> None:
+    X = rows(9)
+    common = {"gamma": 1.0, "degree": 3, "coef0": 0.0, "X": X, "weight": np.ones(9)}
+    assert resolve_kernel(RBF(gamma=3.0), **common) == RBF(gamma=3.0)
+    assert isinstance(resolve_kernel("precomputed", **common), Precomputed)
+    own = resolve_kernel(lambda A, B: A @ B.T, **common)
+    assert isinstance(own, CallableKernel)
+    assert np.allclose(own(X), X @ X.T)
+    with pytest.raises(ValueError, match=r"'kernel' parameter must be one of \['chi2'"):
+        resolve_kernel("gaussian", **common)
+    K = X @ X.T
+    precomputed = Precomputed()
+    points = Points(K, np.zeros(9), np.arange(9))
+    assert np.array_equal(gram(precomputed, points, points.take([4, 2])), K[:, [4, 2]])
+    assert np.array_equal(precomputed.diagonal(points), np.diag(K))
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda A, B: A[:, 0], r"array of shape .* It must return shape"),
+        (lambda A, B: np.full((len(A), len(B)), np.nan), "not finite"),
+        (lambda A, B: np.full((len(A), len(B)), "x"), "not finite numbers"),
+    ],
+)
+def test_bad_kernel_functions_are_named(function, message) -> None:
+    with pytest.raises(InvalidDataError, match=f"kernel function <lambda> .*{message}"):
+        CallableKernel(function)(rows(3))
+
+
+@pytest.mark.nojit
+def test_kernel_functions_cannot_change_the_data_and_their_errors_pass() -> None:
+    def meddler(A, B):
+        A[:] = 0
+        return A @ B.T
+
+    with pytest.raises(ValueError, match="read-only"):
+        CallableKernel(meddler)(rows(3))
+
+    def broken(A, B):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        CallableKernel(broken)(rows(3))
+
+
+@pytest.mark.nojit
+def test_registered_kernels_get_the_parameters_they_ask_for() -> None:
+    def cauchy(X, Z, gamma):
+        """1 / (1 + gamma ||x - z||^2)"""
+        return 1 / (1 + gamma * ((X[:, None] - Z[None]) ** 2).sum(axis=2))
+
+    margrove.register_kernel("cauchy", cauchy, positive_definite=True)
+    try:
+        with pytest.raises(ValueError, match="exists already"):
+            margrove.register_kernel("cauchy", cauchy)
+        X, y = rows(30), np.arange(30) % 2
+        model = margrove.KernelPerceptron(kernel="cauchy", gamma=2.0).fit(X, y)
+        assert model.kernel_.gamma == 2.0
+        assert np.allclose(model.kernel_(X), cauchy(X, X, 2.0))
+        assert np.allclose(model.kernel_.diagonal(model.kernel_.points(X)), 1.0)
+    finally:
+        del KERNELS["cauchy"]
+    with pytest.raises(ValueError, match="exists already"):
+        margrove.register_kernel("rbf", cauchy)
+
+
+@pytest.mark.nojit
+def test_overflow_is_an_error_before_anything_is_computed() -> None:
+    X = rows(5) * 1e200
+    for kernel in (Linear(), RBF(gamma=1.0)):
+        with pytest.raises(NumericalOverflowError, match="Scale the features"):
+            kernel.require_finite(kernel.points(X))
+    with pytest.raises(NumericalOverflowError, match=r"degree=50.*1e\+10|overflows"):
+        margrove.KernelPerceptron(kernel="poly", degree=50, gamma=1e10).fit(rows(4), [0, 1, 0, 1])
+
+
+@pytest.mark.nojit
+def test_chi_square_refuses_negative_features() -> None:
+    with pytest.raises(InvalidDataError, match=">= 0, got -1"):
+        margrove.KernelPerceptron(kernel="chi2").fit([[1.0], [-1.0]], [0, 1])
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("name", sorted(KERNELS))
+def test_kernels_are_values(name) -> None:
+    kernel = make(name)
+    assert pickle.loads(pickle.dumps(kernel)) == kernel
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        kernel.gamma = 9.0
+    assert KERNELS[name].__doc__
+
+
+def test_scikit_learn_takes_our_kernels() -> None:
+    X, y = rows(40), np.arange(40) % 2
+    ours = SVC(kernel=RBF(gamma=0.4)).fit(X, y).decision_function(X)
+    theirs = SVC(kernel="rbf", gamma=0.4).fit(X, y).decision_function(X)
+    assert np.allclose(ours, theirs, atol=1e-6)
