@@ -62,9 +62,9 @@ class Process(Protocol):
 
     `unit` names a round ("epoch"), `total` says how many there are at most. `rounds` have been
     completed and `finished` says whether another is wanted. `advance(work)` does about `work`
-    multiply-adds, at least one elementary step, and never runs past the end of a round.
-    `read_steps` empties the buffer of elementary steps. `attributes` are the fitted attributes as
-    if the process ended now.
+    multiply-adds, at least one elementary step, never runs past the end of a round, and returns
+    how much it did.
+    `read_steps` empties the buffer of elementary steps, `figures` are for people to read.
     """
 
     unit: str
@@ -74,10 +74,9 @@ class Process(Protocol):
     def rounds(self) -> int: ...
     @property
     def finished(self) -> bool: ...
-    def advance(self, work: int) -> None: ...
+    def advance(self, work: float) -> float: ...
     def read_steps(self) -> list[Any]: ...
     def figures(self) -> dict[str, float]: ...
-    def attributes(self) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -147,11 +146,13 @@ def drive(
     verbose: int = 0,
     X: Any = None,
     y: Any = None,
+    fitted: Callable[[], dict[str, Any]] | None = None,
 ) -> Ending:
     """Run a process to its end, slice by slice, and say how it ended.
 
     A process that ends early but usably (`max_time`, an interrupt with `on_interrupt="keep"`)
-    warns; whoever called then uses `process.attributes()` as always.
+    warns. X, y and `fitted`, which gives the fitted attributes as if the process ended now, are
+    for scikit-learn's callbacks.
     """
     name = type(estimator).__name__
     if id(estimator) in _FITTING.get():
@@ -163,7 +164,9 @@ def drive(
     try:
         with _progress_bar(process, name, verbose) as bar:
             if getattr(estimator, "_skl_callbacks", None):
-                ending = _drive_with_callbacks(estimator, process, name, max_time, bar, X, y)
+                ending = _drive_with_callbacks(
+                    estimator, process, name, max_time, bar, X, y, fitted
+                )
             else:
                 ending = _drive(process, name, max_time, bar, _no_callback)
     except KeyboardInterrupt:
@@ -185,14 +188,14 @@ def _drive(
 ) -> Ending:
     watched = _WATCH.get()
     start = time.monotonic()
-    work = _FIRST_SLICE_WORK
+    work = float(_FIRST_SLICE_WORK)
     rounds = process.rounds
     on_round(False)
     while not process.finished:
         before = time.monotonic()
-        process.advance(work)
+        done = process.advance(work)
         now = time.monotonic()
-        work = _work_of_next_slice(work, now - before)
+        work = _work_of_next_slice(work, done, now - before)
         if watched.on_step is not None:
             for step in process.read_steps():
                 watched.on_step(step)
@@ -216,9 +219,10 @@ def _drive(
     return "finished"
 
 
-def _work_of_next_slice(work: int, seconds: float) -> int:
-    factor = min(4.0, max(0.25, SLICE_SECONDS / max(seconds, 1e-9)))
-    return max(1, int(work * factor))
+def _work_of_next_slice(work: float, done: float, seconds: float) -> float:
+    """What fits a slice at the speed just seen, approached in steps of at most four."""
+    fitting = done * SLICE_SECONDS / max(seconds, 1e-6)
+    return min(4.0 * work, max(0.25 * work, fitting))
 
 
 def _no_callback(completed: bool) -> bool:
@@ -233,6 +237,7 @@ def _drive_with_callbacks(
     bar: Callable[[Progress], None],
     X: Any,
     y: Any,
+    fitted: Callable[[], dict[str, Any]] | None,
 ) -> Ending:
     """Report each round as a task of scikit-learn's callback API."""
 
@@ -240,22 +245,21 @@ def _drive_with_callbacks(
     def fit(estimator: Any) -> Ending:
         fit_task = estimator._init_callback_context(max_subtasks=process.total)
         given = {"estimator": estimator, "X": X, "y": y}
+        result = given | {"reconstruction_attributes": fitted}
         fit_task.call_on_fit_task_begin(**given)
         tasks: list[Any] = []
 
         def on_round(completed: bool) -> bool:
             stop = False
             if completed:
-                stop = tasks[-1].call_on_fit_task_end(
-                    **given, reconstruction_attributes=process.attributes
-                )
+                stop = tasks[-1].call_on_fit_task_end(**result)
             if not stop and not process.finished:
                 task = fit_task.subcontext(task_name=process.unit)
                 tasks.append(task.call_on_fit_task_begin(**given))
             return bool(stop)
 
         ending = _drive(process, name, max_time, bar, on_round)
-        fit_task.call_on_fit_task_end(**given, reconstruction_attributes=process.attributes)
+        fit_task.call_on_fit_task_end(**result)
         return ending
 
     return fit(estimator)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import joblib
 from joblib.parallel import get_active_backend
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
 __all__ = ["available_cores", "resolve_n_jobs", "run_tiles", "single_threaded_blas"]
 
@@ -65,7 +65,11 @@ def run_tiles(task: Callable[[int], None], n_tiles: int, n_threads: int = 1) -> 
         except BaseException as error:
             queue.abandon(error)
 
-    helpers = [threading.Thread(target=work, daemon=True) for _ in range(n_threads - 1)]
+    def help_out() -> None:
+        with _BLAS_LIMIT.in_helper():
+            work()
+
+    helpers = [threading.Thread(target=help_out, daemon=True) for _ in range(n_threads - 1)]
     with single_threaded_blas():
         try:
             for helper in helpers:
@@ -105,7 +109,10 @@ class _TileQueue:
 
 
 class _BlasLimit:
-    """BLAS thread counts are global to the process, so overlapping sections share one limit."""
+    """BLAS thread counts are global to the process, so overlapping sections share one limit.
+
+    Where BLAS runs on OpenMP they belong to a thread instead; `in_helper` covers that.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -119,14 +126,30 @@ class _BlasLimit:
             if self._depth == 1:
                 if self._controller is None:
                     self._controller = ThreadpoolController().select(user_api="blas")
+                _let_any_thread_set_limits()
                 self._limiter = self._controller.limit(limits=1)
 
     def leave(self) -> None:
         with self._lock:
             self._depth -= 1
             if self._depth == 0:
+                _let_any_thread_set_limits()
                 self._limiter.restore_original_limits()
                 self._limiter = None
+                _let_any_thread_set_limits()
+
+    @contextmanager
+    def in_helper(self) -> Iterator[None]:
+        assert self._controller is not None, "helpers run inside a section"
+        with self._controller.limit(limits=1):
+            yield
+
+
+def _let_any_thread_set_limits() -> None:
+    """threadpoolctl leaves OpenBLAS to the thread that limited it first; ours may be another."""
+    clear = getattr(OpenBLASController, "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
 
 
 _BLAS_LIMIT = _BlasLimit()

@@ -199,7 +199,12 @@ class KernelPerceptron(MistakeDriven):
         weight = form.weight * labels.factors[codes]
         visited = np.arange(len(rows))
         process = self._process(kernel, points, codes, weight, visited, coef, intercept)
-        ending = self._drive(process, X, y)
+        ending = self._drive(
+            process,
+            X,
+            y,
+            lambda: table.attributes | self._learnt(process, labels.classes, kernel, table.X, rows),
+        )
         if ending == "interrupt":
             process.recompute_values()
         learnt = self._learnt(process, labels.classes, kernel, table.X, rows)
@@ -254,9 +259,15 @@ class KernelPerceptron(MistakeDriven):
         process = self._process(
             kernel, points, codes, weight, visited, coef, intercept, stream=True
         )
-        self._drive(process, X, y)
         origin = np.r_[np.full(n_old, -1), rows]
-        learnt = self._learnt(process, labels.classes, kernel, everything, np.arange(len(origin)))
+        everywhere = np.arange(len(origin))
+
+        def fitted() -> dict[str, Any]:
+            learnt = self._learnt(process, labels.classes, kernel, everything, everywhere)
+            return batch.attributes | learnt
+
+        self._drive(process, X, y, fitted)
+        learnt = self._learnt(process, labels.classes, kernel, everything, everywhere)
         learnt["support_"] = origin[learnt["support_"]]
         if not is_first:
             learnt["n_iter_"] += self.n_iter_

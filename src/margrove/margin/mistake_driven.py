@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,9 @@ class MistakeDriven(ClassifierMixin, Estimator):
         codes = (values > 0).astype(np.int64) if values.ndim == 1 else values.argmax(axis=1)
         return np.asarray(self.classes_[codes])
 
-    def _drive(self, process: Process, X: Any, y: Any) -> Ending:
+    def _drive(
+        self, process: Process, X: Any, y: Any, fitted: Callable[[], dict[str, Any]]
+    ) -> Ending:
         return drive(
             process,
             self,
@@ -44,6 +47,7 @@ class MistakeDriven(ClassifierMixin, Estimator):
             verbose=int(self.verbose),
             X=X,
             y=y,
+            fitted=fitted,
         )
 
     def _warn_unless_converged(self, ending: Ending, patience: Patience) -> None:

@@ -227,7 +227,9 @@ class Perceptron(MistakeDriven):
         start = self._starting_state(labels.classes, table.X.shape[1], coef_init, intercept_init)
         form = self._presented_rows(table.X, labels)
         process = self._process(table.X, labels, form, start, self._rule(self.max_iter))
-        ending = self._drive(process, X, y)
+        ending = self._drive(
+            process, X, y, lambda: table.attributes | self._learnt(process, labels.classes)
+        )
         learnt = self._learnt(process, labels.classes)
         is_fresh = coef_init is None and intercept_init is None and not self.warm_start
         separation = self._separation(table.X, labels, learnt, is_fresh)
@@ -266,7 +268,7 @@ class Perceptron(MistakeDriven):
         start = self._starting_state(labels.classes, batch.X.shape[1], None, None, stream=True)
         form = self._presented_rows(batch.X, labels)
         process = self._process(batch.X, labels, form, start, self._rule(1, stream=True))
-        self._drive(process, X, y)
+        self._drive(process, X, y, lambda: batch.attributes | self._learnt(process, labels.classes))
         learnt = self._learnt(process, labels.classes)
         mistakes = mistake_attributes(process.mistakes, earlier=self)
         self._commit(batch.attributes | learnt | mistakes)
@@ -390,10 +392,10 @@ class Perceptron(MistakeDriven):
             "classes_": classes,
             "n_iter_": max(1, int(process.patience.n_iter.max())),
             "t_": float(state.presentations.max()) + 1.0,
-            "_last_coef": state.coef,
-            "_last_intercept": state.intercept,
-            "_drift_coef": state.drift_coef,
-            "_drift_intercept": state.drift_intercept,
+            "_last_coef": state.coef.copy(),
+            "_last_intercept": state.intercept.copy(),
+            "_drift_coef": state.drift_coef.copy(),
+            "_drift_intercept": state.drift_intercept.copy(),
         }
 
     def _separation(

@@ -133,17 +133,18 @@ class KernelPerceptronProcess:
             "intercept_": self.intercept.copy(),
         }
 
-    def advance(self, work: int) -> None:
+    def advance(self, work: float) -> float:
         """Present blocks until the work is done; a block is never cut, so slices change nothing."""
         spent = 0.0
         while spent < work and self._cursor < len(self._order):
             if len(self._trace) and self._n_traced[0] + TILE_ROWS * len(self.mistakes) > len(
                 self._trace
             ):
-                return
+                break
             spent += self._present_block()
         if self._cursor >= len(self._order):
             self._end_epoch()
+        return spent
 
     def read_steps(self) -> list[PerceptronUpdate]:
         records = self._trace[: self._n_traced[0]]

@@ -234,8 +234,9 @@ class PerceptronProcess:
         return {"mistakes": float(self.mistakes.sum())}
 
     def attributes(self) -> dict[str, Any]:
+        """The weights to predict with, as they are now."""
         state = self.state.averaged(self._rule.average_from)
-        return {"coef_": state.coef, "intercept_": state.intercept}
+        return {"coef_": state.coef.copy(), "intercept_": state.intercept.copy()}
 
     @property
     def state(self) -> LinearState:
@@ -243,24 +244,28 @@ class PerceptronProcess:
             block.write_to(self._state)
         return self._state
 
-    def advance(self, work: int) -> None:
-        end = min(len(self._base.rows), self._cursor + self._rows_of_work(work))
+    def advance(self, work: float) -> float:
+        start = self._cursor
+        n_rows = max(1, int(work / self._work_of_a_row()))
+        end = min(len(self._base.rows), start + n_rows)
         while self._cursor < end:
             until = min(end, self._cursor + len(self._buffer)) if self._view.is_dense else end
             self._gather(until)
             reached = self._learn(until)
             self._cursor = reached
             if reached < until:
-                return  # the trace is full
+                break  # the trace is full
+        done = (self._cursor - start) * self._work_of_a_row()
         if self._cursor == len(self._base.rows):
             self._end_epoch()
+        return done
 
-    def _rows_of_work(self, work: int) -> int:
+    def _work_of_a_row(self) -> float:
         if self._view.is_dense:
             cells = self._view.dense.shape[1] + 32.0
         else:
             cells = len(self._view.data) / max(1, len(self._view.indptr) - 1) + 32.0
-        return max(1, int(work / (cells * len(self.mistakes))))
+        return cells * sum(len(block.b) for block in self._blocks)
 
     def _gather(self, until: int) -> None:
         """Copy the next dense rows together: they lie far apart, and fetching takes the time."""

@@ -1,0 +1,287 @@
+"""Slices: interrupts, time budgets, cancelling, callbacks and step listeners."""
+
+from __future__ import annotations
+
+import _thread
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import sklearn
+
+from margrove import KernelPerceptron, Perceptron, Progress, _slices, watch
+from margrove.datasets import load_iris
+from margrove.exceptions import ConvergenceWarning, FitCancelled, InterruptedFitWarning
+
+HAS_CALLBACKS = hasattr(Perceptron, "set_callbacks")
+CLASSES = [Perceptron, KernelPerceptron]
+
+
+def endless(cls, **changes):
+    """A fit that would take hours, and its data."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 9, (3000, 2)).astype(float)  # equal points of both classes
+    return cls(**{"max_iter": 10**9, "tol": None} | changes), X, rng.integers(0, 2, 3000)
+
+
+def interrupt_after(seconds):
+    threading.Timer(seconds, _thread.interrupt_main).start()
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_interrupts_are_obeyed_and_leave_the_old_model(cls, n_jobs) -> None:
+    model, X, y = endless(cls, n_jobs=n_jobs)
+    model.set_params(max_iter=2).fit(X, y)
+    before = model.decision_function(X[:50])
+    model.set_params(max_iter=10**9)
+    for delay in (0.01, 0.2, 0.5):
+        interrupt_after(delay)
+        start = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, y)
+        assert time.monotonic() - start < delay + 5  # seconds, not hours
+        assert np.array_equal(model.decision_function(X[:50]), before)
+        assert threading.active_count() < 10
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_an_interrupt_can_keep_what_was_learnt(cls) -> None:
+    model, X, y = endless(cls, on_interrupt="keep", n_jobs=2)
+    interrupt_after(0.3)
+    with pytest.warns(InterruptedFitWarning, match=r"interrupted after \d+ epochs"):
+        model.fit(X, y)
+    assert model.mistakes_ > 0
+    assert np.isfinite(model.decision_function(X)).all()
+    if cls is KernelPerceptron:
+        scratch = model.kernel_(X, model.support_vectors_) @ model.dual_coef_.T + model.intercept_
+        signs = 2 * y - 1
+        K = model.kernel_(model.support_vectors_)
+        norm = np.sqrt(model.dual_coef_[0] @ K @ model.dual_coef_[0] + model.intercept_[0] ** 2)
+        assert model.margin_ == pytest.approx((signs * scratch[:, 0]).min() / norm, rel=1e-6)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_sigint_reaches_a_fit_within_half_a_second() -> None:
+    """A promise to people, so a figure that a test may hold to: it is ten slices."""
+    code = (
+        "import sys, numpy as np\n"
+        "from margrove import Perceptron\n"
+        "from margrove.datasets import make_xor\n"
+        "X, y = make_xor(20000, return_X_y=True)\n"
+        "Perceptron(max_iter=1).set_params(tol=None).fit(X, y)\n"
+        "print('ready', flush=True)\n"
+        "try: Perceptron(max_iter=10**9, tol=None).fit(X, y)\n"
+        "except KeyboardInterrupt: print('stopped', flush=True); sys.exit(0)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline().strip() == "ready"
+        time.sleep(0.3)
+        os.kill(process.pid, signal.SIGINT)
+        sent = time.monotonic()
+        assert process.stdout.readline().strip() == "stopped"
+        assert time.monotonic() - sent < 0.5
+        assert process.wait(timeout=30) == 0
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_a_time_budget_keeps_what_was_learnt(cls) -> None:
+    model, X, y = endless(cls, max_time=0.2)
+    start = time.monotonic()
+    with pytest.warns(ConvergenceWarning, match=r"used up max_time=0.2 s after \d+ of 1000000000"):
+        model.fit(X, y)
+    assert time.monotonic() - start < 10
+    assert model.mistakes_ > 0
+
+
+def test_budgets_use_a_clock_that_does_not_jump(monkeypatch) -> None:
+    monkeypatch.setattr(time, "time", lambda: 0.0)
+    model, X, y = endless(Perceptron, max_time=0.1)
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_another_thread_can_cancel(cls) -> None:
+    model, X, y = endless(cls)
+    stop = threading.Event()
+    threading.Timer(0.2, stop.set).start()
+    with watch(cancel=stop), pytest.raises(FitCancelled, match="as it was before"):
+        model.fit(X, y)
+    assert not hasattr(model, "classes_")
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_progress_is_reported_and_can_end_the_fit(cls) -> None:
+    model, X, y = endless(cls)
+    seen: list[Progress] = []
+
+    def enough(progress):
+        seen.append(progress)
+        return progress.done >= 5
+
+    with watch(on_progress=enough):
+        model.fit(X, y)
+    assert seen[-1].done >= 5
+    assert seen[-1].learner == cls.__name__
+    assert seen[-1].unit == "epoch"
+    assert seen[-1].figures["mistakes"] == model.mistakes_
+    assert [p.done for p in seen] == sorted(p.done for p in seen)
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_where_slices_end_changes_nothing(cls, monkeypatch) -> None:
+    X, y = load_iris(return_X_y=True)
+    usual = cls(max_iter=6, tol=None).fit(X, y)
+    for work in (1, 700, 10**12):
+        monkeypatch.setattr(_slices, "_FIRST_SLICE_WORK", work)
+        monkeypatch.setattr(_slices, "_work_of_next_slice", lambda work, done, seconds: work)
+        again = cls(max_iter=6, tol=None).fit(X, y)
+        assert np.array_equal(usual.decision_function(X), again.decision_function(X))
+        assert again.mistakes_ == usual.mistakes_
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+@pytest.mark.parametrize("capacity", [1, 13, 4096])
+def test_listening_changes_no_bit_and_misses_no_step(cls, capacity, monkeypatch) -> None:
+    X, y = load_iris(return_X_y=True)
+    silent = cls(max_iter=6, tol=None).fit(X, y)
+    monkeypatch.setattr(_slices, "_STEP_CAPACITY", max(capacity, 3))
+    steps = []
+    with watch(on_step=steps.append):
+        heard = cls(max_iter=6, tol=None).fit(X, y)
+    assert np.array_equal(silent.decision_function(X), heard.decision_function(X))
+    assert sum(step.step for step in steps) == heard.mistakes_
+    assert [step.epoch for step in steps] == sorted(step.epoch for step in steps)
+    assert {step.problem for step in steps} == {0, 1, 2}
+
+
+def test_errors_of_callbacks_pass_through_and_change_nothing() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = Perceptron().fit(X, y)
+    before = model.coef_.copy()
+
+    def broken(progress):
+        raise LookupError("mine")
+
+    with watch(on_progress=broken), pytest.raises(LookupError, match="mine"):
+        model.fit(X[::2], y[::2])
+    assert np.array_equal(model.coef_, before)
+
+
+def test_fitting_the_same_estimator_from_its_own_callback_is_refused() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = Perceptron()
+    with watch(on_progress=lambda p: model.fit(X, y)), pytest.raises(RuntimeError, match="clone"):
+        model.fit(X, y)
+    model.fit(X, y)  # and afterwards all is well
+
+
+def test_a_callback_that_meddles_with_the_model_does_no_harm() -> None:
+    X, y = load_iris(return_X_y=True)
+    expected = Perceptron(max_iter=4, tol=None).fit(X, y).coef_
+    model = Perceptron(max_iter=4, tol=None)
+
+    def meddle(progress):
+        model.coef_ = "nonsense"
+        model.set_params(max_iter=99)
+
+    with watch(on_progress=meddle):
+        model.fit(X, y)
+    assert np.array_equal(model.coef_, expected)
+
+
+def test_the_progress_bar_goes_to_standard_error(capsys) -> None:
+    X, y = load_iris(return_X_y=True)
+    Perceptron(verbose=1).fit(X, y)
+    with watch(progress_bar=True):
+        KernelPerceptron(max_iter=3, tol=None).fit(X, y)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "Perceptron, epochs" in err
+    assert "mistakes" in err
+
+
+def test_nothing_is_printed_otherwise(capsys) -> None:
+    X, y = load_iris(return_X_y=True)
+    Perceptron().fit(X, y).predict(X)
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.skipif(
+    not HAS_CALLBACKS, reason=f"scikit-learn {sklearn.__version__} has no callbacks"
+)
+class TestScikitLearnCallbacks:
+    class Recorder:
+        def __init__(self, stop_after=10**9):
+            self.events = []
+            self.stop_after = stop_after
+
+        def setup(self, estimator, context):
+            self.events.append("setup")
+
+        def teardown(self, estimator, context):
+            self.events.append("teardown")
+
+        def on_fit_task_begin(self, estimator, context):
+            self.events.append(f"begin {context.task_name}")
+
+        def on_fit_task_end(self, estimator, context, *, X, fitted_estimator):
+            self.events.append(f"end {context.task_name}")
+            assert len(fitted_estimator.predict(X)) == len(X)
+            return self.events.count("end epoch") >= self.stop_after
+
+    def test_each_epoch_is_a_task_with_a_usable_model(self) -> None:
+        X, y = load_iris(return_X_y=True)
+        recorder = self.Recorder()
+        Perceptron(max_iter=4, tol=None).set_callbacks(recorder).fit(X, y)
+        assert recorder.events[:2] == ["setup", "begin fit"]
+        assert recorder.events[-2:] == ["end fit", "teardown"]
+        assert recorder.events.count("begin epoch") == recorder.events.count("end epoch") == 4
+
+    def test_a_callback_can_stop_the_fit(self) -> None:
+        X, y = load_iris(return_X_y=True)
+        recorder = self.Recorder(stop_after=2)
+        model = Perceptron(max_iter=50, tol=None).set_callbacks(recorder).fit(X, y)
+        assert model.n_iter_ == 2
+
+    def test_scikit_learns_progress_bar_runs(self) -> None:
+        from sklearn.callback import ProgressBar
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+
+        X, y = load_iris(return_X_y=True)
+        model = make_pipeline(StandardScaler(), Perceptron(max_iter=3, tol=None))
+        assert model.set_callbacks(ProgressBar()).fit(X, y).score(X, y) > 0.5
+
+    def test_results_are_the_same_with_and_without(self) -> None:
+        X, y = load_iris(return_X_y=True)
+        plain = Perceptron(max_iter=4, tol=None).fit(X, y)
+        watched = Perceptron(max_iter=4, tol=None).set_callbacks(self.Recorder()).fit(X, y)
+        assert np.array_equal(plain.coef_, watched.coef_)
+
+
+@pytest.mark.nightly
+def test_a_thousand_interrupts_at_random_times() -> None:
+    model, X, y = endless(KernelPerceptron, n_jobs=2)
+    model.set_params(max_iter=2).fit(X, y)
+    rng = np.random.default_rng(0)
+    before = model.decision_function(X[:20])
+    model.set_params(max_iter=10**9)
+    late = []
+    for _ in range(1000):
+        delay = rng.uniform(0.001, 0.05)
+        interrupt_after(delay)
+        start = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, y)
+        late.append(time.monotonic() - start - delay)
+        assert np.array_equal(model.decision_function(X[:20]), before)
+    assert np.quantile(late, 0.99) < 0.5
