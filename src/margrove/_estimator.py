@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 
-from margrove._slices import CallbackSupportMixin
+from margrove._slices import SUPPORTS_CALLBACKS
 from margrove._version import __version__
 
 __all__ = ["RANDOM_STATE", "RUN_CONTROL", "Estimator"]
@@ -32,10 +32,28 @@ RUN_CONTROL: dict[str, list[Any]] = {
 }
 
 
-class Estimator(CallbackSupportMixin, BaseEstimator):
+class Estimator(BaseEstimator):
     """Base of the estimators: fits into locals and commits at the end, in one step."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+
+    if SUPPORTS_CALLBACKS:
+
+        def set_callbacks(self, *callbacks: Any) -> Self:
+            """Set scikit-learn's callbacks, which then hear of every round of a fit.
+
+            Parameters
+            ----------
+            *callbacks : callback instances
+
+            Returns
+            -------
+            self
+            """
+            from sklearn.callback import CallbackSupportMixin
+
+            CallbackSupportMixin.set_callbacks(self, *callbacks)
+            return self
 
     def _check_parameters(self) -> None:
         """scikit-learn's parameter validation; in addition, True is not a number."""

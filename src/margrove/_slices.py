@@ -16,20 +16,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any, Literal, Protocol
 
 from margrove.exceptions import ConvergenceWarning, FitCancelled, InterruptedFitWarning
 
-try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:  # scikit-learn < 1.9
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """scikit-learn's callbacks start with 1.9; `margrove.watch` works with every version."""
-
-
 __all__ = [
-    "CallbackSupportMixin",
+    "SUPPORTS_CALLBACKS",
     "Ending",
     "Process",
     "Progress",
@@ -37,6 +30,10 @@ __all__ = [
     "step_capacity",
     "watch",
 ]
+
+# scikit-learn's callback API starts with 1.9; `watch` works with every version. Importing it
+# takes as long as a small fit, so that is left until somebody sets a callback.
+SUPPORTS_CALLBACKS = find_spec("sklearn.callback") is not None
 
 SLICE_SECONDS = 0.05
 _FIRST_SLICE_WORK = 2_000_000
@@ -240,10 +237,13 @@ def _drive_with_callbacks(
     fitted: Callable[[], dict[str, Any]] | None,
 ) -> Ending:
     """Report each round as a task of scikit-learn's callback API."""
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
 
     @with_callbacks
     def fit(estimator: Any) -> Ending:
-        fit_task = estimator._init_callback_context(max_subtasks=process.total)
+        fit_task = CallbackSupportMixin._init_callback_context(
+            estimator, max_subtasks=process.total
+        )
         given = {"estimator": estimator, "X": X, "y": y}
         result = given | {"reconstruction_attributes": fitted}
         fit_task.call_on_fit_task_begin(**given)

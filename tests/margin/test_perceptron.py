@@ -119,8 +119,10 @@ def test_primal_and_dual_agree_exactly(seed, intercept, n_classes) -> None:
     assert dual.separated_ == primal.separated_
 
 
-@pytest.mark.parametrize("penalty", ["l1", "l2", "elasticnet", None])
-@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize(
+    ("penalty", "average"),
+    [("l1", False), ("l2", False), ("elasticnet", False), (None, False), (None, True)],
+)
 def test_penalties_and_averaging_against_the_plain_loop(penalty, average) -> None:
     rng = np.random.default_rng(3)
     X, y = rng.standard_normal((40, 5)), rng.integers(0, 2, 40)
@@ -161,8 +163,9 @@ def test_signature_and_attributes_are_a_superset_of_scikit_learns() -> None:
     assert fitted <= set(vars(ours.fit(X, y)))
 
 
-@pytest.mark.parametrize("penalty", [None, "l2", "l1"])
-@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize(
+    ("penalty", "average"), [(None, False), (None, True), ("l2", False), ("l1", False)]
+)
 def test_many_classes_are_as_many_binary_problems(penalty, average) -> None:
     """Also when one stops long before the others. In given order, as labels shape the shuffle."""
     X, y = load_iris(return_X_y=True)
@@ -283,6 +286,11 @@ def test_overflow_is_an_error_that_names_the_way_out(kind) -> None:
 def test_bad_parameters_are_named(parameter, value) -> None:
     with pytest.raises(ValueError, match=f"'{parameter}' parameter of Perceptron"):
         Perceptron(**{parameter: value}).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_averaging_and_a_penalty_exclude_each_other() -> None:
+    with pytest.raises(ValueError, match="average=True cannot be combined with penalty='l2'"):
+        Perceptron(average=True, penalty="l2").fit([[0.0], [1.0]], [0, 1])
 
 
 def test_numpy_numbers_are_numbers() -> None:

@@ -14,7 +14,7 @@ is written to an estimator before a fit has succeeded.
 
 from margrove._data.canonical import CanonicalForm, canonical_form, given_order
 from margrove._data.labels import Labels, check_labels, check_targets
-from margrove._data.rows import Rows, kernel_rows
+from margrove._data.rows import Rows, kernel_rows, read_only
 from margrove._data.seeds import seed_of
 from margrove._data.tables import Table, check_table, like_fitted
 from margrove._data.training import Batch, TrainingLabels, check_batch, check_training_labels
@@ -38,5 +38,6 @@ __all__ = [
     "given_order",
     "kernel_rows",
     "like_fitted",
+    "read_only",
     "seed_of",
 ]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["Rows", "kernel_rows"]
+__all__ = ["Rows", "kernel_rows", "read_only"]
 
 
 class Rows(NamedTuple):
@@ -29,13 +29,15 @@ def kernel_rows(X: Any) -> Rows:
         empty = np.empty((0, 0), dtype=X.dtype)
         indices = X.indices.astype(np.int32, copy=False)
         indptr = X.indptr.astype(np.int64, copy=False)
-        return Rows(_frozen(empty), _frozen(X.data), _frozen(indices), _frozen(indptr), False)
-    no_index = _frozen(np.empty(0, np.int32))
-    no_pointer = _frozen(np.empty(0, np.int64))
-    return Rows(_frozen(X), _frozen(np.empty(0, X.dtype)), no_index, no_pointer, True)
+        return Rows(
+            read_only(empty), read_only(X.data), read_only(indices), read_only(indptr), False
+        )
+    no_index = read_only(np.empty(0, np.int32))
+    no_pointer = read_only(np.empty(0, np.int64))
+    return Rows(read_only(X), read_only(np.empty(0, X.dtype)), no_index, no_pointer, True)
 
 
-def _frozen(array: np.ndarray) -> np.ndarray:
+def read_only(array: np.ndarray) -> np.ndarray:
     """A read-only view: one kernel signature whether or not the user's array is writable."""
     view = array.view()
     view.flags.writeable = False

@@ -20,7 +20,6 @@ __all__ = [
     "largest_value",
     "rbf_block_32",
     "rbf_block_64",
-    "read_only",
     "row_norms",
 ]
 
@@ -30,8 +29,8 @@ TILE_COLUMNS = 512
 def row_norms(X: Any) -> np.ndarray:
     with np.errstate(over="ignore"):
         if sp.issparse(X):
-            return np.asarray(X.multiply(X).sum(axis=1)).ravel().astype(X.dtype)
-        return np.einsum("ij,ij->i", X, X)
+            return np.asarray(X.multiply(X).sum(axis=1, dtype=np.float64)).ravel()
+        return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
 def largest_value(X: Any) -> float:
@@ -41,14 +40,6 @@ def largest_value(X: Any) -> float:
 
 def densified(X: Any) -> np.ndarray:
     return X.toarray() if sp.issparse(X) else X
-
-
-def read_only(X: Any) -> Any:
-    if sp.issparse(X):
-        return X
-    view = X.view()
-    view.flags.writeable = False
-    return view
 
 
 def inner_products(X: Any, Z: Any, out: np.ndarray) -> None:

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._data import check_table
+from margrove._data import check_table, read_only
 from margrove._threads import run_tiles, single_threaded_blas
 from margrove._tiles import TILE_ROWS
 from margrove.exceptions import InvalidDataError, NumericalOverflowError
@@ -34,7 +34,6 @@ from margrove.margin.kernel_blocks import (
     largest_value,
     rbf_block_32,
     rbf_block_64,
-    read_only,
     row_norms,
 )
 
@@ -103,7 +102,7 @@ class Kernel:
         """Prepare checked rows; `shift` moves the origin where only rounding can notice."""
         if shift is not None and self.translation_invariant and not sp.issparse(X):
             X = X - shift.astype(X.dtype)
-        return Points(X, row_norms(X), np.arange(X.shape[0]))
+        return Points(X, row_norms(X).astype(X.dtype), np.arange(X.shape[0]))
 
     def centre(self, X: Any) -> np.ndarray | None:
         """The origin to use for X: its mean, for kernels that only see differences."""
@@ -323,7 +322,7 @@ class CallableKernel(Kernel):
     function: Callable[[Any, Any], Any] = None  # type: ignore[assignment]
 
     def block(self, A: Points, B: Points, out: np.ndarray) -> None:
-        values = np.asarray(self.function(read_only(A.X), read_only(B.X)))
+        values = np.asarray(self.function(_protected(A.X), _protected(B.X)))
         called = getattr(self.function, "__name__", repr(self.function))
         if values.shape != out.shape:
             raise InvalidDataError(
@@ -345,6 +344,10 @@ class CallableKernel(Kernel):
             self.block(point, point, one)
             values[i] = one[0, 0]
         return values
+
+
+def _protected(X: Any) -> Any:
+    return X if sp.issparse(X) else read_only(X)
 
 
 def register_kernel(

@@ -25,6 +25,7 @@ from margrove._estimator import RANDOM_STATE, RUN_CONTROL
 from margrove._threads import resolve_n_jobs
 from margrove._tiles import row_products
 from margrove.exceptions import InvalidDataError
+from margrove.margin.kernel_blocks import row_norms
 from margrove.margin.mistake_driven import (
     MistakeDriven,
     mistake_attributes,
@@ -84,7 +85,8 @@ class Perceptron(MistakeDriven):
     margin : float, default=0
         A row is a mistake if y f(x) <= margin: the margin perceptron.
     average : bool or int, default=False
-        Predict with the average of all iterates (an int: from that many presentations on).
+        Predict with the average of all iterates (an int: from that many presentations on). Only
+        without a penalty, which would change the weights between mistakes.
     max_time : float or None, default=None
         Seconds after which `fit` keeps what it has learnt, with a warning.
     on_interrupt : {"raise", "keep"}, default="raise"
@@ -226,13 +228,14 @@ class Perceptron(MistakeDriven):
         labels = check_training_labels(y, sample_weight, self.class_weight, table.X.shape[0])
         start = self._starting_state(labels.classes, table.X.shape[1], coef_init, intercept_init)
         form = self._presented_rows(table.X, labels)
-        process = self._process(table.X, labels, form, start, self._rule(self.max_iter))
+        norms = row_norms(table.X)
+        process = self._process(table.X, labels, form, norms, start, self._rule(self.max_iter))
         ending = self._drive(
             process, X, y, lambda: table.attributes | self._learnt(process, labels.classes)
         )
         learnt = self._learnt(process, labels.classes)
         is_fresh = coef_init is None and intercept_init is None and not self.warm_start
-        separation = self._separation(table.X, labels, learnt, is_fresh)
+        separation = self._separation(table.X, labels, norms, learnt, is_fresh)
         mistakes = mistake_attributes(process.mistakes)
         self._commit(table.attributes | learnt | mistakes | separation)
         self._warn_unless_converged(ending, process.patience)
@@ -267,7 +270,8 @@ class Perceptron(MistakeDriven):
         labels = batch.labels
         start = self._starting_state(labels.classes, batch.X.shape[1], None, None, stream=True)
         form = self._presented_rows(batch.X, labels)
-        process = self._process(batch.X, labels, form, start, self._rule(1, stream=True))
+        norms = row_norms(batch.X)
+        process = self._process(batch.X, labels, form, norms, start, self._rule(1, stream=True))
         self._drive(process, X, y, lambda: batch.attributes | self._learnt(process, labels.classes))
         learnt = self._learnt(process, labels.classes)
         mistakes = mistake_attributes(process.mistakes, earlier=self)
@@ -315,6 +319,11 @@ class Perceptron(MistakeDriven):
         l1_share = {None: 0.0, "l2": 0.0, "l1": 1.0, "elasticnet": self.l1_ratio}[self.penalty]
         strength = self.alpha if self.penalty is not None else 0.0
         averaging = self.average is not False
+        if averaging and self.penalty is not None:
+            raise ValueError(
+                f"average={self.average!r} cannot be combined with penalty={self.penalty!r}: "
+                "averaging is defined for plain updates. Set penalty=None or average=False."
+            )
         return Rule(
             eta=float(self.eta0),
             margin=float(self.margin),
@@ -367,7 +376,13 @@ class Perceptron(MistakeDriven):
         return canonical_form(X, labels.codes, labels.weight, n_threads=resolve_n_jobs(self.n_jobs))
 
     def _process(
-        self, X: Any, labels: TrainingLabels, form: CanonicalForm, start: LinearState, rule: Rule
+        self,
+        X: Any,
+        labels: TrainingLabels,
+        form: CanonicalForm,
+        norms: np.ndarray,
+        start: LinearState,
+        rule: Rule,
     ) -> PerceptronProcess:
         held_out = None
         codes = labels.codes[form.rows]
@@ -379,6 +394,7 @@ class Perceptron(MistakeDriven):
             len(start.coef),
             form.rows,
             form.weight * labels.factors[codes],
+            norms,
             rule,
             start,
             held_out=held_out,
@@ -399,12 +415,18 @@ class Perceptron(MistakeDriven):
         }
 
     def _separation(
-        self, X: Any, labels: TrainingLabels, learnt: dict[str, Any], is_fresh: bool
+        self,
+        X: Any,
+        labels: TrainingLabels,
+        norms: np.ndarray,
+        learnt: dict[str, Any],
+        is_fresh: bool,
     ) -> dict[str, Any]:
         found = measure_separation(
             X,
             labels.codes,
             labels.weight,
+            norms,
             learnt["coef_"],
             learnt["intercept_"],
             fit_intercept=self.fit_intercept,

@@ -30,14 +30,14 @@ from typing import Any
 
 import numpy as np
 
-from margrove._data import kernel_rows
+from margrove._data import kernel_rows, read_only
 from margrove._jit import kernel
 from margrove._slices import step_capacity
 from margrove._threads import run_tiles
 from margrove._tiles import row_products
 from margrove.exceptions import NumericalOverflowError
 from margrove.margin.solvers.patience import Patience
-from margrove.margin.solvers.separation import scores_csr, scores_dense, squared_norm_of
+from margrove.margin.solvers.separation import scores_csr, scores_dense
 from margrove.margin.solvers.visits import Visits, shuffle
 
 __all__ = [
@@ -152,6 +152,7 @@ class PerceptronProcess:
     codes      int64 (n,) class of each original row; problem k is "codes == first_class + k"
     rows       int64 (m,) the rows to present, in their base order
     weight     float64 (m,) their weights, class weights included
+    squared_norms  float64 (n,) ||x||^2 of all rows
     held_out   positions in `rows` of `form` used for early stopping only, or None
     """
 
@@ -164,6 +165,7 @@ class PerceptronProcess:
         n_problems: int,
         rows: np.ndarray,
         weight: np.ndarray,
+        squared_norms: np.ndarray,
         rule: Rule,
         state: LinearState,
         *,
@@ -177,13 +179,14 @@ class PerceptronProcess:
         self._state = state
         self._n_threads = n_threads
         self._validation: _Validation | None = None
-        self._base = Visits(rows, codes[rows], weight)
+        self._base = Visits(rows, codes[rows], weight, squared_norms[rows])
         if held_out is not None:
             self._validation = _Validation(X, self._first_class, self._base.permuted(held_out))
             self._base = self._base.permuted(np.setdiff1d(np.arange(len(rows)), held_out))
         self._visits = self._base
         self._order = np.arange(len(self._base.rows))
         self._buffer = np.empty((self._rows_per_buffer(), self._view.dense.shape[1]))
+        self._gathered = read_only(self._buffer)
         self._cursor = 0
         self._blocks = self._make_blocks(n_problems)
         self._trace = np.empty((step_capacity(), 5))
@@ -285,8 +288,8 @@ class PerceptronProcess:
         def learn(b: int) -> None:
             block, rule, visits = self._blocks[b], self._rule, self._visits
             reached[b] = _visit_rows(
-                self._view, self._buffer, visits.rows, visits.codes, visits.weight, self._cursor,
-                until, self._first_class + block.problems[0], block.W, block.b, block.drift_W,
+                self._view, self._gathered, visits.rows, visits.codes, visits.weight, visits.norms,
+                self._cursor, until, self._first_class + block.problems[0], block.W, block.b, block.drift_W,
                 block.drift_b, block.l1_done, block.scalars, block.loss, block.mistakes,
                 block.active, self._trace, self._n_traced, self._epoch, rule.eta, rule.margin,
                 rule.fit_intercept, rule.l1, rule.l2, rule.average_from,
@@ -398,9 +401,17 @@ def _truncate(W, done, j, by_class, scale, budget):
 
 
 @kernel
+def _rescale(W, scale):
+    # A loop where NumPy would do: an array expression in a kernel costs a second of compilation.
+    for a in range(W.shape[0]):
+        for b in range(W.shape[1]):
+            W[a, b] *= scale
+
+
+@kernel
 def _visit_rows(
-    X, buffer, rows, codes, weights, start, end, first_problem, W, b, drift_W, drift_b, l1_done,
-    scalars, loss, mistakes, active, trace, n_traced, epoch, eta, margin, fit_intercept, l1, l2,
+    X, buffer, rows, codes, weights, norms, start, end, first_problem, W, b, drift_W, drift_b,
+    l1_done, scalars, loss, mistakes, active, trace, n_traced, epoch, eta, margin, fit_intercept, l1, l2,
     average_from,
 ):  # fmt: skip
     """Present rows[start:end] to the problems of one block; returns where it stopped.
@@ -411,14 +422,9 @@ def _visit_rows(
     """
     n_problems = len(b)
     f = np.empty(n_problems)
-    flat = buffer.ravel()
-    d = buffer.shape[1]
     scale, l1_budget, clock = scalars[0], scalars[1], scalars[2]
     stopped = end
     c, first, last = 0, 0, 0
-    # Without a penalty only mistakes change the weights, and the drift follows them row by row.
-    drift_by_difference = average_from >= 0 and (l1 > 0.0 or l2 > 0.0)
-    before = np.empty(W.shape if drift_by_difference else (0, 0))
     for t in range(start, end):
         if trace.shape[0] > 0 and n_traced[0] + n_problems > trace.shape[0]:
             stopped = t
@@ -430,13 +436,10 @@ def _visit_rows(
         else:
             first, last = X.indptr[rows[t]], X.indptr[rows[t] + 1]
             scores_csr(X.data, X.indices, first, last, W, f)
-        counted = clock - average_from
-        if drift_by_difference:
-            before[:] = W * scale
         if l2 > 0.0:
             scale *= max(0.0, 1.0 - eta * l2) ** weight
             if scale < 1e-9:
-                W *= scale
+                _rescale(W, scale)
                 scale = 1.0
         for k in range(n_problems):
             sign = 1.0 if codes[t] == first_problem + k else -1.0
@@ -448,25 +451,21 @@ def _visit_rows(
                 continue
             step = weight
             if weight > 1.0:
-                norm = 1.0 if fit_intercept else 0.0
-                if X.is_dense:
-                    norm += squared_norm_of(flat, c * d, (c + 1) * d)
-                else:
-                    norm += squared_norm_of(X.data, first, last)
+                norm = norms[t] + (1.0 if fit_intercept else 0.0)
                 if norm > 0.0:
                     step = min(weight, np.floor((margin - value) / (eta * norm)) + 1.0)
             loss[k] += weight * (margin - value)
             mistakes[k] += step
             change = eta * step * sign
-            late = counted * change
-            averaging = average_from >= 0 and counted > 0
+            late = (clock - average_from) * change
+            averaging = average_from >= 0 and clock > average_from
             if X.is_dense:
                 _add_dense(buffer, c, W, k, change / scale)
-                if averaging and not drift_by_difference:
+                if averaging:
                     _add_dense(buffer, c, drift_W, k, late)
             else:
                 _add_csr(X.data, X.indices, first, last, W, k, change / scale)
-                if averaging and not drift_by_difference:
+                if averaging:
                     _add_csr(X.data, X.indices, first, last, drift_W, k, late)
             if fit_intercept:
                 b[k] += change
@@ -480,13 +479,11 @@ def _visit_rows(
         if l1 > 0.0:
             l1_budget += eta * l1 * weight
             if X.is_dense:
-                for j in range(d):
-                    _truncate(W, l1_done, j, True, scale, l1_budget)
+                for j in range(buffer.shape[1]):
+                    _truncate(W, l1_done, j, X.is_dense, scale, l1_budget)
             else:
                 for p in range(first, last):
-                    _truncate(W, l1_done, X.indices[p], False, scale, l1_budget)
-        if drift_by_difference and counted > 0:
-            drift_W += counted * (W * scale - before)
+                    _truncate(W, l1_done, np.int64(X.indices[p]), X.is_dense, scale, l1_budget)
         clock += weight
     scalars[0], scalars[1], scalars[2] = scale, l1_budget, clock
     return stopped

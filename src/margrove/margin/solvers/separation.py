@@ -12,7 +12,7 @@ from margrove._jit import kernel
 from margrove._threads import run_tiles
 from margrove.exceptions import NumericalOverflowError
 
-__all__ = ["Separation", "measure_separation", "scores_csr", "scores_dense", "squared_norm_of"]
+__all__ = ["Separation", "measure_separation", "scores_csr", "scores_dense"]
 
 _ROWS_PER_TILE = 4096
 
@@ -30,28 +30,32 @@ class Separation:
 
 
 def measure_separation(
-    X: Any, codes: np.ndarray, weight: np.ndarray, coef: np.ndarray, intercept: np.ndarray,
-    *, fit_intercept: bool, n_threads: int = 1,
-) -> Separation:  # fmt: skip
+    X: Any,
+    codes: np.ndarray,
+    weight: np.ndarray,
+    squared_norms: np.ndarray,
+    coef: np.ndarray,
+    intercept: np.ndarray,
+    *,
+    fit_intercept: bool,
+    n_threads: int = 1,
+) -> Separation:
     """One pass over the rows of nonzero weight."""
     view = kernel_rows(X)
     n_tiles = -(-X.shape[0] // _ROWS_PER_TILE)
     W = np.ascontiguousarray(coef if view.is_dense else coef.T)
     first_class = 1 if len(coef) == 1 else 0
     smallest = np.full((n_tiles, len(coef)), np.inf)
-    largest = np.zeros(n_tiles)
 
     def measure(tile: int) -> None:
         start = tile * _ROWS_PER_TILE
         end = min(start + _ROWS_PER_TILE, X.shape[0])
-        largest[tile] = _measure_rows(
-            view, codes, weight, start, end, first_class, W, intercept, smallest[tile]
-        )
+        _measure_rows(view, codes, weight, start, end, first_class, W, intercept, smallest[tile])
 
     run_tiles(measure, n_tiles, n_threads)
     with np.errstate(over="ignore"):
         squared_norm = np.einsum("kj,kj->k", coef, coef)
-    squared_radius = float(largest.max())
+    squared_radius = float(squared_norms[weight > 0].max())
     if not (np.isfinite(squared_norm).all() and np.isfinite(squared_radius)):
         raise NumericalOverflowError(
             "Floating-point overflow: the norms of the rows or of the weights are beyond floating "
@@ -87,33 +91,18 @@ def scores_csr(data, indices, first, last, W, f):
             f[k] += x * W[j, k]
 
 
-@kernel(fast_sums=True)
-def squared_norm_of(values, first, last):
-    total = 0.0
-    for p in range(first, last):
-        total += np.float64(values[p]) ** 2
-    return total
-
-
 @kernel
 def _measure_rows(X, codes, weight, start, end, first_class, W, intercept, smallest):
-    """smallest[k] = min y_k f_k over the rows start .. end; returns their largest squared norm."""
+    """smallest[k] = min y_k f_k over the rows start .. end of nonzero weight."""
     f = np.empty(len(intercept))
-    largest = 0.0
     for i in range(start, end):
         if weight[i] == 0.0:
             continue
         if X.is_dense:
-            norm = 0.0
-            for j in range(W.shape[1]):
-                norm += np.float64(X.dense[i, j]) ** 2
             scores_dense(X.dense, i, W, f)
         else:
             first, last = X.indptr[i], X.indptr[i + 1]
-            norm = squared_norm_of(X.data, first, last)
             scores_csr(X.data, X.indices, first, last, W, f)
-        largest = max(largest, norm)
         for k in range(len(f)):
             value = f[k] + intercept[k]
             smallest[k] = min(smallest[k], value if codes[i] == first_class + k else -value)
-    return largest

@@ -18,9 +18,10 @@ class Visits:
     rows: np.ndarray
     codes: np.ndarray
     weight: np.ndarray
+    norms: np.ndarray
 
     def permuted(self, order: np.ndarray) -> Visits:
-        return Visits(self.rows[order], self.codes[order], self.weight[order])
+        return Visits(self.rows[order], self.codes[order], self.weight[order], self.norms[order])
 
 
 @kernel
