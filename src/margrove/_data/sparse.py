@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -9,22 +10,33 @@ import scipy.sparse as sp
 
 from margrove.exceptions import InvalidDataError, MalformedSparseError
 
-__all__ = ["canonical_csr", "require_sound_structure"]
+__all__ = ["canonical_csr", "sound_structure"]
 
 
-def require_sound_structure(X: Any) -> None:
-    """Raise MalformedSparseError if the index arrays of a sparse matrix contradict each other."""
+def sound_structure(X: Any) -> Any:
+    """The same matrix with index arrays of its own, checked to agree with each other.
+
+    Copies, because compiled code, SciPy's included, trusts them for as long as a fit takes and
+    another thread may write to the user's. The values are shared.
+    """
     if X.ndim != 2:
         raise InvalidDataError(f"Expected 2D array, got a sparse array of {X.ndim} dimension(s).")
     if X.format in ("csr", "csc", "bsr"):
-        _check_compressed(X)
-    elif X.format == "coo":
-        for axis, index in enumerate(X.coords):
-            _check_index(index, X.shape[axis], "row" if axis == 0 else "column")
-            if len(index) != len(X.data):
-                raise MalformedSparseError("X", f"{len(index)} indices for {len(X.data)} values")
-    elif X.format == "dia" and X.data.shape[0] != len(X.offsets):
+        own = copy(X)
+        own.indptr, own.indices = X.indptr.copy(), X.indices.copy()
+        _check_compressed(own)
+        return own
+    if X.format == "coo":
+        own = copy(X)
+        own.coords = tuple(index.copy() for index in X.coords)
+        for axis, index in enumerate(own.coords):
+            _check_index(index, own.shape[axis], "row" if axis == 0 else "column")
+            if len(index) != len(own.data):
+                raise MalformedSparseError("X", f"{len(index)} indices for {len(own.data)} values")
+        return own
+    if X.format == "dia" and X.data.shape[0] != len(X.offsets):
         raise MalformedSparseError("X", "the numbers of diagonals and offsets differ")
+    return X
 
 
 def _check_compressed(X: Any) -> None:

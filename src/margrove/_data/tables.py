@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
-from margrove._data.sparse import canonical_csr, require_sound_structure
+from margrove._data.sparse import canonical_csr, sound_structure
 from margrove.exceptions import DataWarning, InvalidDataError
 
 __all__ = ["Table", "check_table", "like_fitted"]
@@ -102,7 +102,7 @@ def _feature_names(X: Any) -> np.ndarray | None:
 
 def _numeric_matrix(X: Any, estimator: Any, accept_sparse: bool, min_rows: int) -> Any:
     if sp.issparse(X):
-        require_sound_structure(X)
+        X = sound_structure(X)
     elif _is_frame(X):
         X = _frame_to_array(X)
     else:

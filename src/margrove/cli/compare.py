@@ -86,7 +86,7 @@ def _usable_folds(table: LoadedTable, folds: int) -> int:
     classes, counts = np.unique(table.labels, return_counts=True)
     if len(classes) < 2:
         raise ValueError(
-            f"The target {table.target!r} of {table.name} has one class only, {classes[0]!r}."
+            f"The target {table.target!r} of {table.name} has one class only, {str(classes[0])!r}."
         )
     if counts.min() < 2:
         rare = classes[int(np.argmin(counts))]

@@ -82,8 +82,10 @@ def _read(path: Path) -> Any:
         )
     try:
         if suffix == ".parquet":
-            return pl.read_parquet(path)
-        return pl.read_csv(path, separator=_READERS[suffix] or ",", infer_schema_length=10_000)
+            return pl.read_parquet(path, glob=False)
+        return pl.read_csv(
+            path, separator=_READERS[suffix] or ",", infer_schema_length=10_000, glob=False
+        )
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         first_line = str(error).strip().partition("\n")[0]
         raise InvalidDataError(f"{path} could not be read: {first_line}") from error

@@ -23,6 +23,7 @@ from margrove._data import (
     seed_of,
 )
 from margrove._estimator import RANDOM_STATE, RUN_CONTROL
+from margrove._memory import require_memory
 from margrove._threads import resolve_n_jobs, run_tiles, single_threaded_blas
 from margrove._tiles import TILE_ROWS
 from margrove.exceptions import InvalidDataError
@@ -195,6 +196,7 @@ class KernelPerceptron(MistakeDriven):
         kernel = self._resolved_kernel(table.X[rows], form.weight)
         points = _training_points(kernel, table.X, rows)
         n_problems = 1 if len(labels.classes) == 2 else len(labels.classes)
+        self._require_memory(table.X, n_problems)
         coef, intercept = np.zeros((len(rows), n_problems)), np.zeros(n_problems)
         weight = form.weight * labels.factors[codes]
         visited = np.arange(len(rows))
@@ -312,6 +314,14 @@ class KernelPerceptron(MistakeDriven):
             return given_order(weight)
         n_threads = resolve_n_jobs(self.n_jobs, unset="all")
         return canonical_form(X, codes, weight, n_threads=n_threads)
+
+    def _require_memory(self, X: Any, n_problems: int) -> None:
+        cells = X.data.size if sp.issparse(X) else X.size
+        require_memory(
+            4.0 * 8 * X.shape[0] * n_problems + 3.0 * X.dtype.itemsize * cells,
+            f"KernelPerceptron with {X.shape[0]} rows and {n_problems} one-vs-rest problems",
+            "Use fewer rows (max_support does not help here) or merge classes, or Perceptron.",
+        )
 
     def _resolved_kernel(self, X: Any, weight: np.ndarray) -> Kernel:
         return resolve_kernel(

@@ -22,6 +22,7 @@ from margrove._data import (
     seed_of,
 )
 from margrove._estimator import RANDOM_STATE, RUN_CONTROL
+from margrove._memory import require_memory
 from margrove._threads import resolve_n_jobs
 from margrove._tiles import row_products
 from margrove.exceptions import InvalidDataError
@@ -350,6 +351,12 @@ class Perceptron(MistakeDriven):
     ) -> LinearState:
         n_problems = 1 if len(classes) == 2 else len(classes)
         averaging = self.average is not False
+        require_memory(
+            (8.0 if averaging else 5.0) * 8 * n_problems * n_features,
+            f"Perceptron with {n_problems} one-vs-rest problems of {n_features} features",
+            "Merge classes, or hash the features to fewer, for example with "
+            "sklearn.feature_extraction.FeatureHasher.",
+        )
         state = LinearState.zeros(n_problems, n_features, average=averaging)
         if (self.warm_start or stream) and hasattr(self, "coef_"):
             if self._last_coef.shape != state.coef.shape:

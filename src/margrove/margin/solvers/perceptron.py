@@ -289,10 +289,10 @@ class PerceptronProcess:
             block, rule, visits = self._blocks[b], self._rule, self._visits
             reached[b] = _visit_rows(
                 self._view, self._gathered, visits.rows, visits.codes, visits.weight, visits.norms,
-                self._cursor, until, self._first_class + block.problems[0], block.W, block.b, block.drift_W,
-                block.drift_b, block.l1_done, block.scalars, block.loss, block.mistakes,
-                block.active, self._trace, self._n_traced, self._epoch, rule.eta, rule.margin,
-                rule.fit_intercept, rule.l1, rule.l2, rule.average_from,
+                self._cursor, until, self._first_class + block.problems[0], block.W, block.b,
+                block.drift_W, block.drift_b, block.l1_done, block.scalars, block.loss,
+                block.mistakes, block.active, self._trace, self._n_traced, self._epoch, rule.eta,
+                rule.margin, rule.fit_intercept, rule.l1, rule.l2, rule.average_from,
             )  # fmt: skip
 
         run_tiles(learn, len(self._blocks), self._n_threads)
@@ -411,8 +411,8 @@ def _rescale(W, scale):
 @kernel
 def _visit_rows(
     X, buffer, rows, codes, weights, norms, start, end, first_problem, W, b, drift_W, drift_b,
-    l1_done, scalars, loss, mistakes, active, trace, n_traced, epoch, eta, margin, fit_intercept, l1, l2,
-    average_from,
+    l1_done, scalars, loss, mistakes, active, trace, n_traced, epoch, eta, margin, fit_intercept,
+    l1, l2, average_from,
 ):  # fmt: skip
     """Present rows[start:end] to the problems of one block; returns where it stopped.
 

@@ -1,0 +1,76 @@
+"""How much memory there is to take, asked before taking it.
+
+An array of zeros costs nothing until it is touched, so an allocation that cannot be kept succeeds
+and the process is killed later. Whoever is about to need much asks here first.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+__all__ = ["available_memory", "require_memory"]
+
+_CGROUP = Path("/sys/fs/cgroup")
+_MEMINFO = Path("/proc/meminfo")
+_STATM = Path("/proc/self/statm")
+
+
+def available_memory() -> int | None:
+    """Bytes this process may still take: the machine's, its container's, its own limit's."""
+    found = [_of_machine(), _of_container(), _of_process_limit()]
+    known = [limit for limit in found if limit is not None]
+    return max(0, min(known)) if known else None
+
+
+def require_memory(n_bytes: float, what: str, way_out: str) -> None:
+    """Raise MemoryError, in words, if `n_bytes` for `what` cannot be had."""
+    available = available_memory()
+    if available is not None and n_bytes > available:
+        raise MemoryError(
+            f"{what} needs {_readable(n_bytes)} of memory and {_readable(available)} is available. "
+            f"{way_out}"
+        )
+
+
+def _readable(n_bytes: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.3g} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:.3g} GB"
+
+
+def _of_machine() -> int | None:
+    try:
+        for line in _MEMINFO.read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    return None
+
+
+def _of_container() -> int | None:
+    try:
+        limit = (_CGROUP / "memory.max").read_text().strip()
+        if limit == "max":
+            return None
+        return int(limit) - int((_CGROUP / "memory.current").read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _of_process_limit() -> int | None:
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return None
+    try:
+        in_use = int(_STATM.read_text().split()[0]) * resource.getpagesize()
+    except (OSError, ValueError, IndexError):
+        return None
+    return limit - in_use
