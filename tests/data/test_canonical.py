@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.oracles.canonical import naive_groups
 
 from margrove import Perceptron
-from margrove._data import canonical, canonical_form, check_table, given_order
+from margrove._data import canonical, canonical_form, check_table, given_order, scan_rows
 
 pytestmark = pytest.mark.nojit
 
@@ -58,7 +58,8 @@ def test_order_repetition_sparsity_and_precision_do_not_matter(seed) -> None:
     copies = rng.permutation(np.repeat(np.arange(len(w)), w.astype(int)))
     for rows in (X[copies], X[copies].astype(np.float32)):
         for data in (rows, check_table(sp.csr_array(rows), Perceptron()).X):
-            again = canonical_form(data, y[copies], np.ones(len(copies)), n_threads=2)
+            scan = scan_rows(data, n_threads=2)
+            again = canonical_form(data, y[copies], np.ones(len(copies)), scan)
             got = [
                 (*(X[copies[r]] + 0.0), y[copies[r]], v)
                 for r, v in zip(again.rows, again.weight, strict=True)
@@ -88,16 +89,49 @@ def test_given_order_keeps_the_rows() -> None:
 
 
 def test_colliding_hashes_cost_time_but_no_answer(monkeypatch) -> None:
-    def constant_hash(view, target_bits, rows, out):
+    def constant_hash(hashes, target_bits, rows, out):
         out[:] = 7
 
-    monkeypatch.setattr(canonical, "_hash_rows", constant_hash)
+    monkeypatch.setattr(canonical, "_mix_in_targets", constant_hash)
     X, y, w = random_rows(5)
     for data in (X, check_table(sp.csr_array(X), Perceptron()).X):
         form = canonical_form(data, y, w)
         assert as_dictionary(form, X, y) == pytest.approx(naive_groups(X, y, w), rel=1e-15)
         backwards = canonical_form(data[::-1], y[::-1].copy(), w[::-1].copy())
         assert np.array_equal(X[form.rows], X[::-1][backwards.rows])
+
+
+def test_large_tables_sort_as_small_ones_do() -> None:
+    """Above 2^16 rows a bucket sort of our own takes over."""
+    rng = np.random.default_rng(0)
+    rows = np.arange(200_000)
+    hashes = rng.integers(0, 2**64, 200_000, dtype=np.uint64)
+    hashes[::3] = hashes[1]  # and a bucket that is not small at all
+    hashes[::3][::2] += np.uint64(1)
+    hashes[5:2000:7] = np.uint64(2**64 - 1)
+    got_rows, got = canonical._sorted_by_hash(rows, hashes)
+    assert np.array_equal(got, np.sort(hashes))
+    assert np.array_equal(hashes[got_rows], got)
+    spread = rng.integers(0, 2**64, 100_000, dtype=np.uint64)
+    got_rows, got = canonical._sorted_by_hash(rows[:100_000], spread)
+    assert np.array_equal(got, np.sort(spread))
+    assert np.array_equal(spread[got_rows], got)
+
+
+def test_small_numbers_hash_apart() -> None:
+    """Integers in doubles keep all their bits at the upper end; no two rows of a grid collide."""
+    grid = np.stack(np.meshgrid(*[np.arange(12.0)] * 4), axis=-1).reshape(-1, 4)
+    form = canonical_form(grid, np.zeros(len(grid), dtype=np.int64), np.ones(len(grid)))
+    assert len(form.rows) == len(grid)
+    assert len(np.unique(scan_rows(grid).hashes)) == len(grid)
+
+
+def test_a_scan_gives_norms_too() -> None:
+    X = np.random.default_rng(0).standard_normal((40_000, 3))
+    for data in (X, check_table(sp.csr_array(X), Perceptron()).X):
+        scan = scan_rows(data, n_threads=3)
+        assert np.allclose(scan.squared_norms, (X**2).sum(axis=1), rtol=1e-14)
+        assert np.array_equal(scan.hashes, scan_rows(X).hashes)
 
 
 def test_regression_targets_are_told_apart() -> None:

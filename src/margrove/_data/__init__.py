@@ -15,8 +15,9 @@ is written to an estimator before a fit has succeeded.
 from margrove._data.canonical import CanonicalForm, canonical_form, given_order
 from margrove._data.labels import Labels, check_labels, check_targets
 from margrove._data.rows import Rows, kernel_rows, read_only
+from margrove._data.scan import RowScan, scan_rows
 from margrove._data.seeds import seed_of
-from margrove._data.tables import Table, check_table, like_fitted
+from margrove._data.tables import ScannedTable, Table, check_and_scan, check_table, like_fitted
 from margrove._data.training import Batch, TrainingLabels, check_batch, check_training_labels
 from margrove._data.weights import check_weights, class_factors
 
@@ -24,10 +25,13 @@ __all__ = [
     "Batch",
     "CanonicalForm",
     "Labels",
+    "RowScan",
     "Rows",
+    "ScannedTable",
     "Table",
     "TrainingLabels",
     "canonical_form",
+    "check_and_scan",
     "check_batch",
     "check_labels",
     "check_table",
@@ -39,5 +43,6 @@ __all__ = [
     "kernel_rows",
     "like_fitted",
     "read_only",
+    "scan_rows",
     "seed_of",
 ]

@@ -22,12 +22,10 @@ from typing import Any
 import numpy as np
 
 from margrove._data.rows import kernel_rows
+from margrove._data.scan import RowScan, scan_rows, scramble
 from margrove._jit import kernel
-from margrove._threads import run_tiles
 
 __all__ = ["CanonicalForm", "canonical_form", "given_order"]
-
-_ROWS_PER_TILE = 16_384
 
 
 @dataclass(frozen=True)
@@ -68,31 +66,41 @@ def given_order(weight: np.ndarray) -> CanonicalForm:
 
 
 def canonical_form(
-    X: Any, target: np.ndarray, weight: np.ndarray, *, n_threads: int = 1
+    X: Any,
+    target: np.ndarray,
+    weight: np.ndarray,
+    scan: RowScan | None = None,
 ) -> CanonicalForm:
     """Find the canonical form of checked data.
 
-    X       dense or CSR, as `_data.check_table` returns it
+    X       dense or CSR, as `check_table` returns it
     target  int64 codes or float64 (n,)
     weight  float64 (n,), >= 0
+    scan    of X, where it has been made already
     """
     rows = np.flatnonzero(weight > 0)
-    view = kernel_rows(X)
     target_bits = (np.asarray(target) + 0).view(np.uint64)  # adding 0 turns -0.0 into 0.0
     hashes = np.empty(len(rows), dtype=np.uint64)
-
-    def hash_tile(tile: int) -> None:
-        part = slice(tile * _ROWS_PER_TILE, (tile + 1) * _ROWS_PER_TILE)
-        _hash_rows(view, target_bits, rows[part], hashes[part])
-
-    run_tiles(hash_tile, -(-len(rows) // _ROWS_PER_TILE), n_threads)
-    order = np.argsort(hashes)
-    rows, hashes = rows[order], hashes[order]
+    _mix_in_targets((scan or scan_rows(X)).hashes, target_bits, rows, hashes)
+    rows, hashes = _sorted_by_hash(rows, hashes)
+    view = kernel_rows(X)
     new_group = np.ones(len(rows), dtype=bool)
     if _mark_groups(view, target_bits, rows, hashes, new_group):
         rows = _sort_collisions(X, target, rows, hashes)
         _mark_groups(view, target_bits, rows, hashes, new_group)
     return _grouped(rows, new_group, weight)
+
+
+def _sorted_by_hash(rows: np.ndarray, hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    if len(rows) < 2**_BUCKET_BITS:  # too few to fill the buckets
+        order = np.argsort(hashes, kind="stable")
+        return rows[order], hashes[order]
+    starts = np.zeros(2**_BUCKET_BITS + 1, dtype=np.int64)
+    sorted_rows, sorted_hashes = np.empty_like(rows), np.empty_like(hashes)
+    if not _sort_by_hash(hashes, rows, starts, sorted_hashes, sorted_rows):
+        order = np.argsort(hashes, kind="stable")
+        return rows[order], hashes[order]
+    return sorted_rows, sorted_hashes
 
 
 def _grouped(rows: np.ndarray, new_group: np.ndarray, weight: np.ndarray) -> CanonicalForm:
@@ -124,46 +132,53 @@ def _sort_collisions(
     return rows
 
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
-_SHIFT_1 = np.uint64(30)
-_SHIFT_2 = np.uint64(27)
-_SHIFT_3 = np.uint64(31)
+_BUCKET_BITS = 16
+_LARGEST_BUCKET = 4096
 
 
 @kernel
-def _scramble(bits):
-    """The finaliser of splitmix64: every input bit reaches every output bit."""
-    bits = (bits ^ (bits >> _SHIFT_1)) * _MIX_1
-    bits = (bits ^ (bits >> _SHIFT_2)) * _MIX_2
-    return bits ^ (bits >> _SHIFT_3)
-
-
-@kernel
-def _hash_rows(X, target_bits, rows, out):
-    """out[k] = hash of row rows[k] and its target.
-
-    A sum over nonzero cells, so dense and sparse rows of equal content have equal hashes and
-    explicit zeros, their sign and the order of entries do not matter.
-    """
-    cell = np.empty(1, np.float64)
-    bits = cell.view(np.uint64)
+def _mix_in_targets(hashes, target_bits, rows, out):
+    """out[k] = hash of row rows[k] together with its target."""
     for k in range(len(rows)):
         i = rows[k]
-        total = target_bits[i] * _GOLDEN
-        if X.is_dense:
-            for j in range(X.dense.shape[1]):
-                value = np.float64(X.dense[i, j])
-                if value != 0.0:
-                    cell[0] = value
-                    total += _scramble(bits[0] + np.uint64(j + 1) * _GOLDEN)
-        else:
-            for p in range(X.indptr[i], X.indptr[i + 1]):
-                if X.data[p] != 0.0:
-                    cell[0] = np.float64(X.data[p])
-                    total += _scramble(bits[0] + np.uint64(X.indices[p] + 1) * _GOLDEN)
-        out[k] = _scramble(total)
+        out[k] = scramble(hashes[i] + scramble(target_bits[i] + np.uint64(1)))
+
+
+@kernel
+def _sort_by_hash(hashes, rows, starts, sorted_hashes, sorted_rows):
+    """Sort (hash, row) pairs: into buckets by the upper bits, then each small bucket by insertion.
+
+    starts: zeros (2^_BUCKET_BITS + 1,). Hashes are evenly spread, so buckets are small, unless a
+    row is repeated very often: then nothing is done and the answer is False.
+    """
+    shift = np.uint64(64 - _BUCKET_BITS)
+    for k in range(len(hashes)):
+        starts[np.int64(hashes[k] >> shift) + 1] += 1
+    for bucket in range(1, len(starts)):
+        if starts[bucket] > _LARGEST_BUCKET:
+            return False
+        starts[bucket] += starts[bucket - 1]
+    for k in range(len(hashes)):
+        bucket = np.int64(hashes[k] >> shift)
+        # The bucket fills from its start; what is there already is kept in order.
+        place = starts[bucket]
+        starts[bucket] = place + 1
+        sorted_hashes[place] = hashes[k]
+        sorted_rows[place] = rows[k]
+    begin = 0
+    for bucket in range(len(starts) - 1):
+        end = starts[bucket]
+        for place in range(begin + 1, end):
+            value, row = sorted_hashes[place], sorted_rows[place]
+            free = place
+            while free > begin and sorted_hashes[free - 1] > value:
+                sorted_hashes[free] = sorted_hashes[free - 1]
+                sorted_rows[free] = sorted_rows[free - 1]
+                free -= 1
+            sorted_hashes[free] = value
+            sorted_rows[free] = row
+        begin = end
+    return True
 
 
 @kernel

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from margrove._data.labels import Labels, check_labels
+from margrove._data.scan import RowScan, scan_rows
 from margrove._data.tables import check_table, like_fitted
 from margrove._data.weights import check_weights, class_factors, moderate
 from margrove.exceptions import DataWarning, InvalidDataError
@@ -56,6 +57,7 @@ class Batch:
     X: Any
     labels: TrainingLabels
     attributes: dict[str, Any]
+    scan: RowScan
 
 
 def check_batch(
@@ -83,7 +85,7 @@ def check_batch(
     weight = check_weights(sample_weight, X.shape[0])
     factors = class_factors(class_weight, Labels(codes, stream_classes), weight)
     training = TrainingLabels(codes, stream_classes, moderate(weight), factors)
-    return Batch(X, training, remembered)
+    return Batch(X, training, remembered, scan_rows(X))
 
 
 def _stream_classes(estimator: Any, classes: Any) -> np.ndarray:

@@ -312,8 +312,7 @@ class KernelPerceptron(MistakeDriven):
     def _presented_rows(self, X: Any, codes: np.ndarray, weight: np.ndarray) -> CanonicalForm:
         if not self.shuffle or self.kernel == "precomputed":
             return given_order(weight)
-        n_threads = resolve_n_jobs(self.n_jobs, unset="all")
-        return canonical_form(X, codes, weight, n_threads=n_threads)
+        return canonical_form(X, codes, weight)
 
     def _require_memory(self, X: Any, n_problems: int) -> None:
         cells = X.data.size if sp.issparse(X) else X.size

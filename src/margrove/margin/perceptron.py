@@ -12,10 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import (
     CanonicalForm,
+    RowScan,
     TrainingLabels,
     canonical_form,
+    check_and_scan,
     check_batch,
-    check_table,
     check_training_labels,
     given_order,
     like_fitted,
@@ -26,7 +27,6 @@ from margrove._memory import require_memory
 from margrove._threads import resolve_n_jobs
 from margrove._tiles import row_products
 from margrove.exceptions import InvalidDataError
-from margrove.margin.kernel_blocks import row_norms
 from margrove.margin.mistake_driven import (
     MistakeDriven,
     mistake_attributes,
@@ -225,11 +225,11 @@ class Perceptron(MistakeDriven):
         self
         """
         self._check_parameters()
-        table = check_table(X, self)
+        table = check_and_scan(X, self, n_threads=resolve_n_jobs(self.n_jobs))
         labels = check_training_labels(y, sample_weight, self.class_weight, table.X.shape[0])
         start = self._starting_state(labels.classes, table.X.shape[1], coef_init, intercept_init)
-        form = self._presented_rows(table.X, labels)
-        norms = row_norms(table.X)
+        form = self._presented_rows(table.X, labels, table.scan)
+        norms = table.scan.squared_norms
         process = self._process(table.X, labels, form, norms, start, self._rule(self.max_iter))
         ending = self._drive(
             process, X, y, lambda: table.attributes | self._learnt(process, labels.classes)
@@ -270,8 +270,8 @@ class Perceptron(MistakeDriven):
             return self
         labels = batch.labels
         start = self._starting_state(labels.classes, batch.X.shape[1], None, None, stream=True)
-        form = self._presented_rows(batch.X, labels)
-        norms = row_norms(batch.X)
+        form = self._presented_rows(batch.X, labels, batch.scan)
+        norms = batch.scan.squared_norms
         process = self._process(batch.X, labels, form, norms, start, self._rule(1, stream=True))
         self._drive(process, X, y, lambda: batch.attributes | self._learnt(process, labels.classes))
         learnt = self._learnt(process, labels.classes)
@@ -377,10 +377,10 @@ class Perceptron(MistakeDriven):
             state.intercept[:] = _initial_weights(intercept_init, shape, "intercept_init")
         return state
 
-    def _presented_rows(self, X: Any, labels: TrainingLabels) -> CanonicalForm:
+    def _presented_rows(self, X: Any, labels: TrainingLabels, scan: RowScan) -> CanonicalForm:
         if not self.shuffle:
             return given_order(labels.weight)
-        return canonical_form(X, labels.codes, labels.weight, n_threads=resolve_n_jobs(self.n_jobs))
+        return canonical_form(X, labels.codes, labels.weight, scan)
 
     def _process(
         self,

@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 _CLASSES_PER_LINE = 8
-_BUFFER_CELLS = 2**18
+_BUFFER_CELLS = 2**20
 _ROWS_PER_GATHER = 256
 
 

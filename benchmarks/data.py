@@ -1,0 +1,46 @@
+"""Data for benchmarks: the real sets where MARGROVE_DATA points to them, else generated ones."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+FOLDER = os.environ.get("MARGROVE_DATA", "")
+HAS_REAL = bool(FOLDER) and Path(FOLDER, "load.py").exists()
+ORIGIN = "" if HAS_REAL else "Generated data of the same shape: MARGROVE_DATA is not set."
+
+
+def covtype(n_rows: int | None = None, *, scaled: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Forest cover types, 581012 x 54, 7 classes; or a random sample of n_rows."""
+    if HAS_REAL:
+        X, y = _real("covtype")
+    else:
+        rng = np.random.default_rng(0)
+        X, y = rng.standard_normal((581_012, 54)), rng.integers(0, 7, 581_012)
+    if n_rows is not None:
+        rows = np.random.default_rng(0).choice(len(X), n_rows, replace=False)
+        X, y = X[rows], y[rows]
+    if scaled:
+        X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1)
+    return np.ascontiguousarray(X), y
+
+
+def news20() -> tuple[Any, np.ndarray]:
+    """Newsgroup texts, 15935 x 62061 sparse, 20 classes."""
+    if HAS_REAL:
+        return _real("news20")
+    rng = np.random.default_rng(0)
+    X = sp.random(15_935, 62_061, density=80 / 62_061, random_state=0, format="csr")
+    return X, rng.integers(0, 20, 15_935)
+
+
+def _real(name: str) -> tuple[Any, np.ndarray]:
+    sys.path.insert(0, FOLDER)
+    import load
+
+    return load.load(name, dtype="float64", encode=True)
