@@ -80,15 +80,22 @@ def canonical_form(
     """
     rows = np.flatnonzero(weight > 0)
     target_bits = (np.asarray(target) + 0).view(np.uint64)  # adding 0 turns -0.0 into 0.0
-    hashes = np.empty(len(rows), dtype=np.uint64)
-    _mix_in_targets((scan or scan_rows(X)).hashes, target_bits, rows, hashes)
-    rows, hashes = _sorted_by_hash(rows, hashes)
-    view = kernel_rows(X)
+    row_hashes = (scan or scan_rows(X)).hashes
+    rows, hashes = _sorted_by_hash(rows, _with_targets(row_hashes, target_bits)[rows])
     new_group = np.ones(len(rows), dtype=bool)
-    if _mark_groups(view, target_bits, rows, hashes, new_group):
-        rows = _sort_collisions(X, target, rows, hashes)
-        _mark_groups(view, target_bits, rows, hashes, new_group)
+    alike = np.flatnonzero(hashes[1:] == hashes[:-1]) + 1
+    if len(alike):
+        view = kernel_rows(X)
+        _mark_differences(view, target_bits, rows, alike, new_group)
+        if new_group[alike].any():
+            rows = _sort_collisions(X, target, rows, hashes)
+            _mark_differences(view, target_bits, rows, alike, new_group)
     return _grouped(rows, new_group, weight)
+
+
+def _with_targets(hashes: np.ndarray, target_bits: np.ndarray) -> np.ndarray:
+    """Hashes of (row, target) pairs, evenly spread over all 64 bits."""
+    return scramble(scramble(target_bits + np.uint64(1)) + hashes)
 
 
 def _sorted_by_hash(rows: np.ndarray, hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -137,14 +144,6 @@ _LARGEST_BUCKET = 4096
 
 
 @kernel
-def _mix_in_targets(hashes, target_bits, rows, out):
-    """out[k] = hash of row rows[k] together with its target."""
-    for k in range(len(rows)):
-        i = rows[k]
-        out[k] = scramble(hashes[i] + scramble(target_bits[i] + np.uint64(1)))
-
-
-@kernel
 def _sort_by_hash(hashes, rows, starts, sorted_hashes, sorted_rows):
     """Sort (hash, row) pairs: into buckets by the upper bits, then each small bucket by insertion.
 
@@ -182,19 +181,11 @@ def _sort_by_hash(hashes, rows, starts, sorted_hashes, sorted_rows):
 
 
 @kernel
-def _mark_groups(X, target_bits, rows, hashes, new_group):
-    """new_group[k] = row k differs from row k - 1; True if equal hashes hide a difference."""
-    collision = False
-    for k in range(1, len(rows)):
-        new_group[k] = True
-        if hashes[k] == hashes[k - 1]:
-            if target_bits[rows[k]] == target_bits[rows[k - 1]] and _same_row(
-                X, rows[k], rows[k - 1]
-            ):
-                new_group[k] = False
-            else:
-                collision = True
-    return collision
+def _mark_differences(X, target_bits, rows, alike, new_group):
+    """new_group[k] = whether row k really differs from row k - 1, for each k of `alike`."""
+    for k in alike:
+        a, b = rows[k], rows[k - 1]
+        new_group[k] = target_bits[a] != target_bits[b] or not _same_row(X, a, b)
 
 
 @kernel

@@ -32,8 +32,7 @@ class RowScan:
 def scan_rows(X: Any, *, n_threads: int = 1) -> RowScan:
     """Scan a dense or CSR X in its final form."""
     view = kernel_rows(X)
-    keys = np.empty(X.shape[1], dtype=np.uint64)
-    _column_keys(keys)
+    keys = scramble(np.arange(1, X.shape[1] + 1, dtype=np.uint64) * _GOLDEN) | np.uint64(1)
     hashes = np.empty(X.shape[0], dtype=np.uint64)
     norms = np.empty(X.shape[0])
 
@@ -45,19 +44,12 @@ def scan_rows(X: Any, *, n_threads: int = 1) -> RowScan:
     return RowScan(hashes, norms)
 
 
-@kernel
-def scramble(bits):
-    """The finaliser of splitmix64: every input bit reaches every output bit."""
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
-
-
-@kernel
-def _column_keys(keys):
-    """An odd multiplier for each column."""
-    for j in range(len(keys)):
-        keys[j] = scramble(np.uint64(j + 1) * _GOLDEN) | np.uint64(1)
+def scramble(bits: np.ndarray) -> np.ndarray:
+    """The finaliser of splitmix64, in place on uint64: every input bit reaches every output bit."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
+        bits ^= bits >> np.uint64(shift)
+        bits *= np.uint64(factor)
+    return bits
 
 
 @kernel(fast_sums=True)
