@@ -174,7 +174,7 @@ class RBFTaylorMap(_MonomialMap):
     >>> phi = RBFTaylorMap(gamma=0.5, degree=12).fit([[0.3, 0.1], [0.9, -0.2]])
     >>> x, z = phi.transform([[0.3, 0.1], [0.9, -0.2]])
     >>> import math
-    >>> abs(x @ z - math.exp(-0.5 * (0.6**2 + 0.3**2))) <= phi.error_bound_ + 1e-15
+    >>> bool(abs(x @ z - math.exp(-0.5 * (0.6**2 + 0.3**2))) <= phi.error_bound_ + 1e-15)
     True
     """
 

@@ -298,5 +298,5 @@ def _visit_block(
             if trace.shape[0] > 0:
                 m = n_traced[0]
                 trace[m, 0], trace[m, 1], trace[m, 2] = epoch, block[t], k
-                trace[m, 3], trace[m, 4] = value, step
+                trace[m, 3], trace[m, 4] = value + 0.0, step  # never -0.0
                 n_traced[0] = m + 1

@@ -474,7 +474,7 @@ def _visit_rows(
             if trace.shape[0] > 0:
                 m = n_traced[0]
                 trace[m, 0], trace[m, 1], trace[m, 2] = epoch, rows[t], first_problem + k
-                trace[m, 3], trace[m, 4] = value, step
+                trace[m, 3], trace[m, 4] = value + 0.0, step  # never -0.0
                 n_traced[0] = m + 1
         if l1 > 0.0:
             l1_budget += eta * l1 * weight
