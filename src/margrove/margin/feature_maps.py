@@ -108,7 +108,7 @@ class PolynomialMap(_MonomialMap):
 
     Attributes
     ----------
-    powers_ : ndarray of shape (n_monomials, n_features_in_)
+    powers_ : ndarray of shape (n_monomials, n_features)
         Exponents, all monomials up to `degree`.
     scale_ : ndarray of shape (n_monomials,)
         Square roots of the coefficients.
@@ -160,11 +160,11 @@ class RBFTaylorMap(_MonomialMap):
 
     Attributes
     ----------
-    powers_ : ndarray of shape (n_monomials, n_features_in_)
+    powers_ : ndarray of shape (n_monomials, n_features)
     scale_ : ndarray of shape (n_monomials,)
     gamma_ : float
     error_bound_ : float
-        Bound on |phi(x).phi(z) - K(x, z)| over the rows seen in fit.
+        Bound on abs(phi(x).phi(z) - K(x, z)) over the rows seen in fit.
     n_features_in_ : int
     feature_names_in_ : ndarray
 
@@ -188,7 +188,7 @@ class RBFTaylorMap(_MonomialMap):
         self.degree = degree
 
     def error_bound(self, X: Any, Z: Any = None) -> float:
-        """Bound on |phi(x).phi(z) - K(x, z)| over the rows x of X and z of Z (default: X)."""
+        """Bound on abs(phi(x).phi(z) - K(x, z)) over the rows x of X and z of Z (default: X)."""
         check_is_fitted(self)
         X = like_fitted(X, self, accept_sparse=False)
         Z = X if Z is None else like_fitted(Z, self, accept_sparse=False)

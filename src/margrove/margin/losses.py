@@ -165,7 +165,7 @@ class Squared(Loss):
 @registered
 @dataclass(frozen=True)
 class Absolute(Loss):
-    """|r|; at r = 0 the subgradient is 0."""
+    """abs(r); at r = 0 the subgradient is 0."""
 
     name: ClassVar[str] = "absolute"
     argument: ClassVar[Literal["margin", "residual"]] = "residual"
@@ -180,7 +180,7 @@ class Absolute(Loss):
 @registered
 @dataclass(frozen=True)
 class EpsilonInsensitive(Loss):
-    """max(0, |r| - epsilon), support vector regression's; on the edge the subgradient is 0."""
+    """max(0, abs(r) - epsilon), support vector regression's; on the edge the subgradient is 0."""
 
     name: ClassVar[str] = "epsilon_insensitive"
     argument: ClassVar[Literal["margin", "residual"]] = "residual"
