@@ -32,6 +32,7 @@ bench: $(VENV)/.bench
 
 nightly: $(VENV)/.dev
 	$(BIN)/pytest -n 2 -m nightly
+	NUMBA_BOUNDSCHECK=1 MARGROVE_CACHE_DIR= $(BIN)/pytest -n 2 -m "not nightly and not packaging" tests/data tests/margin
 
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

@@ -44,3 +44,15 @@ def _real(name: str) -> tuple[Any, np.ndarray]:
     import load
 
     return load.load(name, dtype="float64", encode=True)
+
+
+def split(name: str) -> tuple[Any, np.ndarray, Any, np.ndarray]:
+    """The official split of a real set, scaled to unit variance on the training part."""
+    from sklearn.preprocessing import StandardScaler
+
+    sys.path.insert(0, FOLDER)
+    import load
+
+    X, y, X_test, y_test = load.load_split(name, dtype="float64")
+    scaler = StandardScaler(with_mean=not sp.issparse(X)).fit(X)
+    return scaler.transform(X), y, scaler.transform(X_test), y_test

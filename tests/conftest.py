@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+import warnings
 from pathlib import Path
 from types import ModuleType
 
@@ -27,8 +29,11 @@ def real_data() -> ModuleType:
     if not folder or not Path(folder, "load.py").exists():
         pytest.skip("MARGROVE_DATA does not point to the real data sets")
     sys.path.insert(0, folder)
-    import load
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # it leaves closing files to the collector
+        import load
 
+        gc.collect()
     return load
 
 

@@ -322,18 +322,3 @@ def test_float32_predictions_are_close() -> None:
     scale = np.abs(model.decision_function(X)).max()
     difference = model.decision_function(X.astype(np.float32)) - model.decision_function(X)
     assert np.abs(difference).max() < 1e-5 * scale
-
-
-@pytest.mark.real_data
-def test_accuracy_is_that_of_the_peer_on_real_data(real_data) -> None:
-    """Averaged over seeds, as a perceptron's last iterate is noisy."""
-    X, y = real_data.load("pendigits", dtype="float64")
-    ours = [
-        Perceptron(random_state=s).fit(X[:7494], y[:7494]).score(X[7494:], y[7494:])
-        for s in range(5)
-    ]
-    theirs = [
-        SklearnPerceptron(random_state=s).fit(X[:7494], y[:7494]).score(X[7494:], y[7494:])
-        for s in range(5)
-    ]
-    assert np.mean(ours) > np.mean(theirs) - 0.03

@@ -84,7 +84,11 @@ def _read(path: Path) -> Any:
         if suffix == ".parquet":
             return pl.read_parquet(path, glob=False)
         return pl.read_csv(
-            path, separator=_READERS[suffix] or ",", infer_schema_length=10_000, glob=False
+            path,
+            separator=_READERS[suffix] or ",",
+            infer_schema_length=10_000,
+            try_parse_dates=True,
+            glob=False,
         )
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         first_line = str(error).strip().partition("\n")[0]
