@@ -99,6 +99,12 @@ def test_a_directory_that_others_can_write_is_refused(tmp_path) -> None:
     assert "can be written by another user" in log
 
 
+@pytest.mark.skipif(os.name != "posix", reason="umask of POSIX")
+def test_a_lax_umask_does_not_spoil_the_cache(tmp_path) -> None:
+    found, _ = run("import os; os.umask(0o002)\n" + FIT, XDG_CACHE_HOME=tmp_path / "home")
+    assert Path(found["directory"]).parent == tmp_path / "home" / "margrove"
+
+
 @pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="needs root to change an owner")
 def test_a_directory_of_another_user_is_refused(tmp_path) -> None:
     foreign = tmp_path / "foreign"

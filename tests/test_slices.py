@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import importlib
 import os
 import signal
 import subprocess
@@ -13,9 +14,10 @@ import time
 import numpy as np
 import pytest
 import sklearn
+from sklearn.base import clone
 
 from margrove import KernelPerceptron, Perceptron, Progress, _slices, watch
-from margrove.datasets import load_iris
+from margrove.datasets import load_iris, make_xor
 from margrove.exceptions import ConvergenceWarning, FitCancelled, InterruptedFitWarning
 
 HAS_CALLBACKS = hasattr(Perceptron, "set_callbacks")
@@ -163,6 +165,70 @@ def test_listening_changes_no_bit_and_misses_no_step(cls, capacity, monkeypatch)
     assert {step.problem for step in steps} == {0, 1, 2}
 
 
+@pytest.mark.parametrize("cls", CLASSES)
+def test_two_classes_are_problem_zero(cls) -> None:
+    X, y = make_xor(60, return_X_y=True)
+    steps = []
+    with watch(on_step=steps.append):
+        cls(max_iter=2, tol=None).fit(X, y)
+    assert {step.problem for step in steps} == {0}
+
+
+def test_more_classes_than_the_buffer_has_room_for(monkeypatch) -> None:
+    monkeypatch.setattr(_slices, "_STEP_CAPACITY", 2)
+    X, y = load_iris(return_X_y=True)
+    steps = []
+    with watch(on_step=steps.append):
+        model = Perceptron(max_iter=2, tol=None).fit(X, y)
+    assert len(steps) == model.mistakes_
+
+
+def test_watchers_nest() -> None:
+    X, y = load_iris(return_X_y=True)
+    outer, inner, stop = [], [], threading.Event()
+    with watch(on_step=outer.append), watch(on_step=inner.append, on_progress=lambda p: None):
+        Perceptron(max_iter=2, tol=None).fit(X, y)
+    assert outer == inner != []
+    stop.set()
+    with watch(cancel=stop), watch(on_progress=lambda p: None), pytest.raises(FitCancelled):
+        Perceptron().fit(X, y)
+
+
+def test_what_a_listener_fits_is_not_reported_to_it() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = Perceptron(max_iter=3, tol=None)
+    calls = []
+
+    def curious(progress):
+        calls.append(progress)
+        clone(model).fit(X, y)
+
+    with watch(on_progress=curious):
+        model.fit(X, y)
+    assert 0 < len(calls) <= 10
+
+
+@pytest.mark.parametrize("moment", ["visit", "apply"])
+def test_a_kept_interrupt_never_keeps_half_a_block(moment, monkeypatch) -> None:
+    model, X, y = endless(KernelPerceptron, on_interrupt="keep")
+    solver = importlib.import_module("margrove.margin.solvers.kernel_perceptron")
+    name = {"visit": "_visit_block", "apply": "_apply"}[moment]
+    owner = solver if moment == "visit" else solver.KernelPerceptronProcess
+    original, calls = getattr(owner, name), []
+
+    def interrupted(*arguments):
+        original(*arguments)
+        calls.append(1)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(owner, name, interrupted)
+    with pytest.warns(InterruptedFitWarning):
+        model.fit(X, y)
+    assert model.alpha_.sum() == pytest.approx(model.mistakes_)
+    assert model.intercept_[0] == pytest.approx(model.dual_coef_.sum())
+
+
 def test_errors_of_callbacks_pass_through_and_change_nothing() -> None:
     X, y = load_iris(return_X_y=True)
     model = Perceptron().fit(X, y)
@@ -260,6 +326,14 @@ class TestScikitLearnCallbacks:
         X, y = load_iris(return_X_y=True)
         model = make_pipeline(StandardScaler(), Perceptron(max_iter=3, tol=None))
         assert model.set_callbacks(ProgressBar()).fit(X, y).score(X, y) > 0.5
+
+    def test_a_round_cut_short_by_the_clock_is_ended(self) -> None:
+        model, X, y = endless(Perceptron, max_time=0.2)
+        recorder = self.Recorder()
+        with pytest.warns(ConvergenceWarning, match="max_time"):
+            model.set_callbacks(recorder).fit(X, y)
+        assert recorder.events.count("begin epoch") == recorder.events.count("end epoch") > 0
+        assert recorder.events[-2:] == ["end fit", "teardown"]
 
     def test_results_are_the_same_with_and_without(self) -> None:
         X, y = load_iris(return_X_y=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import multiprocessing
 import os
 import subprocess
@@ -117,6 +118,22 @@ def test_overlapping_sections_of_two_threads_restore_once() -> None:
     assert blas_threads() == {1}
     leave.set()
     thread.join()
+    assert blas_threads() == before
+
+
+def test_an_interrupt_while_waiting_waits_for_the_helpers() -> None:
+    """They write to arrays that the caller reads next, and BLAS must be as it was."""
+    before, finished, both = blas_threads(), [], threading.Barrier(2)
+
+    def task(tile):
+        both.wait()
+        time.sleep(0.01 if threading.current_thread() is threading.main_thread() else 0.6)
+        finished.append(tile)
+
+    threading.Timer(0.2, _thread.interrupt_main).start()
+    with pytest.raises(KeyboardInterrupt):
+        run_tiles(task, 2, 2)
+    assert sorted(finished) == [0, 1]
     assert blas_threads() == before
 
 

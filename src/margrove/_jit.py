@@ -81,7 +81,9 @@ def cache_directory() -> Path | None:
         return None
     directory = root / f"kernels-{_stamp_of_all_kernels()}"
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        root.parent.mkdir(parents=True, exist_ok=True)
+        root.mkdir(mode=0o700, exist_ok=True)  # `parents` would leave its mode to the umask
+        directory.mkdir(mode=0o700, exist_ok=True)
         if not _is_private(root) or not _is_private(directory):
             logger.warning(
                 "Compiled kernels are not cached: %s can be written by another user. "

@@ -11,6 +11,7 @@ from pathlib import Path
 
 __all__ = ["available_memory", "require_memory"]
 
+_SMALL = 64_000_000
 _CGROUP = Path("/sys/fs/cgroup")
 _MEMINFO = Path("/proc/meminfo")
 _STATM = Path("/proc/self/statm")
@@ -24,7 +25,12 @@ def available_memory() -> int | None:
 
 
 def require_memory(n_bytes: float, what: str, way_out: str) -> None:
-    """Raise MemoryError, in words, if `n_bytes` for `what` cannot be had."""
+    """Raise MemoryError, in words, if `n_bytes` for `what` cannot be had.
+
+    Small requests are never refused: the figures are not that exact.
+    """
+    if n_bytes < _SMALL:
+        return
     available = available_memory()
     if available is not None and n_bytes > available:
         raise MemoryError(
@@ -56,9 +62,20 @@ def _of_container() -> int | None:
         limit = (_CGROUP / "memory.max").read_text().strip()
         if limit == "max":
             return None
-        return int(limit) - int((_CGROUP / "memory.current").read_text())
+        in_use = int((_CGROUP / "memory.current").read_text())
+        return int(limit) - in_use + _reclaimable_by_container()
     except (OSError, ValueError):
         return None
+
+
+def _reclaimable_by_container() -> int:
+    """File cache counts as used, but the kernel gives it up before it refuses anybody."""
+    try:
+        lines = (_CGROUP / "memory.stat").read_text().splitlines()
+        figures = dict(line.split() for line in lines)
+        return int(figures.get("inactive_file", 0)) + int(figures.get("slab_reclaimable", 0))
+    except (OSError, ValueError):
+        return 0
 
 
 def _of_process_limit() -> int | None:

@@ -78,15 +78,43 @@ class Process(Protocol):
 
 @dataclass(frozen=True)
 class _Watch:
-    on_step: Callable[[Any], None] | None = None
-    on_progress: Callable[[Progress], bool | None] | None = None
-    cancel: Any = None
+    """Everybody who watches at the moment, outermost first."""
+
+    on_step: tuple[Callable[[Any], None], ...] = ()
+    on_progress: tuple[Callable[[Progress], bool | None], ...] = ()
+    cancel: tuple[Any, ...] = ()
     progress_bar: bool = False
+
+    @property
+    def cancelled(self) -> bool:
+        return any(event.is_set() for event in self.cancel)
+
+    def tell_steps(self, steps: list[Any]) -> None:
+        with _unwatched(self):
+            for step in steps:
+                for listener in self.on_step:
+                    listener(step)
+
+    def tell_progress(self, progress: Progress) -> bool:
+        """Whether a listener wants the fit to end."""
+        with _unwatched(self):
+            answers = [listener(progress) for listener in self.on_progress]
+        return any(answers)
 
 
 _NOBODY = _Watch()
 _WATCH: ContextVar[_Watch] = ContextVar("margrove_watch", default=_NOBODY)
 _FITTING: ContextVar[tuple[int, ...]] = ContextVar("margrove_fitting", default=())
+
+
+@contextmanager
+def _unwatched(outer: _Watch) -> Iterator[None]:
+    """While a listener runs, its own fits are not reported to it; cancelling still reaches them."""
+    token = _WATCH.set(_Watch(cancel=outer.cancel))
+    try:
+        yield
+    finally:
+        _WATCH.reset(token)
 
 
 @contextmanager
@@ -98,6 +126,8 @@ def watch(
     progress_bar: bool = False,
 ) -> Iterator[None]:
     """Watch, steer or cancel every fit of this library inside the `with` block.
+
+    Blocks may be nested: all of them are told. What a listener fits itself is not reported.
 
     Parameters
     ----------
@@ -122,7 +152,14 @@ def watch(
     >>> len(updates) == model.mistakes_
     True
     """
-    token = _WATCH.set(_Watch(on_step, on_progress, cancel, progress_bar))
+    outer = _WATCH.get()
+    inner = _Watch(
+        outer.on_step + ((on_step,) if on_step is not None else ()),
+        outer.on_progress + ((on_progress,) if on_progress is not None else ()),
+        outer.cancel + ((cancel,) if cancel is not None else ()),
+        outer.progress_bar or progress_bar,
+    )
+    token = _WATCH.set(inner)
     try:
         yield
     finally:
@@ -131,7 +168,7 @@ def watch(
 
 def step_capacity() -> int:
     """How many elementary steps a kernel should record before it returns; 0 if nobody listens."""
-    return _STEP_CAPACITY if _WATCH.get().on_step is not None else 0
+    return _STEP_CAPACITY if _WATCH.get().on_step else 0
 
 
 def drive(
@@ -193,14 +230,13 @@ def _drive(
         done = process.advance(work)
         now = time.monotonic()
         work = _work_of_next_slice(work, done, now - before)
-        if watched.on_step is not None:
-            for step in process.read_steps():
-                watched.on_step(step)
+        if watched.on_step:
+            watched.tell_steps(process.read_steps())
         progress = Progress(
             name, process.unit, process.rounds, process.total, now - start, process.figures()
         )
         bar(progress)
-        if watched.cancel is not None and watched.cancel.is_set():
+        if watched.cancelled:
             raise FitCancelled(
                 f"Fitting {name} was cancelled after {process.rounds} rounds; "
                 "the estimator is as it was before."
@@ -209,7 +245,7 @@ def _drive(
             rounds = process.rounds
             if on_round(True):
                 return "callback"
-        if watched.on_progress is not None and watched.on_progress(progress):
+        if watched.on_progress and watched.tell_progress(progress):
             return "callback"
         if max_time is not None and now - start >= max_time and not process.finished:
             return "max_time"
@@ -259,6 +295,8 @@ def _drive_with_callbacks(
             return bool(stop)
 
         ending = _drive(process, name, max_time, bar, on_round)
+        if ending != "finished" and len(tasks) > process.rounds:  # a round was cut short
+            tasks[-1].call_on_fit_task_end(**result)
         fit_task.call_on_fit_task_end(**result)
         return ending
 

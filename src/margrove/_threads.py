@@ -78,11 +78,19 @@ def run_tiles(task: Callable[[int], None], n_tiles: int, n_threads: int = 1) -> 
         except BaseException as error:  # an interrupt between two lines of ours
             queue.abandon(error)
         finally:
-            for helper in helpers:
-                if helper.ident is not None:
-                    helper.join()
+            _join_all(helpers, queue)
     if queue.error is not None:
         raise queue.error
+
+
+def _join_all(helpers: list[threading.Thread], queue: _TileQueue) -> None:
+    """Wait for helpers whatever happens: they write to arrays that the caller will read."""
+    for helper in helpers:
+        while helper.is_alive():
+            try:
+                helper.join()
+            except BaseException as error:  # an interrupt while waiting
+                queue.abandon(error)
 
 
 class _TileQueue:
@@ -118,16 +126,18 @@ class _BlasLimit:
         self._lock = threading.Lock()
         self._depth = 0
         self._controller: ThreadpoolController | None = None
+        self._per_thread: ThreadpoolController | None = None
         self._limiter: Any = None
 
     def enter(self) -> None:
         with self._lock:
-            self._depth += 1
-            if self._depth == 1:
+            if self._depth == 0:
                 if self._controller is None:
                     self._controller = ThreadpoolController().select(user_api="blas")
+                    self._per_thread = self._controller.select(threading_layer="openmp")
                 _let_any_thread_set_limits()
                 self._limiter = self._controller.limit(limits=1)
+            self._depth += 1
 
     def leave(self) -> None:
         with self._lock:
@@ -140,8 +150,10 @@ class _BlasLimit:
 
     @contextmanager
     def in_helper(self) -> Iterator[None]:
-        assert self._controller is not None, "helpers run inside a section"
-        with self._controller.limit(limits=1):
+        if self._per_thread is None or not self._per_thread.lib_controllers:
+            yield
+            return
+        with self._per_thread.limit(limits=1):
             yield
 
 

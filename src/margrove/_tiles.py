@@ -38,11 +38,12 @@ def row_products(X: Any, W: np.ndarray, *, n_threads: int = 1) -> np.ndarray:
     def multiply(tile: int) -> None:
         start = tile * TILE_ROWS
         target = out[start : start + TILE_ROWS]
-        if sp.issparse(X):
-            target[:] = X[start : start + TILE_ROWS] @ W
-        else:
-            block = padded_tile(X, start, TILE_ROWS).astype(np.float64, copy=False)
-            target[:] = (block @ W)[: len(target)]
+        with np.errstate(over="ignore", invalid="ignore"):  # the caller looks at the result
+            if sp.issparse(X):
+                target[:] = X[start : start + TILE_ROWS] @ W
+            else:
+                block = padded_tile(X, start, TILE_ROWS).astype(np.float64, copy=False)
+                target[:] = (block @ W)[: len(target)]
 
     with single_threaded_blas():
         run_tiles(multiply, -(-X.shape[0] // TILE_ROWS), n_threads)

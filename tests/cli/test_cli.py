@@ -141,6 +141,12 @@ def test_bad_input_is_one_line_and_exit_code_two(
     assert re.search(message, err), err
 
 
+def test_no_arguments_show_the_help(capsys) -> None:
+    code, out, _ = run(capsys=capsys)
+    assert code == 0
+    assert out.count("\n") > 5
+
+
 def test_unknown_commands(capsys) -> None:
     code, _, err = run("grow", capsys=capsys)
     assert code == 2

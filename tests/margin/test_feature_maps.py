@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import PolynomialFeatures
 
 from margrove import PolynomialMap, RBFTaylorMap
-from margrove.exceptions import InvalidDataError
+from margrove.exceptions import InvalidDataError, NumericalOverflowError
 from margrove.margin.kernels import RBF, Polynomial
 
 pytestmark = pytest.mark.nojit
@@ -55,6 +55,18 @@ def test_the_bound_is_not_idle() -> None:
     phi = RBFTaylorMap(gamma=0.8, degree=4).fit(X)
     feature = phi.transform(X)[0]
     assert abs(feature @ feature - 1.0) == pytest.approx(phi.error_bound_, rel=1e-9)
+
+
+def test_high_degrees_and_far_points() -> None:
+    high = RBFTaylorMap(gamma=0.5, degree=200).fit([[1.0], [2.0]])
+    phi = high.transform([[1.0], [2.0]])
+    assert phi[0] @ phi[1] == pytest.approx(np.exp(-0.5), rel=1e-12)
+    assert np.array_equal(
+        RBFTaylorMap().fit([[1.0, 1.0]]).transform([[1e200, 1.0]]), np.zeros((1, 21))
+    )
+    assert np.isfinite(PolynomialMap(degree=1100).fit([[0.5]]).transform([[0.5]])).all()
+    with pytest.raises(NumericalOverflowError, match="degree 2"):
+        PolynomialMap(degree=2).fit([[1.0]]).transform([[1e200]])
 
 
 def test_names_and_order_are_scikit_learns() -> None:

@@ -13,7 +13,7 @@ from tests.oracles.perceptron import train_dual
 from margrove import KernelPerceptron, watch
 from margrove.datasets import load_digits, load_iris, make_circles, make_moons, make_xor
 from margrove.exceptions import InvalidDataError
-from margrove.margin.kernels import KERNELS, RBF, Polynomial
+from margrove.margin.kernels import KERNELS, RBF, Polynomial, Precomputed
 
 whole_numbers = st.integers(0, 2**32 - 1)
 
@@ -114,6 +114,32 @@ def test_bad_gram_matrices() -> None:
         model.predict(np.ones((2, 5)))
     with pytest.raises(ValueError, match="precomputed"):
         model.partial_fit(np.eye(3), y)
+
+
+def test_precomputed_as_an_object_is_precomputed() -> None:
+    X, y = make_xor(30, return_X_y=True)
+    K = RBF(gamma=2.0)(X)
+    model = KernelPerceptron(kernel=Precomputed(), max_iter=3, tol=None).fit(K, y)
+    named = KernelPerceptron(kernel="precomputed", max_iter=3, tol=None).fit(K, y)
+    assert np.array_equal(model.alpha_, named.alpha_)
+    with pytest.raises(InvalidDataError, match="square"):
+        KernelPerceptron(kernel=Precomputed()).fit(X, y)
+    with pytest.raises(ValueError, match="precomputed"):
+        KernelPerceptron(kernel=Precomputed()).partial_fit(K, y, classes=[0, 1])
+    for changed in ({"kernel": "rbf"}, {"kernel": RBF(gamma=9.0)}):
+        with pytest.raises(ValueError, match="differs from the kernel of the earlier batches"):
+            model.set_params(**changed).partial_fit(K, y)
+
+
+def test_steps_of_a_stream_name_rows_of_the_batch() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = KernelPerceptron(gamma=0.5).partial_fit(X[::2], y[::2], classes=[0, 1, 2])
+    steps = []
+    with watch(on_step=steps.append):
+        model.partial_fit(X[1::2], y[1::2])
+    new = model.support_[model.support_ >= 0]
+    assert {step.row for step in steps} == set(new.tolist())
+    assert {step.row for step in steps} <= set(range(75))
 
 
 @pytest.mark.parametrize("budget", [1, 20, 60])

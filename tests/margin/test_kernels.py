@@ -27,6 +27,12 @@ from margrove.margin.kernels import (
     resolve_kernel,
 )
 
+
+def product(X, Z):
+    """In the module, so that it can be pickled."""
+    return X @ Z.T
+
+
 PARAMETERS = {"gamma": 0.7, "degree": 3, "coef0": 0.5}
 
 
@@ -105,6 +111,75 @@ def test_the_vectorised_exponential_is_accurate(exponents, precision) -> None:
     tolerance = unit * (4 + np.array(exponents)) * exact
     assert (np.abs(values - exact) <= tolerance + limit).all()
     assert (values > 0).all()
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("name", sorted(KERNELS))
+def test_one_side_sparse_and_the_other_dense(name) -> None:
+    X, Z = rows(20) + 3, rows(9, seed=1) + 3
+    kernel = make(name, gamma=0.1)
+    expected = kernel(X, Z)
+    assert np.allclose(kernel(sp.csr_array(X), Z), expected, rtol=1e-10)
+    assert np.allclose(kernel(X, sp.csr_array(Z)), expected, rtol=1e-10)
+    if name == "sigmoid":
+        return
+    y = (X[:, 0] > np.median(X[:, 0])).astype(int)
+    model = margrove.KernelPerceptron(kernel=kernel, max_iter=5, tol=None).fit(X, y)
+    there, here = model.decision_function(sp.csr_array(X)), model.decision_function(X)
+    assert np.allclose(there, here, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("name", sorted(KERNELS))
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_points_of_two_spaces_are_refused(name, form) -> None:
+    with pytest.raises(InvalidDataError, match="X has 5 columns and Z has 3"):
+        make(name)(form(np.ones((2, 5))), form(np.ones((2, 3))))
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("spread", [1.0, 1e2, 1e4, 1e6])
+def test_float32_rows_of_any_scale_have_the_right_distances(spread) -> None:
+    X = rows(40).astype(np.float32)
+    X[:, 0] *= spread
+    K = RBF(gamma=0.5)(X)
+    assert np.allclose(np.diag(K), 1.0, atol=2e-4)
+    assert np.allclose(K, naive_gram("rbf", X.astype(float), X.astype(float), gamma=0.5), atol=5e-4)
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize(
+    "parameters",
+    [{"gamma": -1.0}, {"gamma": np.nan}, {"gamma": np.inf}, {"gamma": "1"}, {"sigma": 0.0}],
+)
+def test_parameters_of_kernel_objects_are_checked(parameters) -> None:
+    with pytest.raises(ValueError, match=r"gamma|sigma"):
+        RBF(**parameters)
+
+
+@pytest.mark.nojit
+def test_broken_powers_are_refused() -> None:
+    with pytest.raises(ValueError, match="whole number"):
+        Polynomial(degree=2.5)
+    with pytest.raises(ValueError, match="must not be negative"):
+        Polynomial(degree=-2)
+    with pytest.raises(ValueError, match="'degree' parameter"):
+        margrove.KernelPerceptron(kernel="poly", degree=2.5).fit([[-1.0], [1.0]], [0, 1])
+
+
+@pytest.mark.nojit
+def test_extreme_data_end_in_errors_not_in_nan() -> None:
+    X = rows(20) - 1
+    y = np.arange(20) % 2
+    with pytest.raises(NumericalOverflowError, match="gamma='scale'"):
+        margrove.KernelPerceptron().fit(X * 1e-158, y)
+    cubic = margrove.KernelPerceptron(kernel="poly").fit(X, y)
+    with pytest.raises(NumericalOverflowError, match="row 0 of X"):
+        cubic.decision_function([[1e150, -1e150, 1e150, 0.0]])
+    with pytest.raises(NumericalOverflowError, match="overflow"):
+        margrove.KernelPerceptron(kernel="linear", max_iter=500, tol=None).fit(X * 9e153, y)
+    with pytest.raises(NumericalOverflowError, match="beyond float32"):
+        CallableKernel(lambda A, B: np.full((len(A), len(B)), 1e200))(X.astype(np.float32))
 
 
 @pytest.mark.nojit
@@ -195,6 +270,7 @@ def test_registered_kernels_get_the_parameters_they_ask_for() -> None:
         return 1 / (1 + gamma * ((X[:, None] - Z[None]) ** 2).sum(axis=2))
 
     margrove.register_kernel("cauchy", cauchy, positive_definite=True)
+    margrove.register_kernel("product", product)
     try:
         with pytest.raises(ValueError, match="exists already"):
             margrove.register_kernel("cauchy", cauchy)
@@ -203,8 +279,10 @@ def test_registered_kernels_get_the_parameters_they_ask_for() -> None:
         assert model.kernel_.gamma == 2.0
         assert np.allclose(model.kernel_(X), cauchy(X, X, 2.0))
         assert np.allclose(model.kernel_.diagonal(model.kernel_.points(X)), 1.0)
+        again = pickle.loads(pickle.dumps(margrove.KernelPerceptron(kernel="product").fit(X, y)))
+        assert np.allclose(again.kernel_(X), product(X, X))
     finally:
-        del KERNELS["cauchy"]
+        del KERNELS["cauchy"], KERNELS["product"]
     with pytest.raises(ValueError, match="exists already"):
         margrove.register_kernel("rbf", cauchy)
 

@@ -142,9 +142,12 @@ def test_penalties_and_averaging_against_the_plain_loop(penalty, average) -> Non
 
 
 @pytest.mark.parametrize("intercept", [True, False])
-def test_without_shuffling_it_is_scikit_learns_perceptron(intercept) -> None:
+@pytest.mark.parametrize("penalty", [None, "l1", "l2", "elasticnet"])
+@pytest.mark.parametrize("alpha", [1e-4, 0.1, 1.0])
+def test_without_shuffling_it_is_scikit_learns_perceptron(intercept, penalty, alpha) -> None:
     X, y = load_iris(return_X_y=True)
     common = {"shuffle": False, "max_iter": 9, "tol": None, "fit_intercept": intercept}
+    common |= {"penalty": penalty, "alpha": alpha}
     for labels in (y, (y == 1).astype(int)):
         ours = Perceptron(**common).fit(X, labels)
         theirs = SklearnPerceptron(**common).fit(X, labels)
@@ -243,12 +246,79 @@ def test_warm_start_and_given_weights_continue() -> None:
     )
     assert np.allclose(full.coef_, given_weights.coef_)
     assert given_weights.novikoff_bound_ == np.inf
-    with pytest.raises(ValueError, match="coef_init does not match"):
-        half.fit(X, y, coef_init=np.ones(7))
+    for wrong in (np.ones(7), half.coef_.T):
+        with pytest.raises(ValueError, match="coef_init does not match"):
+            half.fit(X, y, coef_init=wrong)
     with pytest.raises(ValueError, match="intercept_init contains NaN"):
         half.fit(X, y, intercept_init=[np.nan] * 3)
     with pytest.raises(ValueError, match="warm_start=False"):
         warm.fit(X[:, :2], y)
+
+
+def test_weights_that_the_user_sets_are_continued_from() -> None:
+    """As in federated learning: coef_ is assigned between calls."""
+    X, y = load_iris(return_X_y=True)
+    for average in (False, True):
+        model = Perceptron(average=average).partial_fit(X, y, classes=[0, 1, 2])
+        model.coef_ = np.full((3, 4), 100.0)
+        model.partial_fit(X, y)
+        assert np.abs(model.coef_).max() > 20
+    fresh = Perceptron()
+    fresh.classes_, fresh.coef_, fresh.intercept_ = np.arange(3), np.ones((3, 4)), np.zeros(3)
+    fresh.partial_fit(X, y)
+    assert fresh.n_features_in_ == 4
+
+
+def test_warm_starts_keep_the_books() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = Perceptron(warm_start=True, max_iter=2, tol=None, shuffle=False)
+    first = model.fit(X, y).mistakes_
+    assert model.t_ == 301
+    whole = Perceptron(max_iter=4, tol=None, shuffle=False).fit(X, y)
+    assert model.fit(X, y).mistakes_ == whole.mistakes_ > first
+    assert model.t_ == 601
+    clouds = make_separable_clouds(50)
+    separated = Perceptron(warm_start=True).fit(clouds.data, clouds.target)
+    assert separated.novikoff_bound_ < np.inf  # the first fit starts from zero
+
+
+def test_averages_do_not_depend_on_the_scale_of_the_weights() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((40, 3)), rng.integers(0, 2, 40)
+    settings = {"average": True, "max_iter": 3, "tol": None}
+    small = [
+        Perceptron(**settings).fit(X, y, sample_weight=np.full(40, s)).coef_ / s
+        for s in (2.0**-1, 2.0**-10, 2.0**-20)
+    ]
+    assert np.allclose(small[0], small[1])
+    assert np.allclose(small[0], small[2])
+
+
+def test_streams_of_odd_weights() -> None:
+    model = Perceptron().partial_fit(
+        [[1.0], [-1.0]], [0, 1], classes=[0, 1], sample_weight=[1e25, 1]
+    )
+    before = model.coef_.copy()
+    model.partial_fit([[5.0]], [1], sample_weight=[0.0])  # nothing is there
+    assert np.array_equal(model.coef_, before)
+    assert np.isfinite(model.partial_fit([[2.0]], [1]).coef_).all()
+    heavy = Perceptron(class_weight={0: 1e300, 1: 1e300})
+    assert np.isfinite(heavy.fit([[1.0], [-1.0]], [0, 1], sample_weight=[1e20, 1e20]).t_)
+    with pytest.raises(ValueError, match="early_stopping should be False"):
+        Perceptron(early_stopping=True).partial_fit([[1.0]], [0], classes=[0, 1])
+    with pytest.raises(ValueError, match="classes must be a list"):
+        Perceptron().partial_fit([[1.0]], [0], classes=np.array(3))
+
+
+def test_balanced_fractional_weights_in_any_order() -> None:
+    rng = np.random.default_rng(0)
+    X, y, w = rng.standard_normal((60, 3)), rng.integers(0, 3, 60), rng.random(60)
+    model = Perceptron(class_weight="balanced", max_iter=4, tol=None)
+    expected = model.fit(X, y, sample_weight=w).coef_
+    for seed in range(10):
+        order = np.random.default_rng(seed).permutation(60)
+        again = model.fit(X[order], y[order], sample_weight=w[order]).coef_
+        assert np.array_equal(again, expected)
 
 
 def test_early_stopping_keeps_identical_rows_together() -> None:

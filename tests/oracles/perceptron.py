@@ -58,7 +58,7 @@ def train_penalised(X, signs, orders, *, l1=0.0, l2=0.0, eta=1.0, average=False)
     sum_w, sum_b = np.zeros(d), 0.0
     for order in orders:
         for i in order:
-            value = signs[i] * (w @ X[i] * (1 - eta * l2) + b)
+            value = signs[i] * (w @ X[i] + b)
             w = w * max(0.0, 1 - eta * l2)
             if value <= 0:
                 w = w + eta * signs[i] * X[i]

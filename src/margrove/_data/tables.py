@@ -217,7 +217,10 @@ def _frame_to_array(X: Any) -> np.ndarray:
 
 def _series_to_float(series: Any, nw: Any) -> np.ndarray:
     if series.dtype == nw.Object:  # pandas columns of Python objects
-        return np.asarray(series.to_list(), dtype=np.float64)
+        try:
+            return np.asarray(series.to_list(), dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"Column {series.name!r} of X: {error}") from error
     if series.dtype != nw.Float32:
         series = series.cast(nw.Float64)
     missing = series.is_null().to_numpy()

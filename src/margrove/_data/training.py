@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from margrove._data.canonical import CanonicalForm
 from margrove._data.labels import Labels, check_labels
 from margrove._data.scan import RowScan, scan_rows
 from margrove._data.tables import check_table, like_fitted
@@ -30,6 +31,11 @@ class TrainingLabels:
     classes: np.ndarray
     weight: np.ndarray
     factors: np.ndarray
+
+    def counted(self, form: CanonicalForm) -> np.ndarray:
+        """What each group of the canonical form counts, class weights included."""
+        with np.errstate(over="ignore"):
+            return moderate(form.weight * self.factors[self.codes[form.rows]])
 
 
 def check_training_labels(
@@ -67,13 +73,15 @@ def check_batch(
     stream_classes = _stream_classes(estimator, classes)
     if hasattr(estimator, "classes_"):
         X = like_fitted(X, estimator, min_rows=0)
-        names = ("n_features_in_", "feature_names_in_")
-        remembered = {n: getattr(estimator, n) for n in names if hasattr(estimator, n)}
+        remembered = {"n_features_in_": X.shape[1]}
+        if hasattr(estimator, "feature_names_in_"):
+            remembered["feature_names_in_"] = estimator.feature_names_in_
     else:
         table = check_table(X, estimator, min_rows=0)
         X, remembered = table.X, table.attributes
     if X.shape[0] == 0:
         return None
+    weight = check_weights(sample_weight, X.shape[0], allow_all_zero=True)
     labels = check_labels(y, X.shape[0])
     unknown = ~np.isin(labels.classes, stream_classes)
     if unknown.any():
@@ -82,7 +90,8 @@ def check_batch(
             f"of the first call to partial_fit: {stream_classes.tolist()}."
         )
     codes = np.searchsorted(stream_classes, labels.classes)[labels.codes]
-    weight = check_weights(sample_weight, X.shape[0])
+    if not weight.any():
+        return None
     factors = class_factors(class_weight, Labels(codes, stream_classes), weight)
     training = TrainingLabels(codes, stream_classes, moderate(weight), factors)
     return Batch(X, training, remembered, scan_rows(X))
@@ -94,6 +103,8 @@ def _stream_classes(estimator: Any, classes: Any) -> np.ndarray:
         if known is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         return np.asarray(known)
+    if np.ndim(classes) != 1:
+        raise ValueError(f"classes must be a list of labels. Got {classes!r} instead.")
     given = check_labels(classes, len(classes)).classes
     if known is not None and not np.array_equal(known, given):
         raise ValueError(

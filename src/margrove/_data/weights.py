@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from numbers import Real
 from typing import Any
@@ -15,7 +16,7 @@ from margrove.exceptions import InvalidDataError
 __all__ = ["check_weights", "class_factors", "moderate"]
 
 
-def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
+def check_weights(sample_weight: Any, n_rows: int, *, allow_all_zero: bool = False) -> np.ndarray:
     """One finite weight >= 0 a row; without any, ones."""
     if sample_weight is None:
         return np.ones(n_rows)
@@ -34,7 +35,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
     if np.any(weight < 0):
         row = int(np.argmax(weight < 0))
         raise InvalidDataError(f"sample_weight is negative at row {row}: {weight[row]!r}.")
-    if not np.any(weight > 0):
+    if not allow_all_zero and not np.any(weight > 0):
         raise InvalidDataError(
             "sample_weight is zero for all rows, which removes them all. Give at least one row a "
             "positive weight."
@@ -54,7 +55,7 @@ def class_factors(
     if class_weight is None:
         return np.ones(len(classes))
     if isinstance(class_weight, str):
-        total = np.bincount(labels.codes, weights=weight, minlength=len(classes))
+        total = _class_totals(labels.codes, weight, len(classes))
         present = total > 0
         factors = np.zeros(len(classes))
         factors[present] = total.sum() / (present.sum() * total[present])
@@ -75,6 +76,13 @@ def class_factors(
         if label in known:
             factors[known[label]] = float(factor)
     return factors
+
+
+def _class_totals(codes: np.ndarray, weight: np.ndarray, n_classes: int) -> np.ndarray:
+    """Sums that do not depend on the order of the rows."""
+    if np.all(weight == np.floor(weight)):  # counts add up exactly in any order
+        return np.bincount(codes, weights=weight, minlength=n_classes)
+    return np.array([math.fsum(weight[codes == code]) for code in range(n_classes)])
 
 
 def moderate(weight: np.ndarray) -> np.ndarray:

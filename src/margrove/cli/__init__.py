@@ -52,6 +52,9 @@ def main(arguments: list[str] | None = None) -> Any:
         sys.exit(code if isinstance(code, int) else 0)
     except click.exceptions.Exit as error:
         sys.exit(error.exit_code)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        sys.exit(0)
     except click.UsageError as error:
         hint = (
             f" Try 'margrove {error.ctx.info_name} --help'."

@@ -118,6 +118,10 @@ def _split_by_type(frame: Any) -> tuple[np.ndarray, np.ndarray]:
 def _labels(column: Any) -> np.ndarray:
     if column.dtype.is_float():
         values = column.to_numpy()
+        if not np.isfinite(values).all():
+            raise InvalidDataError(
+                f"The target column {column.name!r} has values that are not finite."
+            )
         whole = values == np.floor(values)
         return values.astype(np.int64) if bool(np.all(whole)) else values
     if column.dtype.is_integer():

@@ -10,19 +10,19 @@ monomial times the square root of its coefficient.
 from __future__ import annotations
 
 from itertools import combinations_with_replacement
-from math import comb, factorial
+from math import comb
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import gammainc
+from scipy.special import gammainc, gammaln, xlogy
 from sklearn.base import TransformerMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_table, like_fitted
 from margrove._estimator import Estimator
-from margrove.exceptions import InvalidDataError
+from margrove.exceptions import InvalidDataError, NumericalOverflowError
 
 __all__ = ["PolynomialMap", "RBFTaylorMap"]
 
@@ -53,7 +53,14 @@ class _MonomialMap(TransformerMixin, Estimator):
         """The features phi(x) of each row."""
         check_is_fitted(self)
         X = like_fitted(X, self, accept_sparse=False)
-        return self._features(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            features = self._features(X)
+        if not np.isfinite(features).all():
+            raise NumericalOverflowError(
+                f"Monomials of degree {int(self.powers_.sum(axis=1).max())} of these X are beyond "
+                "floating point. Scale the features or use a smaller degree."
+            )
+        return features
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Monomials such as "x0^2 x1", the constant as "1"."""
@@ -137,11 +144,12 @@ class PolynomialMap(_MonomialMap):
 
     def _learnt(self, X: np.ndarray) -> dict[str, Any]:
         powers = _monomials(X.shape[1], self.degree)
-        by_degree = [
-            comb(self.degree, k) * float(self.coef0) ** (self.degree - k) * float(self.gamma) ** k
-            for k in range(self.degree + 1)
-        ]
-        return {"powers_": powers, "scale_": _scales(powers, by_degree)}
+        degrees = np.arange(self.degree + 1)
+        log_coef = (
+            gammaln(self.degree + 1) - gammaln(degrees + 1) - gammaln(self.degree - degrees + 1)
+            + xlogy(self.degree - degrees, self.coef0) + degrees * np.log(self.gamma)
+        )  # fmt: skip
+        return {"powers_": powers, "scale_": _scales(powers, log_coef)}
 
 
 class RBFTaylorMap(_MonomialMap):
@@ -196,17 +204,22 @@ class RBFTaylorMap(_MonomialMap):
 
     def _learnt(self, X: np.ndarray) -> dict[str, Any]:
         powers = _monomials(X.shape[1], self.degree)
-        by_degree = [(2.0 * self.gamma) ** k / factorial(k) for k in range(self.degree + 1)]
+        degrees = np.arange(self.degree + 1)
+        log_coef = degrees * np.log(2.0 * self.gamma) - gammaln(degrees + 1)
         return {
             "powers_": powers,
-            "scale_": _scales(powers, by_degree),
+            "scale_": _scales(powers, log_coef),
             "gamma_": float(self.gamma),
             "error_bound_": _tail(X, X, self.gamma, self.degree),
         }
 
     def _features(self, X: np.ndarray) -> np.ndarray:
-        damping = np.exp(-self.gamma_ * np.einsum("ij,ij->i", X, X))
-        return super()._features(X) * damping[:, None].astype(X.dtype)
+        with np.errstate(over="ignore"):
+            damping = np.exp(-self.gamma_ * np.einsum("ij,ij->i", X, X)).astype(X.dtype)
+        near = damping > 0  # so far out that e^(-gamma ||x||^2) is 0, all features are
+        features = np.zeros((X.shape[0], len(self.powers_)), dtype=X.dtype)
+        features[near] = super()._features(X[near]) * damping[near, None]
+        return features
 
 
 def _tail(X: np.ndarray, Z: np.ndarray, gamma: float, degree: int) -> float:
@@ -237,16 +250,16 @@ def _monomials(n_features: int, degree: int) -> np.ndarray:
     return powers
 
 
-def _scales(powers: np.ndarray, by_degree: list[float]) -> np.ndarray:
-    """sqrt(c_k k! / (m_1! ... m_d!)) for each monomial m of degree k."""
-    scale = np.empty(len(powers))
-    for i, monomial in enumerate(powers.tolist()):
-        total = sum(monomial)
-        ways = factorial(total)
-        for power in monomial:
-            ways //= factorial(power)
-        scale[i] = np.sqrt(by_degree[total] * ways)
-    return scale
+def _scales(powers: np.ndarray, log_coef: np.ndarray) -> np.ndarray:
+    """sqrt(c_k k! / (m_1! ... m_d!)) for each monomial m of degree k, by logarithms."""
+    total = powers.sum(axis=1)
+    log_ways = gammaln(total + 1) - gammaln(powers + 1).sum(axis=1)
+    scale = np.exp(0.5 * (log_coef[total] + log_ways))
+    # Where the squares are whole numbers, as in textbooks, they are meant exactly.
+    squared = np.minimum(scale, 2.0**20) ** 2
+    whole = np.rint(squared)
+    near = (np.abs(squared - whole) < 1e-9 * whole) & (scale < 2.0**20)
+    return np.where(near, np.sqrt(whole), scale)
 
 
 def _monomial_name(names: np.ndarray, powers: np.ndarray) -> str:

@@ -29,6 +29,8 @@ from margrove._tiles import TILE_ROWS
 from margrove.exceptions import InvalidDataError
 from margrove.margin.kernel_blocks import TILE_COLUMNS
 from margrove.margin.kernels import (
+    KERNELS,
+    ChiSquare,
     Kernel,
     Points,
     Precomputed,
@@ -37,6 +39,7 @@ from margrove.margin.kernels import (
 )
 from margrove.margin.mistake_driven import (
     MistakeDriven,
+    finite_decisions,
     mistake_attributes,
     separation_attributes,
 )
@@ -56,7 +59,7 @@ class KernelPerceptron(MistakeDriven):
     kernel : str, Kernel or callable, default="rbf"
         A name in `margrove.kernels.KERNELS`, "precomputed", a kernel object such as
         `margrove.kernels.RBF(sigma=2.0)`, or a function of two matrices.
-    degree : float, default=3
+    degree : int, default=3
         Of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
         As in scikit-learn: 1 / (n_features * X.var()), 1 / n_features, or a number.
@@ -118,7 +121,7 @@ class KernelPerceptron(MistakeDriven):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [str, callable, Kernel],
-        "degree": [Interval(Real, 0, None, closed="left")],
+        "degree": [Interval(Integral, 0, None, closed="left")],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "fit_intercept": ["boolean"],
@@ -138,7 +141,7 @@ class KernelPerceptron(MistakeDriven):
         self,
         *,
         kernel: str | Kernel | Callable[[Any, Any], Any] = "rbf",
-        degree: float = 3,
+        degree: int = 3,
         gamma: float | Literal["scale", "auto"] = "scale",
         coef0: float = 0.0,
         fit_intercept: bool = True,
@@ -198,9 +201,8 @@ class KernelPerceptron(MistakeDriven):
         n_problems = 1 if len(labels.classes) == 2 else len(labels.classes)
         self._require_memory(table.X, n_problems)
         coef, intercept = np.zeros((len(rows), n_problems)), np.zeros(n_problems)
-        weight = form.weight * labels.factors[codes]
-        visited = np.arange(len(rows))
-        process = self._process(kernel, points, codes, weight, visited, coef, intercept)
+        weight, visited = labels.counted(form), np.arange(len(rows))
+        process = self._process(kernel, points, codes, weight, visited, coef, intercept, rows)
         ending = self._drive(
             process,
             X,
@@ -233,7 +235,7 @@ class KernelPerceptron(MistakeDriven):
         self
         """
         self._check_parameters()
-        if self.kernel == "precomputed" or self.class_weight == "balanced":
+        if self._is_precomputed() or self.class_weight == "balanced":
             raise ValueError(
                 "partial_fit works neither with kernel='precomputed' nor with "
                 "class_weight='balanced': both need all rows at once. Use fit."
@@ -245,7 +247,10 @@ class KernelPerceptron(MistakeDriven):
         form = self._presented_rows(batch.X, labels.codes, labels.weight)
         rows = form.rows
         is_first = not hasattr(self, "kernel_")
-        kernel = self._resolved_kernel(batch.X[rows], form.weight) if is_first else self.kernel_
+        if is_first:
+            kernel = self._resolved_kernel(batch.X[rows], form.weight)
+        else:
+            kernel = self._kernel_of_stream()
         n_problems = 1 if len(labels.classes) == 2 else len(labels.classes)
         old = batch.X[:0] if is_first else self.support_vectors_
         n_old = old.shape[0]
@@ -255,13 +260,13 @@ class KernelPerceptron(MistakeDriven):
             coef[:n_old] = self.dual_coef_.T
             intercept[:] = self.intercept_
         codes = np.r_[np.zeros(n_old, dtype=np.int64), labels.codes[rows]]
-        weight = np.r_[np.ones(n_old), form.weight * labels.factors[labels.codes[rows]]]
+        weight = np.r_[np.ones(n_old), labels.counted(form)]
         points = _training_points(kernel, everything, np.arange(n_old + len(rows)))
         visited = np.arange(n_old, n_old + len(rows))
-        process = self._process(
-            kernel, points, codes, weight, visited, coef, intercept, stream=True
-        )
         origin = np.r_[np.full(n_old, -1), rows]
+        process = self._process(
+            kernel, points, codes, weight, visited, coef, intercept, origin, stream=True
+        )
         everywhere = np.arange(len(origin))
 
         def fitted() -> dict[str, Any]:
@@ -291,26 +296,40 @@ class KernelPerceptron(MistakeDriven):
                 f"The fitted state was altered: dual_coef_ has shape {self.dual_coef_.shape}, "
                 f"expected {(len(self.intercept_), n_support)}. Fit the estimator again."
             )
-        values = self._kernel_sums(X)
-        return values.ravel() if values.shape[1] == 1 else values
+        return finite_decisions(self._kernel_sums(X))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.positive_only = self.kernel == "chi2"
+        tags.input_tags.sparse = not self._is_precomputed()
+        tags.input_tags.pairwise = self._is_precomputed()
+        tags.input_tags.positive_only = self.kernel == "chi2" or isinstance(self.kernel, ChiSquare)
         return tags
 
     # -- the steps of fit --
 
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.kernel, Precomputed) or self.kernel == "precomputed"
+
+    def _kernel_of_stream(self) -> Kernel:
+        """The kernel settled by the first batch, if the parameters still ask for its kind."""
+        settled = self.kernel_
+        asked = self.kernel if not isinstance(self.kernel, str) else KERNELS.get(self.kernel)
+        same = asked in (settled, type(settled)) or asked is getattr(settled, "function", None)
+        if not same:
+            raise ValueError(
+                f"kernel={self.kernel!r} differs from the kernel of the earlier batches, "
+                f"{settled!r}. Use fit to start anew."
+            )
+        return settled
+
     def _check_training_table(self, X: Any) -> Table:
-        if self.kernel != "precomputed":
+        if not self._is_precomputed():
             return check_table(X, self)
         table = check_table(X, self, accept_sparse=False)
         return Table(_symmetric(table.X), table.feature_names)
 
     def _presented_rows(self, X: Any, codes: np.ndarray, weight: np.ndarray) -> CanonicalForm:
-        if not self.shuffle or self.kernel == "precomputed":
+        if not self.shuffle or self._is_precomputed():
             return given_order(weight)
         return canonical_form(X, codes, weight)
 
@@ -341,6 +360,7 @@ class KernelPerceptron(MistakeDriven):
         visited: np.ndarray,
         coef: np.ndarray,
         intercept: np.ndarray,
+        origin: np.ndarray,
         *,
         stream: bool = False,
     ) -> KernelPerceptronProcess:
@@ -358,7 +378,16 @@ class KernelPerceptron(MistakeDriven):
         )
         n_threads = resolve_n_jobs(self.n_jobs, unset="all")
         return KernelPerceptronProcess(
-            kernel, points, codes, weight, visited, coef, intercept, rule, n_threads=n_threads
+            kernel,
+            points,
+            codes,
+            weight,
+            visited,
+            coef,
+            intercept,
+            rule,
+            origin=origin,
+            n_threads=n_threads,
         )
 
     def _learnt(
@@ -391,7 +420,7 @@ class KernelPerceptron(MistakeDriven):
 
     def _kernel_sums(self, X: Any) -> np.ndarray:
         kernel = self.kernel_
-        shift = kernel.centre(self.support_vectors_) if self.support_vectors_.shape[0] else None
+        shift = kernel.centre(self.support_vectors_, X) if self.support_vectors_.shape[0] else None
         support = kernel.points(self.support_vectors_, shift=shift)
         if isinstance(kernel, Precomputed):
             support = Points(support.X, support.squared_norms, self.support_)
@@ -403,10 +432,11 @@ class KernelPerceptron(MistakeDriven):
         def add(tile: int) -> None:
             rows = slice(tile * TILE_ROWS, (tile + 1) * TILE_ROWS)
             part = points.take(rows)
-            for source, coef in sources:
-                padded = np.zeros((TILE_ROWS, len(source)))
-                padded[: len(part)] = tile_of(kernel, part, source)
-                out[rows] += (padded @ coef)[: len(part)]
+            with np.errstate(over="ignore", invalid="ignore"):  # the result is looked at
+                for source, coef in sources:
+                    padded = np.zeros((TILE_ROWS, len(source)))
+                    padded[: len(part)] = tile_of(kernel, part, source)
+                    out[rows] += (padded @ coef)[: len(part)]
 
         with single_threaded_blas():
             n_threads = resolve_n_jobs(self.n_jobs, unset="all")

@@ -16,6 +16,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -63,7 +64,7 @@ class Points:
     """One side of a Gram matrix.
 
     X              (n, d) dense or CSR, or rows of a precomputed Gram matrix
-    squared_norms  (n,) of the rows, in the dtype of X
+    squared_norms  float64 (n,) of the rows
     columns        int64 (n,) positions in the training set, which a precomputed kernel needs
     """
 
@@ -98,17 +99,34 @@ class Kernel:
         """K(a, a) for all points, float64."""
         raise NotImplementedError
 
-    def points(self, X: Any, *, shift: np.ndarray | None = None) -> Points:
-        """Prepare checked rows; `shift` moves the origin where only rounding can notice."""
-        if shift is not None and self.translation_invariant and not sp.issparse(X):
-            X = X - shift.astype(X.dtype)
-        return Points(X, row_norms(X).astype(X.dtype), np.arange(X.shape[0]))
+    def __post_init__(self) -> None:
+        for name in ("gamma", "degree", "coef0"):
+            value = getattr(self, name, 0.0)
+            if not isinstance(value, Real) or not np.isfinite(float(value)):
+                raise ValueError(
+                    f"The {name!r} parameter of {type(self).__name__} must be a finite number. "
+                    f"Got {value!r} instead."
+                )
+            if name != "coef0" and value < 0:
+                raise ValueError(
+                    f"The {name!r} parameter of {type(self).__name__} must not be negative. "
+                    f"Got {value!r} instead."
+                )
 
-    def centre(self, X: Any) -> np.ndarray | None:
-        """The origin to use for X: its mean, for kernels that only see differences."""
-        if not self.translation_invariant or sp.issparse(X):
+    def points(self, X: Any, *, shift: np.ndarray | None = None) -> Points:
+        """Prepare checked rows; `shift` moves the origin, which only rounding may notice."""
+        if shift is not None:
+            X = X - shift.astype(X.dtype)
+        return Points(X, row_norms(X), np.arange(X.shape[0]))
+
+    def centre(self, *sides: Any) -> np.ndarray | None:
+        """The origin to use for all sides of a Gram matrix: the mean of the first.
+
+        For kernels that only see differences, and dense data: None means to leave it.
+        """
+        if not self.translation_invariant or any(sp.issparse(side) for side in sides):
             return None
-        return np.asarray(X.mean(axis=0, dtype=np.float64))
+        return np.asarray(sides[0].mean(axis=0, dtype=np.float64))
 
     def require_finite(self, A: Points) -> None:
         """Refuse data on which K overflows, before anything is computed with it."""
@@ -124,10 +142,15 @@ class Kernel:
     def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
         """The Gram matrix of the rows of X and of Z (default: X)."""
         X = check_table(X, self).X
-        shift = self.centre(X)
+        Z = X if Z is None else check_table(Z, self).X
+        if X.shape[1] != Z.shape[1]:
+            raise InvalidDataError(
+                f"X has {X.shape[1]} columns and Z has {Z.shape[1]}: a kernel needs points of one "
+                "space."
+            )
+        shift = self.centre(X, Z)
         A = self.points(X, shift=shift)
-        B = A if Z is None else self.points(check_table(Z, self).X, shift=shift)
-        return gram(self, A, B)
+        return gram(self, A, A if Z is X else self.points(Z, shift=shift))
 
 
 def gram(
@@ -210,6 +233,14 @@ class Polynomial(DotKernel):
         dots += self.coef0
         np.power(dots, self.degree, out=dots)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.degree != int(self.degree):
+            raise ValueError(
+                "The 'degree' parameter of Polynomial must be a whole number, or powers of "
+                f"negative numbers have no value. Got {self.degree!r} instead."
+            )
+
 
 @registered
 @dataclass(frozen=True)
@@ -223,11 +254,25 @@ class RBF(DotKernel):
 
     def __post_init__(self, sigma: float | None) -> None:
         if sigma is not None:
+            if not isinstance(sigma, Real) or not 0 < sigma < np.inf:
+                raise ValueError(f"sigma must be a positive number. Got {sigma!r} instead.")
             object.__setattr__(self, "gamma", 1.0 / (2.0 * sigma**2))
+        super().__post_init__()
+
+    def points(self, X: Any, *, shift: np.ndarray | None = None) -> Points:
+        """float32 rows become float64 where their distances would drown in rounding."""
+        points = super().points(X, shift=shift)
+        largest = points.squared_norms.max(initial=0.0)
+        if X.dtype == np.float32 and self.gamma * largest * np.finfo(np.float32).eps > 1e-4:
+            shift = None if shift is None else shift.astype(np.float64)
+            return super().points(X.astype(np.float64), shift=shift)
+        return points
 
     def finish(self, dots: np.ndarray, a2: np.ndarray, b2: np.ndarray) -> None:
-        exponentials = rbf_block_32 if dots.dtype == np.float32 else rbf_block_64
-        exponentials(dots, a2, b2, self.gamma)
+        if dots.dtype == np.float32:
+            rbf_block_32(dots, a2.astype(np.float32), b2.astype(np.float32), self.gamma)
+        else:
+            rbf_block_64(dots, a2, b2, self.gamma)
 
     def diagonal(self, A: Points) -> np.ndarray:
         return np.ones(len(A))
@@ -334,7 +379,13 @@ class CallableKernel(Kernel):
                 f"The kernel function {called} returned values that are not finite numbers "
                 f"(dtype {values.dtype})."
             )
-        out[:] = values
+        with np.errstate(over="ignore"):
+            out[:] = values
+        if not np.isfinite(out).all():
+            raise NumericalOverflowError(
+                f"The kernel function {called} returned values beyond {out.dtype}. Pass X as "
+                "float64, or scale the kernel."
+            )
 
     def diagonal(self, A: Points) -> np.ndarray:
         values = np.empty(len(A))
@@ -389,6 +440,10 @@ def register_kernel(
     def diagonal(self: Any, A: Points) -> np.ndarray:
         return CallableKernel.diagonal(self, A)
 
+    def reduce(self: Any) -> tuple[Any, ...]:
+        values = {key: getattr(self, key) for key, _, _ in fields}
+        return _registered_again, (name, function, positive_definite, values)
+
     cls = dataclasses.make_dataclass(
         f"Registered_{name}",
         fields,
@@ -399,10 +454,20 @@ def register_kernel(
             "positive_definite": positive_definite,
             "block": block,
             "diagonal": diagonal,
+            "__reduce__": reduce,
             "__doc__": function.__doc__ or f"The registered kernel {name!r}.",
         },
     )
     return registered(cls)
+
+
+def _registered_again(
+    name: str, function: Callable[..., Any], positive_definite: bool, values: dict[str, float]
+) -> Kernel:
+    """Unpickle a registered kernel, also in a process that has not registered it yet."""
+    if name not in KERNELS:
+        register_kernel(name, function, positive_definite=positive_definite)
+    return KERNELS[name](**values)
 
 
 def resolve_kernel(
@@ -439,8 +504,17 @@ def _resolve_gamma(gamma: float | str, X: Any, weight: np.ndarray) -> float:
     if gamma == "auto":
         return 1.0 / X.shape[1]
     if gamma == "scale":
-        variance = _weighted_variance(X, weight)
-        return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+        with single_threaded_blas():
+            variance = _weighted_variance(X, weight)
+        if not variance > 0:
+            return 1.0
+        value = 1.0 / (X.shape[1] * variance)
+        if not np.isfinite(value) or not np.isfinite(variance):
+            raise NumericalOverflowError(
+                f"gamma='scale' is beyond floating point for features of variance {variance:.3g}. "
+                "Scale the features, for example with sklearn.preprocessing.StandardScaler."
+            )
+        return value
     return float(gamma)
 
 
@@ -452,5 +526,6 @@ def _weighted_variance(X: Any, weight: np.ndarray) -> float:
         mean = float(per_entry @ data)
         stored = float(per_entry @ (data - mean) ** 2)
         return stored + (1.0 - float(per_entry.sum())) * mean**2
-    mean = float((share @ X.astype(np.float64, copy=False)).sum())
-    return float((share @ (X - mean) ** 2).sum())
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = float((share @ X.astype(np.float64, copy=False)).sum())
+        return float((share @ (X - mean) ** 2).sum())

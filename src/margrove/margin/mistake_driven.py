@@ -11,10 +11,15 @@ from sklearn.base import ClassifierMixin
 
 from margrove._estimator import Estimator
 from margrove._slices import Ending, Process, drive
-from margrove.exceptions import ConvergenceWarning
+from margrove.exceptions import ConvergenceWarning, NumericalOverflowError
 from margrove.margin.solvers.patience import Patience
 
-__all__ = ["MistakeDriven", "mistake_attributes", "separation_attributes"]
+__all__ = [
+    "MistakeDriven",
+    "finite_decisions",
+    "mistake_attributes",
+    "separation_attributes",
+]
 
 
 class MistakeDriven(ClassifierMixin, Estimator):
@@ -59,6 +64,17 @@ class MistakeDriven(ClassifierMixin, Estimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+
+def finite_decisions(values: np.ndarray) -> np.ndarray:
+    """Decision values (n, K), as a vector for one problem; overflow is an error, never a guess."""
+    if not np.isfinite(values).all():
+        row = int(np.argmax(~np.isfinite(values).all(axis=1)))
+        raise NumericalOverflowError(
+            f"The decision value of row {row} of X is beyond floating point. Scale X as the "
+            "training data were scaled."
+        )
+    return values.ravel() if values.shape[1] == 1 else values
 
 
 def mistake_attributes(mistakes: np.ndarray, earlier: Any = None) -> dict[str, Any]:

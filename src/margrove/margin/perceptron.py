@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -29,6 +30,7 @@ from margrove._tiles import row_products
 from margrove.exceptions import InvalidDataError
 from margrove.margin.mistake_driven import (
     MistakeDriven,
+    finite_decisions,
     mistake_attributes,
     separation_attributes,
 )
@@ -228,6 +230,7 @@ class Perceptron(MistakeDriven):
         table = check_and_scan(X, self, n_threads=resolve_n_jobs(self.n_jobs))
         labels = check_training_labels(y, sample_weight, self.class_weight, table.X.shape[0])
         start = self._starting_state(labels.classes, table.X.shape[1], coef_init, intercept_init)
+        is_fresh = not (start.coef.any() or start.intercept.any())
         form = self._presented_rows(table.X, labels, table.scan)
         norms = table.scan.squared_norms
         process = self._process(table.X, labels, form, norms, start, self._rule(self.max_iter))
@@ -235,9 +238,8 @@ class Perceptron(MistakeDriven):
             process, X, y, lambda: table.attributes | self._learnt(process, labels.classes)
         )
         learnt = self._learnt(process, labels.classes)
-        is_fresh = coef_init is None and intercept_init is None and not self.warm_start
         separation = self._separation(table.X, labels, norms, learnt, is_fresh)
-        mistakes = mistake_attributes(process.mistakes)
+        mistakes = mistake_attributes(process.mistakes, earlier=self if self.warm_start else None)
         self._commit(table.attributes | learnt | mistakes | separation)
         self._warn_unless_converged(ending, process.patience)
         return self
@@ -259,6 +261,8 @@ class Perceptron(MistakeDriven):
         self
         """
         self._check_parameters()
+        if self.early_stopping:
+            raise ValueError("early_stopping should be False with partial_fit.")
         if self.class_weight == "balanced":
             raise ValueError(
                 "class_weight='balanced' is not supported for partial_fit: the counts of a stream "
@@ -294,7 +298,7 @@ class Perceptron(MistakeDriven):
                 f"{(len(self.intercept_), self.n_features_in_)}. Fit the estimator again."
             )
         scores = row_products(X, coef.T, n_threads=resolve_n_jobs(self.n_jobs)) + self.intercept_
-        return scores.ravel() if scores.shape[1] == 1 else scores
+        return finite_decisions(scores)
 
     def sparsify(self) -> Self:
         """Keep `coef_` as a sparse matrix, which is smaller after an L1 penalty."""
@@ -319,8 +323,7 @@ class Perceptron(MistakeDriven):
     def _rule(self, max_epochs: int, *, stream: bool = False) -> Rule:
         l1_share = {None: 0.0, "l2": 0.0, "l1": 1.0, "elasticnet": self.l1_ratio}[self.penalty]
         strength = self.alpha if self.penalty is not None else 0.0
-        averaging = self.average is not False
-        if averaging and self.penalty is not None:
+        if self.average is not False and self.penalty is not None:
             raise ValueError(
                 f"average={self.average!r} cannot be combined with penalty={self.penalty!r}: "
                 "averaging is defined for plain updates. Set penalty=None or average=False."
@@ -331,10 +334,10 @@ class Perceptron(MistakeDriven):
             fit_intercept=self.fit_intercept,
             l1=l1_share * strength,
             l2=(1.0 - l1_share) * strength,
-            average_from=(0 if self.average is True else int(self.average)) if averaging else -1,
+            average_from=self._average_from(),
             shuffle=self.shuffle,
             seed=seed_of(self.random_state),
-            shuffle_key=int(getattr(self, "t_", 0)) if stream else 0,
+            shuffle_key=int(getattr(self, "t_", 0)) % 2**62 if stream else 0,
             max_epochs=max_epochs,
             tol=None if stream else self.tol,
             patience=self.n_iter_no_change,
@@ -359,23 +362,37 @@ class Perceptron(MistakeDriven):
         )
         state = LinearState.zeros(n_problems, n_features, average=averaging)
         if (self.warm_start or stream) and hasattr(self, "coef_"):
-            if self._last_coef.shape != state.coef.shape:
-                raise InvalidDataError(
-                    f"warm_start: the earlier fit had weights of shape {self._last_coef.shape}, "
-                    f"these data need {state.coef.shape}. Set warm_start=False."
-                )
-            state.coef[:] = self._last_coef
-            state.intercept[:] = self._last_intercept
-            if averaging and self._drift_coef.size:
-                state.drift_coef[:] = self._drift_coef
-                state.drift_intercept[:] = self._drift_intercept
-            state.presentations[:] = self.t_ - 1.0
+            self._continue_from_last_fit(state)
         if coef_init is not None:
             state.coef[:] = _initial_weights(coef_init, state.coef.shape, "coef_init")
         if intercept_init is not None:
             shape = state.intercept.shape
             state.intercept[:] = _initial_weights(intercept_init, shape, "intercept_init")
         return state
+
+    def _continue_from_last_fit(self, state: LinearState) -> None:
+        """Start from `coef_`, which the user may have set; averages also from what is behind it."""
+        coef = self.coef_.toarray() if sp.issparse(self.coef_) else np.asarray(self.coef_)
+        if coef.shape != state.coef.shape:
+            raise InvalidDataError(
+                f"warm_start: the earlier fit had weights of shape {coef.shape}, these data need "
+                f"{state.coef.shape}. Set warm_start=False."
+            )
+        state.coef[:] = coef
+        state.intercept[:] = self.intercept_
+        state.presentations[:] = getattr(self, "t_", 1.0) - 1.0
+        behind = getattr(self, "_behind_average", None)
+        if not state.drift_coef.size or behind is None:
+            return
+        earlier = replace(state, **behind)
+        if np.array_equal(earlier.averaged(self._average_from()).coef, coef):
+            for name, value in behind.items():
+                getattr(state, name)[:] = value
+
+    def _average_from(self) -> int:
+        if self.average is False:
+            return -1
+        return 0 if self.average is True else int(self.average)
 
     def _presented_rows(self, X: Any, labels: TrainingLabels, scan: RowScan) -> CanonicalForm:
         if not self.shuffle:
@@ -393,14 +410,14 @@ class Perceptron(MistakeDriven):
     ) -> PerceptronProcess:
         held_out = None
         codes = labels.codes[form.rows]
-        if self.early_stopping and rule.tol is not None:
+        if self.early_stopping:
             held_out = _held_out_groups(codes, self.validation_fraction, rule.seed)
         return PerceptronProcess(
             X,
             labels.codes,
             len(start.coef),
             form.rows,
-            form.weight * labels.factors[codes],
+            labels.counted(form),
             norms,
             rule,
             start,
@@ -410,15 +427,16 @@ class Perceptron(MistakeDriven):
 
     def _learnt(self, process: PerceptronProcess, classes: np.ndarray) -> dict[str, Any]:
         state = process.state
+        behind_average = None
+        if state.drift_coef.size:
+            names = ("coef", "intercept", "drift_coef", "drift_intercept", "presentations")
+            behind_average = {name: getattr(state, name).copy() for name in names}
         return {
             **process.attributes(),
+            "_behind_average": behind_average,
             "classes_": classes,
             "n_iter_": max(1, int(process.patience.n_iter.max())),
             "t_": float(state.presentations.max()) + 1.0,
-            "_last_coef": state.coef.copy(),
-            "_last_intercept": state.intercept.copy(),
-            "_drift_coef": state.drift_coef.copy(),
-            "_drift_intercept": state.drift_intercept.copy(),
         }
 
     def _separation(
@@ -449,7 +467,7 @@ class Perceptron(MistakeDriven):
 
 def _initial_weights(given: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
     weights = np.asarray(given, dtype=np.float64)
-    if weights.size != np.prod(shape):
+    if weights.shape not in (shape, shape[1:]) or weights.size != np.prod(shape):
         raise ValueError(
             f"Provided {name} does not match dataset: got {weights.shape}, need {shape}."
         )

@@ -30,6 +30,7 @@ from margrove._jit import kernel as compiled
 from margrove._slices import step_capacity
 from margrove._threads import run_tiles, single_threaded_blas
 from margrove._tiles import TILE_ROWS
+from margrove.exceptions import NumericalOverflowError
 from margrove.margin.kernel_blocks import TILE_COLUMNS
 from margrove.margin.kernels import Kernel, Points, gram, tile_of
 from margrove.margin.solvers.patience import Patience
@@ -63,6 +64,7 @@ class KernelPerceptronProcess:
     visited  int64 (m,) positions of the points to present
     coef     float64 (n, K) signed dual coefficients a_i y_i to start from; changed in place
     intercept  float64 (K,) likewise
+    origin   int64 (n,) the user's row of each point, for step listeners
     """
 
     unit = "epoch"
@@ -78,6 +80,7 @@ class KernelPerceptronProcess:
         intercept: np.ndarray,
         rule: DualRule,
         *,
+        origin: np.ndarray,
         n_threads: int = 1,
     ) -> None:
         self.kernel = kernel
@@ -85,6 +88,7 @@ class KernelPerceptronProcess:
         self._codes = codes
         self._weight = weight
         self._visited = visited
+        self._origin = origin
         self._rule = rule
         self._n_threads = n_threads
         self._first_class = 1 if coef.shape[1] == 1 else 0
@@ -150,7 +154,7 @@ class KernelPerceptronProcess:
         records = self._trace[: self._n_traced[0]]
         self._n_traced[0] = 0
         return [
-            PerceptronUpdate(int(epoch), int(self._points.columns[int(i)]), int(k), value, step)
+            PerceptronUpdate(int(epoch), int(self._origin[int(i)]), int(k), value, step)
             for epoch, i, k, value, step in records.tolist()
         ]
 
@@ -163,15 +167,20 @@ class KernelPerceptronProcess:
         tile = gram(self.kernel, own, own).astype(np.float64) + constant
         values = self._values[block] + self._owed_to(own) + self.intercept
         change = np.zeros((len(block), self.coef.shape[1]))
-        _visit_block(
-            tile, block, self._codes, self._weight, values, change, self._first_class,
-            self._rule.margin, ~self.patience.converged, self._loss, self.mistakes, self._epoch,
-            self._trace, self._n_traced,
-        )  # fmt: skip
+        before = self._snapshot(block)
+        try:
+            _visit_block(
+                tile, block, self._codes, self._weight, values, change, self._first_class,
+                self._rule.margin, ~self.patience.converged, self._loss, self.mistakes,
+                self._epoch, self._trace, self._n_traced,
+            )  # fmt: skip
+            changed = change.any(axis=1)
+            self._apply(block[changed], change[changed])
+            self.intercept += constant * change.sum(axis=0)
+        except BaseException:  # an interrupt: half a block is no state to keep
+            self._restore(before, block)
+            raise
         self._cursor += len(block)
-        changed = change.any(axis=1)
-        self._apply(block[changed], change[changed])
-        self.intercept += constant * change.sum(axis=0)
         self._forget_over_budget()
         cells = self._points.X.shape[1] + 40.0
         work = cells * len(block) * (len(block) + len(self._waiting))
@@ -180,12 +189,20 @@ class KernelPerceptronProcess:
             self._push()
         return work
 
+    def _snapshot(self, block: np.ndarray) -> list[np.ndarray]:
+        return [self.intercept.copy(), self.mistakes.copy(), self._loss.copy(), self.coef[block]]
+
+    def _restore(self, before: list[np.ndarray], block: np.ndarray) -> None:
+        self.intercept[:], self.mistakes[:], self._loss[:] = before[:3]
+        self.coef[block] = before[3]
+
     def _owed_to(self, own: Points) -> np.ndarray:
         """What the waiting changes mean for the values of a block."""
         if len(self._waiting) == 0:
             return np.zeros((len(own), self.coef.shape[1]))
         sources = self._points.take(self._waiting)
-        return gram(self.kernel, own, sources).astype(np.float64) @ self._waiting_change
+        with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
+            return gram(self.kernel, own, sources).astype(np.float64) @ self._waiting_change
 
     def _apply(self, rows: np.ndarray, change: np.ndarray) -> None:
         self.coef[rows] += change
@@ -216,8 +233,9 @@ class KernelPerceptronProcess:
         def push(tile: int) -> None:
             columns = slice(tile * TILE_COLUMNS, (tile + 1) * TILE_COLUMNS)
             targets = self._points.take(columns)
-            for source, change in sources:
-                self._values[columns] += tile_of(self.kernel, source, targets).T @ change
+            with np.errstate(over="ignore", invalid="ignore"):  # looked at after each epoch
+                for source, change in sources:
+                    self._values[columns] += tile_of(self.kernel, source, targets).T @ change
 
         with single_threaded_blas():
             run_tiles(push, -(-len(self._points) // TILE_COLUMNS), self._n_threads)
@@ -248,11 +266,20 @@ class KernelPerceptronProcess:
 
     def _end_epoch(self) -> None:
         self._epoch += 1
+        self._require_finite()
         settled = self.mistakes == self._mistakes_before
         mean_loss = self._loss / self._weight[self._visited].sum()
         self.patience.end_epoch(self._epoch, mean_loss, settled)
         if not self.finished:
             self._begin_epoch()
+
+    def _require_finite(self) -> None:
+        if not np.isfinite(self._values).all():
+            raise NumericalOverflowError(
+                f"Floating-point overflow occurred at epoch #{self._epoch}: the decision values "
+                "grew beyond floating point. Scale the features, for example with "
+                "sklearn.preprocessing.StandardScaler, or use a smaller degree or gamma."
+            )
 
     def margins(self) -> np.ndarray:
         """(K,) the smallest y f(x) / ||w|| over the visited rows, in the feature space."""
@@ -264,7 +291,7 @@ class KernelPerceptronProcess:
         squared = np.einsum("ik,ik->k", self.coef, values - self.intercept) + self.intercept**2
         norm = np.sqrt(np.maximum(squared, 0.0))
         smallest = (signs * values[rows]).min(axis=0)
-        return np.divide(smallest, norm, out=np.zeros(len(norm)), where=norm > 0)
+        return np.divide(smallest, norm, out=np.zeros(len(norm)), where=norm > 0) + 0.0
 
     @property
     def radius(self) -> float:

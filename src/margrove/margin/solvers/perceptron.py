@@ -106,7 +106,8 @@ class LinearState:
         """The mean iterate; the last one before averaging has started."""
         if average_from < 0:
             return self
-        counted = np.maximum(self.presentations - average_from, 1.0)
+        counted = self.presentations - average_from
+        counted = np.where(counted > 0, counted, np.inf)  # not begun: the last iterate
         coef = self.coef - self.drift_coef / counted[:, None]
         return replace(self, coef=coef, intercept=self.intercept - self.drift_intercept / counted)
 
@@ -149,7 +150,7 @@ class PerceptronProcess:
     """Epochs of perceptron steps over weighted rows; see `_slices.Process`.
 
     X          checked X, dense or CSR
-    codes      int64 (n,) class of each original row; problem k is "codes == first_class + k"
+    codes      int64 (n,) class of each original row
     rows       int64 (m,) the rows to present, in their base order
     weight     float64 (m,) their weights, class weights included
     squared_norms  float64 (n,) ||x||^2 of all rows
@@ -173,15 +174,15 @@ class PerceptronProcess:
         n_threads: int = 1,
     ) -> None:
         self._view = kernel_rows(X)
-        # Two classes are one problem, "is it the second class?".
-        self._first_class = 1 if n_problems == 1 else 0
         self._rule = rule
         self._state = state
         self._n_threads = n_threads
         self._validation: _Validation | None = None
-        self._base = Visits(rows, codes[rows], weight, squared_norms[rows])
+        # Problem k asks "is it class k?"; two classes are one problem, "is it the second?".
+        asked = codes - 1 if n_problems == 1 else codes
+        self._base = Visits(rows, asked[rows], weight, squared_norms[rows])
         if held_out is not None:
-            self._validation = _Validation(X, self._first_class, self._base.permuted(held_out))
+            self._validation = _Validation(X, self._base.permuted(held_out))
             self._base = self._base.permuted(np.setdiff1d(np.arange(len(rows)), held_out))
         self._visits = self._base
         self._order = np.arange(len(self._base.rows))
@@ -189,7 +190,8 @@ class PerceptronProcess:
         self._gathered = read_only(self._buffer)
         self._cursor = 0
         self._blocks = self._make_blocks(n_problems)
-        self._trace = np.empty((step_capacity(), 5))
+        capacity = step_capacity()
+        self._trace = np.empty((max(capacity, n_problems) if capacity else 0, 5))
         self._n_traced = np.zeros(1, dtype=np.int64)
         self._epoch = 0
         self.total: int | None = rule.max_epochs
@@ -289,7 +291,7 @@ class PerceptronProcess:
             block, rule, visits = self._blocks[b], self._rule, self._visits
             reached[b] = _visit_rows(
                 self._view, self._gathered, visits.rows, visits.codes, visits.weight, visits.norms,
-                self._cursor, until, self._first_class + block.problems[0], block.W, block.b,
+                self._cursor, until, block.problems[0], block.W, block.b,
                 block.drift_W, block.drift_b, block.l1_done, block.scalars, block.loss,
                 block.mistakes, block.active, self._trace, self._n_traced, self._epoch, rule.eta,
                 rule.margin, rule.fit_intercept, rule.l1, rule.l2, rule.average_from,
@@ -350,16 +352,14 @@ class PerceptronProcess:
 class _Validation:
     """Rows kept aside to measure the one-vs-rest error of each problem."""
 
-    def __init__(self, X: Any, first_class: int, kept_aside: Visits) -> None:
+    def __init__(self, X: Any, kept_aside: Visits) -> None:
         self._X = X[kept_aside.rows]
         self._codes = kept_aside.codes
-        self._first_class = first_class
         self._weight = kept_aside.weight / kept_aside.weight.sum()
 
     def error(self, attributes: dict[str, Any]) -> np.ndarray:
         scores = row_products(self._X, attributes["coef_"].T) + attributes["intercept_"]
-        problems = self._first_class + np.arange(scores.shape[1])
-        wrong = (scores > 0) != (self._codes[:, None] == problems)
+        wrong = (scores > 0) != (self._codes[:, None] == np.arange(scores.shape[1]))
         return self._weight @ wrong
 
 
@@ -436,6 +436,7 @@ def _visit_rows(
         else:
             first, last = X.indptr[rows[t]], X.indptr[rows[t] + 1]
             scores_csr(X.data, X.indices, first, last, W, f)
+        score_scale = scale  # rows are scored before the penalty shrinks the weights
         if l2 > 0.0:
             scale *= max(0.0, 1.0 - eta * l2) ** weight
             if scale < 1e-9:
@@ -443,7 +444,7 @@ def _visit_rows(
                 scale = 1.0
         for k in range(n_problems):
             sign = 1.0 if codes[t] == first_problem + k else -1.0
-            value = sign * (f[k] * scale + b[k])
+            value = sign * (f[k] * score_scale + b[k])
             if value > margin or not active[k]:
                 continue
             if not value <= margin:

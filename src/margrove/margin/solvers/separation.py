@@ -65,7 +65,7 @@ def measure_separation(
         squared_norm += intercept**2
         squared_radius += 1.0
     norm = np.sqrt(squared_norm)
-    margin = np.divide(smallest.min(axis=0), norm, out=np.zeros(len(coef)), where=norm > 0)
+    margin = np.divide(smallest.min(axis=0), norm, out=np.zeros(len(coef)), where=norm > 0) + 0.0
     return Separation(margin, float(np.sqrt(squared_radius)))
 
 
