@@ -138,9 +138,15 @@ def test_an_edit_of_any_kernel_file_is_another_generation(tmp_path) -> None:
 
 def test_old_generations_are_removed(tmp_path) -> None:
     for name in "abcdef":
-        (tmp_path / f"kernels-{name}").mkdir()
+        (tmp_path / f"kernels-{name * 16}").mkdir()
+    mine = tmp_path / f"kernels-{'0' * 16}"
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("not machine code")
+    (tmp_path / "kernels-of-truth").mkdir()
     run(MARGROVE_CACHE_DIR=tmp_path)
-    assert len(list(tmp_path.glob("kernels-*"))) == 4
+    assert (mine / "thesis.txt").exists()
+    assert (tmp_path / "kernels-of-truth").exists()
+    assert len(list(tmp_path.glob("kernels-*"))) == 6
 
 
 def test_many_processes_may_start_cold_together(tmp_path) -> None:

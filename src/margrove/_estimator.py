@@ -16,6 +16,8 @@ from margrove._version import __version__
 
 __all__ = ["RANDOM_STATE", "RUN_CONTROL", "Estimator"]
 
+_LARGEST_NUMBER = 2**1000
+
 RANDOM_STATE: dict[str, list[Any]] = {
     "random_state": [
         Interval(Integral, 0, 2**32 - 1, closed="both"),
@@ -60,6 +62,10 @@ class Estimator(BaseEstimator):
         self._validate_params()
         for name, value in self.get_params(deep=False).items():
             allowed = self._parameter_constraints.get(name, ())
+            if isinstance(value, int) and abs(value) > _LARGEST_NUMBER:
+                raise InvalidParameterError(
+                    f"The {name!r} parameter of {type(self).__name__} is beyond floating point."
+                )
             if isinstance(value, (bool, np.bool_)) and not {"boolean", "verbose"} & {
                 option for option in allowed if isinstance(option, str)
             }:
@@ -69,9 +75,13 @@ class Estimator(BaseEstimator):
                 )
 
     def _commit(self, attributes: dict[str, Any]) -> None:
-        """Replace all fitted attributes at once; a fit that failed has changed nothing."""
-        kept = {name: value for name, value in vars(self).items() if not _is_fitted(name)}
-        self.__dict__ = kept | attributes
+        """Replace what the last fit left at once; a fit that failed has changed nothing.
+
+        What a subclass or a user has added stays.
+        """
+        outdated = set(vars(self).get("_committed", ()))
+        kept = {name: value for name, value in vars(self).items() if name not in outdated}
+        self.__dict__ = kept | attributes | {"_committed": tuple(attributes)}
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
@@ -89,7 +99,3 @@ class Estimator(BaseEstimator):
                 stacklevel=2,
             )
         super().__setstate__(state)
-
-
-def _is_fitted(name: str) -> bool:
-    return name.endswith("_") and not name.startswith("__")

@@ -14,6 +14,7 @@ import functools
 import hashlib
 import logging
 import os
+import re
 import shutil
 import stat
 import sys
@@ -138,10 +139,17 @@ def _stamp_of_all_kernels() -> str:
 
 def _forget_old_generations(root: Path, current: Path) -> None:
     """Remove the code of versions long gone; several may be in use side by side."""
-    others = [path for path in root.glob("kernels-*") if path != current]
+    others = [path for path in root.glob("kernels-*") if path != current and _is_ours(path)]
     others.sort(key=lambda path: path.stat().st_mtime, reverse=True)
     for path in others[_KEEP_GENERATIONS:]:
         shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_ours(directory: Path) -> bool:
+    """By its name and by holding nothing but machine code: the root may be a user's folder."""
+    if not re.fullmatch(r"kernels-[0-9a-f]{16}", directory.name):
+        return False
+    return all(path.suffix in (".nbi", ".nbc") for path in directory.iterdir())
 
 
 class _LibraryLocator(caching._CacheLocator):

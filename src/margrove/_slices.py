@@ -127,7 +127,8 @@ def watch(
 ) -> Iterator[None]:
     """Watch, steer or cancel every fit of this library inside the `with` block.
 
-    Blocks may be nested: all of them are told. What a listener fits itself is not reported.
+    Blocks may be nested: all of them are told. What a listener fits itself is not reported, nor
+    are fits in other threads or processes, such as those of `cross_val_score(..., n_jobs=2)`.
 
     Parameters
     ----------
@@ -152,6 +153,13 @@ def watch(
     >>> len(updates) == model.mistakes_
     True
     """
+    for name, listener in (("on_step", on_step), ("on_progress", on_progress)):
+        if listener is not None and not callable(listener):
+            raise TypeError(f"{name} must be callable. Got {listener!r} instead.")
+    if cancel is not None and not hasattr(cancel, "is_set"):
+        raise TypeError(
+            f"cancel must have is_set(), as threading.Event has. Got {cancel!r} instead."
+        )
     outer = _WATCH.get()
     inner = _Watch(
         outer.on_step + ((on_step,) if on_step is not None else ()),

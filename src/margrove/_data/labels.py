@@ -52,9 +52,15 @@ def _label_array(y: Any) -> np.ndarray:
         array = np.empty(len(y), dtype=object)
         array[:] = y
         y = array
+    elif type(y).__module__.partition(".")[0] == "pyarrow":
+        return _label_array(y.to_pylist())
     elif not isinstance(y, (np.ndarray, list, tuple)) and hasattr(y, "to_numpy"):
         y = y.to_numpy()
+    if isinstance(y, np.ma.MaskedArray):
+        raise InvalidDataError("y is a masked array, whose mask would be ignored. Drop those rows.")
     y = np.asarray(y)
+    if y.dtype.kind in "mMV":
+        raise InvalidDataError(f"y has dtype {y.dtype}. Use y.astype(str) for labels.")
     if y.dtype == object and y.ndim == 1:
         kinds = {str if isinstance(label, str) else type(label) for label in y}
         missing = [row for row, label in enumerate(y) if _is_missing(label)]

@@ -34,9 +34,23 @@ def sound_structure(X: Any) -> Any:
             if len(index) != len(own.data):
                 raise MalformedSparseError("X", f"{len(index)} indices for {len(own.data)} values")
         return own
+    if X.format == "lil":
+        return _from_lists(X)
     if X.format == "dia" and X.data.shape[0] != len(X.offsets):
         raise MalformedSparseError("X", "the numbers of diagonals and offsets differ")
-    return X
+    return sound_structure(X.tocoo())
+
+
+def _from_lists(X: Any) -> sp.csr_array:
+    """A list-of-lists matrix as CSR, by Python: SciPy's compiled code would trust the lists."""
+    lengths = [len(row) for row in X.rows]
+    if len(lengths) != X.shape[0] or lengths != [len(row) for row in X.data]:
+        raise MalformedSparseError("X", "rows and data of the lists have different lengths")
+    indices = np.array([column for row in X.rows for column in row])
+    _check_index(indices, X.shape[1], "column")
+    data = np.array([value for row in X.data for value in row], dtype=X.dtype)
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    return sp.csr_array((data, indices.astype(np.int64), indptr), shape=X.shape)
 
 
 def _check_compressed(X: Any) -> None:

@@ -90,9 +90,14 @@ def like_fitted(
 
 
 def _collected(X: Any) -> Any:
-    """Lazy frames are read in; everything else is left as it is."""
-    if type(X).__module__.partition(".")[0] == "polars" and hasattr(X, "collect"):
+    """Lazy frames are read in and Arrow batches made tables; everything else is left as it is."""
+    library = type(X).__module__.partition(".")[0]
+    if library == "polars" and hasattr(X, "collect"):
         return X.collect()
+    if library == "pyarrow" and type(X).__name__ == "RecordBatch":
+        import pyarrow as pa
+
+        return pa.Table.from_batches([X])
     return X
 
 
@@ -123,7 +128,7 @@ def _numeric_matrix(X: Any, estimator: Any, accept_sparse: bool, min_rows: int) 
         X = _frame_to_array(X)
     else:
         X = _plain_array(X)
-    array = check_array(
+    array = _checked(
         X,
         accept_sparse="csr" if accept_sparse else False,
         accept_large_sparse=True,
@@ -137,6 +142,13 @@ def _numeric_matrix(X: Any, estimator: Any, accept_sparse: bool, min_rows: int) 
     if sp.issparse(array):
         return canonical_csr(array)
     return np.ascontiguousarray(array)
+
+
+def _checked(X: Any, **settings: Any) -> Any:
+    try:
+        return check_array(X, **settings)
+    except OverflowError as error:  # Python integers beyond any float
+        raise InvalidDataError(f"X holds a number beyond floating point: {error}.") from error
 
 
 def _plain_array(X: Any) -> Any:
@@ -200,7 +212,7 @@ def _frame_to_array(X: Any) -> np.ndarray:
     columns = []
     for position, name in enumerate(frame.columns):
         series = frame.get_column(name) if isinstance(name, str) else frame[:, position]
-        if not (series.dtype.is_numeric() or series.dtype in (nw.Boolean, nw.Object)):
+        if not (series.dtype.is_numeric() or series.dtype in (nw.Boolean, nw.Object, nw.Unknown)):
             raise InvalidDataError(
                 f"Column {name!r} of X has type {series.dtype}, which is not a number. Encode it "
                 "first, for example with sklearn.preprocessing.OneHotEncoder, or drop it."
@@ -216,7 +228,7 @@ def _frame_to_array(X: Any) -> np.ndarray:
 
 
 def _series_to_float(series: Any, nw: Any) -> np.ndarray:
-    if series.dtype == nw.Object:  # pandas columns of Python objects
+    if series.dtype in (nw.Object, nw.Unknown):  # Python objects, pandas' sparse columns
         try:
             return np.asarray(series.to_list(), dtype=np.float64)
         except (TypeError, ValueError) as error:

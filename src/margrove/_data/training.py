@@ -34,7 +34,7 @@ class TrainingLabels:
 
     def counted(self, form: CanonicalForm) -> np.ndarray:
         """What each group of the canonical form counts, class weights included."""
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             return moderate(form.weight * self.factors[self.codes[form.rows]])
 
 
@@ -52,8 +52,9 @@ def check_training_labels(
             f"The data has {len(labels.classes)} class ({labels.classes.tolist()}), but at least "
             f"{min_classes} classes are needed. Check y and sample_weight."
         )
+    weight = moderate(weight)
     factors = class_factors(class_weight, labels, weight)
-    return TrainingLabels(labels.codes, labels.classes, moderate(weight), factors)
+    return TrainingLabels(labels.codes, labels.classes, weight, factors)
 
 
 @dataclass(frozen=True)
@@ -92,8 +93,9 @@ def check_batch(
     codes = np.searchsorted(stream_classes, labels.classes)[labels.codes]
     if not weight.any():
         return None
+    weight = moderate(weight)
     factors = class_factors(class_weight, Labels(codes, stream_classes), weight)
-    training = TrainingLabels(codes, stream_classes, moderate(weight), factors)
+    training = TrainingLabels(codes, stream_classes, weight, factors)
     return Batch(X, training, remembered, scan_rows(X))
 
 

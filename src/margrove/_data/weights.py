@@ -20,16 +20,23 @@ def check_weights(sample_weight: Any, n_rows: int, *, allow_all_zero: bool = Fal
     """One finite weight >= 0 a row; without any, ones."""
     if sample_weight is None:
         return np.ones(n_rows)
+    if isinstance(sample_weight, np.ma.MaskedArray):
+        raise InvalidDataError("sample_weight is a masked array, whose mask would be ignored.")
     weight = np.asarray(sample_weight)
+    if weight.dtype.kind in "mMV":
+        raise InvalidDataError(f"sample_weight has dtype {weight.dtype}, which is not a number.")
     if weight.ndim != 1:
         raise InvalidDataError(
             "Sample weights must be a 1D array, got "
             f"{f'shape {weight.shape}' if weight.ndim else repr(sample_weight)}: one weight for "
             f"each of the {n_rows} rows is needed."
         )
-    weight = check_array(
-        weight, ensure_2d=False, dtype=np.float64, order="C", input_name="sample_weight"
-    )
+    try:
+        weight = check_array(
+            weight, ensure_2d=False, dtype=np.float64, order="C", input_name="sample_weight"
+        )
+    except OverflowError as error:
+        raise InvalidDataError(f"sample_weight is beyond floating point: {error}.") from error
     if len(weight) != n_rows:
         raise ValueError(f"sample_weight.shape == ({len(weight)},), expected ({n_rows},)!")
     if np.any(weight < 0):
@@ -58,7 +65,8 @@ def class_factors(
         total = _class_totals(labels.codes, weight, len(classes))
         present = total > 0
         factors = np.zeros(len(classes))
-        factors[present] = total.sum() / (present.sum() * total[present])
+        with np.errstate(over="ignore"):  # capped when it meets the weights
+            factors[present] = total.sum() / (present.sum() * total[present])
         return factors
     known = {label: code for code, label in enumerate(classes.tolist())}
     unknown = [label for label in class_weight if label not in known]

@@ -90,7 +90,7 @@ def chi_square(A, B, out):
                 both = np.float64(A[i, k]) + np.float64(B[j, k])
                 difference = np.float64(A[i, k]) - np.float64(B[j, k])
                 if both > 0.0:
-                    total += difference * difference / both
+                    total += difference * (difference / both)
             out[i, j] = total
 
 

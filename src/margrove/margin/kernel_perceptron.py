@@ -22,6 +22,7 @@ from margrove._data import (
     like_fitted,
     seed_of,
 )
+from margrove._data.sparse import sound_structure
 from margrove._estimator import RANDOM_STATE, RUN_CONTROL
 from margrove._memory import require_memory
 from margrove._threads import resolve_n_jobs, run_tiles, single_threaded_blas
@@ -41,6 +42,8 @@ from margrove.margin.mistake_driven import (
     MistakeDriven,
     finite_decisions,
     mistake_attributes,
+    n_problems_of,
+    require_shape,
     separation_attributes,
 )
 from margrove.margin.solvers.kernel_perceptron import DualRule, KernelPerceptronProcess
@@ -198,7 +201,7 @@ class KernelPerceptron(MistakeDriven):
         rows, codes = form.rows, labels.codes[form.rows]
         kernel = self._resolved_kernel(table.X[rows], form.weight)
         points = _training_points(kernel, table.X, rows)
-        n_problems = 1 if len(labels.classes) == 2 else len(labels.classes)
+        n_problems = n_problems_of(labels.classes)
         self._require_memory(table.X, n_problems)
         coef, intercept = np.zeros((len(rows), n_problems)), np.zeros(n_problems)
         weight, visited = labels.counted(form), np.arange(len(rows))
@@ -251,7 +254,7 @@ class KernelPerceptron(MistakeDriven):
             kernel = self._resolved_kernel(batch.X[rows], form.weight)
         else:
             kernel = self._kernel_of_stream()
-        n_problems = 1 if len(labels.classes) == 2 else len(labels.classes)
+        n_problems = n_problems_of(labels.classes)
         old = batch.X[:0] if is_first else self.support_vectors_
         n_old = old.shape[0]
         everything = _stacked(old, batch.X[rows])
@@ -289,13 +292,11 @@ class KernelPerceptron(MistakeDriven):
         (n_samples, n_classes). A row's value does not depend on the rows beside it.
         """
         check_is_fitted(self)
-        X = like_fitted(X, self)
-        n_support = self.support_vectors_.shape[0]
-        if self.dual_coef_.shape != (len(self.intercept_), n_support):
-            raise ValueError(
-                f"The fitted state was altered: dual_coef_ has shape {self.dual_coef_.shape}, "
-                f"expected {(len(self.intercept_), n_support)}. Fit the estimator again."
-            )
+        X = like_fitted(X, self, accept_sparse=not isinstance(self.kernel_, Precomputed))
+        n_problems = n_problems_of(self.classes_)
+        require_shape(self, "intercept_", (n_problems,))
+        require_shape(self, "dual_coef_", (n_problems, len(self.support_)))
+        require_shape(self, "support_vectors_", (len(self.support_), self.n_features_in_))
         return finite_decisions(self._kernel_sums(X))
 
     def __sklearn_tags__(self) -> Any:
@@ -421,7 +422,10 @@ class KernelPerceptron(MistakeDriven):
     def _kernel_sums(self, X: Any) -> np.ndarray:
         kernel = self.kernel_
         shift = kernel.centre(self.support_vectors_, X) if self.support_vectors_.shape[0] else None
-        support = kernel.points(self.support_vectors_, shift=shift)
+        vectors = self.support_vectors_
+        if sp.issparse(vectors):
+            vectors = sound_structure(vectors)
+        support = kernel.points(vectors, shift=shift)
         if isinstance(kernel, Precomputed):
             support = Points(support.X, support.squared_norms, self.support_)
         points = kernel.points(X, shift=shift)

@@ -56,6 +56,8 @@ __all__ = [
     "tile_of",
 ]
 
+_DIAGONAL_BLOCK = 64
+
 KERNELS: dict[str, type[Kernel]] = {}
 
 
@@ -74,6 +76,9 @@ class Points:
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
+
+    def as_float64(self) -> Points:
+        return Points(self.X.astype(np.float64), self.squared_norms, self.columns)
 
     def take(self, index: Any) -> Points:
         return Points(self.X[index], self.squared_norms[index], self.columns[index])
@@ -150,13 +155,19 @@ class Kernel:
             )
         shift = self.centre(X, Z)
         A = self.points(X, shift=shift)
-        return gram(self, A, A if Z is X else self.points(Z, shift=shift))
+        B = A if Z is X else self.points(Z, shift=shift)
+        for side in (A, B):
+            self.require_finite(side)
+        return gram(self, A, B)
 
 
 def gram(
     kernel: Kernel, A: Points, B: Points, *, out: np.ndarray | None = None, n_threads: int = 1
 ) -> np.ndarray:
-    """K(a, b) for all pairs, tile by tile; the result does not depend on `n_threads`."""
+    """K(a, b) for all pairs, tile by tile; the result does not depend on `n_threads`.
+
+    A and B are `kernel.points(...)`; to get a Gram matrix from plain arrays, call the kernel.
+    """
     if out is None:
         out = np.empty((len(A), len(B)), dtype=np.result_type(A.X.dtype, B.X.dtype))
     n_columns = -(-len(B) // TILE_COLUMNS)
@@ -256,17 +267,25 @@ class RBF(DotKernel):
         if sigma is not None:
             if not isinstance(sigma, Real) or not 0 < sigma < np.inf:
                 raise ValueError(f"sigma must be a positive number. Got {sigma!r} instead.")
-            object.__setattr__(self, "gamma", 1.0 / (2.0 * sigma**2))
+            object.__setattr__(self, "gamma", 0.5 / float(sigma) / float(sigma))
         super().__post_init__()
 
-    def points(self, X: Any, *, shift: np.ndarray | None = None) -> Points:
-        """float32 rows become float64 where their distances would drown in rounding."""
-        points = super().points(X, shift=shift)
-        largest = points.squared_norms.max(initial=0.0)
-        if X.dtype == np.float32 and self.gamma * largest * np.finfo(np.float32).eps > 1e-4:
-            shift = None if shift is None else shift.astype(np.float64)
-            return super().points(X.astype(np.float64), shift=shift)
-        return points
+    def block(self, A: Points, B: Points, out: np.ndarray) -> None:
+        super().block(A, B, out)
+        if out.dtype == np.float32:
+            self._repair_rounded_distances(A, B, out)
+
+    def _repair_rounded_distances(self, A: Points, B: Points, out: np.ndarray) -> None:
+        """Far from the origin, differences drown in float32: those pairs are done in float64.
+
+        Which pairs depends on the two points alone, so that a value never depends on others.
+        """
+        rounding = self.gamma * float(np.finfo(np.float32).eps)
+        far = rounding * (A.squared_norms[:, None] + B.squared_norms) > 1e-4
+        if far.any():
+            exact = np.empty(out.shape)
+            super().block(A.as_float64(), B.as_float64(), exact)
+            out[far] = exact[far]
 
     def finish(self, dots: np.ndarray, a2: np.ndarray, b2: np.ndarray) -> None:
         if dots.dtype == np.float32:
@@ -389,11 +408,11 @@ class CallableKernel(Kernel):
 
     def diagonal(self, A: Points) -> np.ndarray:
         values = np.empty(len(A))
-        one = np.empty((1, 1))
-        for i in range(len(A)):
-            point = A.take(slice(i, i + 1))
-            self.block(point, point, one)
-            values[i] = one[0, 0]
+        for start in range(0, len(A), _DIAGONAL_BLOCK):  # few calls of a function that may be slow
+            part = A.take(slice(start, start + _DIAGONAL_BLOCK))
+            square = np.empty((len(part), len(part)))
+            self.block(part, part, square)
+            values[start : start + len(part)] = np.diag(square)
         return values
 
 
@@ -480,6 +499,11 @@ def resolve_kernel(
     weight: np.ndarray,
 ) -> Kernel:
     """The kernel object that an estimator's parameters mean, for rows X of the given weights."""
+    if isinstance(kernel, type) or type(kernel) is Kernel:
+        raise ValueError(
+            f"The 'kernel' parameter must be a kernel, not a class. Got {kernel!r}; use an "
+            "instance such as kernels.RBF(gamma=1.0)."
+        )
     if isinstance(kernel, Kernel):
         return kernel
     if kernel == "precomputed":
@@ -523,9 +547,10 @@ def _weighted_variance(X: Any, weight: np.ndarray) -> float:
     if sp.issparse(X):
         per_entry = np.repeat(share, np.diff(X.indptr))
         data = X.data.astype(np.float64)
-        mean = float(per_entry @ data)
-        stored = float(per_entry @ (data - mean) ** 2)
-        return stored + (1.0 - float(per_entry.sum())) * mean**2
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = per_entry @ data
+            stored = per_entry @ (data - mean) ** 2
+            return float(stored + (1.0 - per_entry.sum()) * np.square(mean))
     with np.errstate(over="ignore", invalid="ignore"):
         mean = float((share @ X.astype(np.float64, copy=False)).sum())
         return float((share @ (X - mean) ** 2).sum())

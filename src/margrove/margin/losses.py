@@ -133,10 +133,10 @@ class Logistic(Loss):
 @registered
 @dataclass(frozen=True)
 class Exponential(Loss):
-    """e^-z, AdaBoost's; beyond z = -700 it is continued by its tangent, so that it stays finite."""
+    """e^-z, AdaBoost's; beyond z = -300 it is continued by its tangent, so that it stays finite."""
 
     name: ClassVar[str] = "exponential"
-    _edge: ClassVar[float] = -700.0
+    _edge: ClassVar[float] = -300.0
 
     def value(self, z: ArrayLike) -> Array:
         z = _array(z)

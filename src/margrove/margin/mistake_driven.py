@@ -18,6 +18,8 @@ __all__ = [
     "MistakeDriven",
     "finite_decisions",
     "mistake_attributes",
+    "n_problems_of",
+    "require_shape",
     "separation_attributes",
 ]
 
@@ -64,6 +66,22 @@ class MistakeDriven(ClassifierMixin, Estimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+
+def n_problems_of(classes: np.ndarray) -> int:
+    """One-vs-rest problems; two classes are one, "is it the second?"."""
+    return 1 if len(classes) == 2 else len(classes)
+
+
+def require_shape(estimator: Any, name: str, expected: tuple[int, ...]) -> None:
+    """Refuse fitted attributes that somebody has altered, before compiled code meets them."""
+    value = getattr(estimator, name)
+    shape = value.shape if hasattr(value, "shape") else np.shape(value)
+    if shape != expected:
+        raise ValueError(
+            f"The fitted state was altered: {name} has shape {shape}, expected {expected}. Fit the "
+            "estimator again."
+        )
 
 
 def finite_decisions(values: np.ndarray) -> np.ndarray:

@@ -32,6 +32,8 @@ from margrove.margin.mistake_driven import (
     MistakeDriven,
     finite_decisions,
     mistake_attributes,
+    n_problems_of,
+    require_shape,
     separation_attributes,
 )
 from margrove.margin.solvers.perceptron import LinearState, PerceptronProcess, Rule
@@ -291,12 +293,10 @@ class Perceptron(MistakeDriven):
         """
         check_is_fitted(self)
         X = like_fitted(X, self)
-        coef = self.coef_.toarray() if sp.issparse(self.coef_) else self.coef_
-        if coef.shape != (len(self.intercept_), self.n_features_in_):
-            raise ValueError(
-                f"The fitted state was altered: coef_ has shape {coef.shape}, expected "
-                f"{(len(self.intercept_), self.n_features_in_)}. Fit the estimator again."
-            )
+        n_problems = n_problems_of(self.classes_)
+        require_shape(self, "intercept_", (n_problems,))
+        require_shape(self, "coef_", (n_problems, X.shape[1]))
+        coef = self.coef_.toarray() if sp.issparse(self.coef_) else np.asarray(self.coef_)
         scores = row_products(X, coef.T, n_threads=resolve_n_jobs(self.n_jobs)) + self.intercept_
         return finite_decisions(scores)
 
@@ -352,7 +352,7 @@ class Perceptron(MistakeDriven):
         *,
         stream: bool = False,
     ) -> LinearState:
-        n_problems = 1 if len(classes) == 2 else len(classes)
+        n_problems = n_problems_of(classes)
         averaging = self.average is not False
         require_memory(
             (8.0 if averaging else 5.0) * 8 * n_problems * n_features,
@@ -385,7 +385,8 @@ class Perceptron(MistakeDriven):
         if not state.drift_coef.size or behind is None:
             return
         earlier = replace(state, **behind)
-        if np.array_equal(earlier.averaged(self._average_from()).coef, coef):
+        mean = earlier.averaged(self._average_from())
+        if np.array_equal(mean.coef, coef) and np.array_equal(mean.intercept, self.intercept_):
             for name, value in behind.items():
                 getattr(state, name)[:] = value
 

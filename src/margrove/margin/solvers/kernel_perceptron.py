@@ -297,7 +297,7 @@ class KernelPerceptronProcess:
     def radius(self) -> float:
         """The largest ||phi(x)|| of a visited row, the constant feature included."""
         constant = 1.0 if self._rule.fit_intercept else 0.0
-        return float(np.sqrt(self._diagonal[self._visited].max() + constant))
+        return float(np.sqrt(max(0.0, self._diagonal[self._visited].max() + constant)))
 
 
 @compiled
