@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 from margrove import KernelPerceptron, Perceptron
 from margrove.datasets import load_iris
+from margrove.exceptions import MalformedSparseError
 
 CLASSES = [Perceptron, KernelPerceptron]
 X, Y = load_iris(return_X_y=True)
@@ -103,6 +104,40 @@ def test_a_kernel_that_cannot_be_pickled_says_so() -> None:
     model = KernelPerceptron(kernel=lambda A, B: A @ B.T, max_iter=2, tol=None).fit(X, Y)
     with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
         pickle.dumps(model)
+
+
+def test_subclasses_keep_what_they_add() -> None:
+    class Scaled(Perceptron):
+        def fit(self, X, y):
+            self.scaler_ = StandardScaler().fit(X)
+            return super().fit(self.scaler_.transform(X), y)
+
+        def predict(self, X):
+            return super().predict(self.scaler_.transform(X))
+
+    model = Scaled().fit(X, Y).fit(X, Y)
+    assert model.score(X, Y) > 0.7
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+@pytest.mark.parametrize("name", ["classes_", "intercept_"])
+def test_altered_attributes_are_noticed(cls, name) -> None:
+    model = cls(max_iter=3, tol=None).fit(X, Y)
+    setattr(model, name, getattr(model, name)[:-1])
+    with pytest.raises(ValueError, match="fitted state was altered"):
+        model.predict(X)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "chi2", "linear"])
+def test_altered_support_vectors_never_reach_compiled_code(kernel) -> None:
+    model = KernelPerceptron(kernel=kernel, max_iter=3, tol=None).fit(X, Y)
+    model.support_vectors_ = model.support_vectors_[:, :2]
+    with pytest.raises(ValueError, match="support_vectors_ has shape"):
+        model.predict(X)
+    model = KernelPerceptron(kernel=kernel, max_iter=3, tol=None).fit(sp.csr_array(X), Y)
+    model.support_vectors_.indices[:] = 2**30
+    with pytest.raises(MalformedSparseError):
+        model.predict(sp.csr_array(X))
 
 
 class ArrayLike:

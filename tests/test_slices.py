@@ -183,6 +183,12 @@ def test_more_classes_than_the_buffer_has_room_for(monkeypatch) -> None:
     assert len(steps) == model.mistakes_
 
 
+def test_watchers_are_checked_at_once() -> None:
+    for wrong in ({"on_step": 5}, {"on_progress": "x"}, {"cancel": True}):
+        with pytest.raises(TypeError, match=next(iter(wrong))), watch(**wrong):
+            pass
+
+
 def test_watchers_nest() -> None:
     X, y = load_iris(return_X_y=True)
     outer, inner, stop = [], [], threading.Event()

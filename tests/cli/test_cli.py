@@ -124,6 +124,8 @@ def bad_files(folder):
         (["--data", "nope"], "no built-in data set 'nope'"),
         (["--data", "diabetes"], "is a quantity"),
         (["--folds", "1"], "folds"),
+        (["--target", "b"], "--target is for a FILE"),
+        (["constant.csv", "--data", "iris"], "not both"),
         (["--nonsense"], "nonsense"),
     ],
 )
@@ -145,6 +147,57 @@ def test_no_arguments_show_the_help(capsys) -> None:
     code, out, _ = run(capsys=capsys)
     assert code == 0
     assert out.count("\n") > 5
+
+
+def test_missing_values_are_recognised_and_the_reading_is_shown(tmp_path, capsys) -> None:
+    lines = ["a,b,y"] + [
+        f"{'NA' if i % 7 == 0 else i},{'?' if i % 5 == 0 else i * 2},{i % 2}" for i in range(60)
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    code, out, _ = run("compare", str(tmp_path / "t.csv"), capsys=capsys)
+    assert code == 0
+    assert "60 rows, 2 numeric features, 2 classes" in out
+
+
+def test_types_may_widen_late_in_a_file(tmp_path, capsys) -> None:
+    lines = ["a,y"] + [f"{i if i < 10_500 else i + 0.5},{'xy'[i % 2]}" for i in range(10_600)]
+    (tmp_path / "LATE.CSV").write_text("\n".join(lines))
+    code, out, _ = run(
+        "compare", str(tmp_path / "LATE.CSV"), "--max-time", "0.2", "--folds", "2", capsys=capsys
+    )
+    assert code == 0
+    assert "at most 0.2 s a fit" in out
+
+
+def test_binary_columns_are_one_line(tmp_path, capsys) -> None:
+    pl.DataFrame({"a": [b"\xff\xfe", b"\x00"], "y": ["p", "q"]}).write_parquet(
+        tmp_path / "b.parquet"
+    )
+    code, _, err = run("compare", str(tmp_path / "b.parquet"), capsys=capsys)
+    assert code == 2
+    assert "Column 'a' holds Binary" in err
+
+
+def test_many_integer_classes_are_classes_and_few_rows_mean_few_folds(tmp_path, capsys) -> None:
+    lines = ["a,y"] + [f"{i},{i % 25}" for i in range(500)] + ["1,99", "2,99"]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    code, out, err = run("compare", str(tmp_path / "t.csv"), "--max-time", "0.1", capsys=capsys)
+    assert code == 0
+    assert "26 classes" in out
+    assert "Only 2 folds instead of 5: the class '99'" in err
+
+
+def test_an_interrupt_shows_what_is_known(capsys, monkeypatch) -> None:
+    from margrove.cli import compare
+
+    def interrupted(*args, **kwargs):
+        yield compare.Result("the first", 0.9, 0.8, 0.95, 0.1)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(compare, "_results", interrupted)
+    code, out, _ = run("compare", capsys=capsys)
+    assert code == 130
+    assert "the first" in out
 
 
 def test_unknown_commands(capsys) -> None:

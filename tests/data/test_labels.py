@@ -45,6 +45,9 @@ pytestmark = pytest.mark.nojit
         pl.Series(["b", "a", "b"]),
         pl.Series(["b", "a", "b"], dtype=pl.Categorical),
         pa.chunked_array([["b", "a"], ["b"]]),
+        pa.array(["b", "a", "b"]),
+        pa.array([True, False, True]),
+        pa.array(["b", "a", "b"]).dictionary_encode(),
     ],
     ids=lambda y: f"{type(y).__module__}.{type(y).__name__}",
 )
@@ -52,7 +55,7 @@ def test_labels_of_any_type_make_the_round_trip(y) -> None:
     labels = check_labels(y, 3)
     assert labels.codes.tolist() == [1, 0, 1]
     assert labels.codes.dtype == np.int64
-    given = y.to_pylist() if isinstance(y, pa.ChunkedArray) else list(y)
+    given = y.to_pylist() if hasattr(y, "to_pylist") else list(y)
     assert labels.classes[labels.codes].tolist() == given
 
 
@@ -82,6 +85,8 @@ def test_labels_that_look_alike_warn() -> None:
         ([[1, 0], [0, 1], [1, 1]], "1d|multilabel"),
         ([b"a", b"b", b"a"], "bytes"),
         ([1, 2], "X has 3 rows, y has 2"),
+        (np.array(["2020", "NaT", "2021"], "M8[D]"), "datetime64"),
+        (np.ma.array([0, 1, 0], mask=[1, 0, 0]), "masked"),
         ([], "empty"),
         (None, "target y is None"),
     ],
@@ -115,6 +120,9 @@ def test_targets() -> None:
         ([1, np.nan, 1], "NaN"),
         ([1, np.inf, 1], "infinity"),
         (["a", "b", "c"], "string"),
+        (np.ma.array([1.0, 1.0, 1.0], mask=[1, 0, 0]), "masked"),
+        (np.array([1, 1, 1], "M8[s]"), "datetime64"),
+        ([10**400, 1, 1], "beyond floating point"),
     ],
 )
 def test_bad_weights(weight, message) -> None:
@@ -161,13 +169,21 @@ def test_a_class_of_weight_zero_is_left_out() -> None:
 
 @pytest.mark.parametrize("cls", [Perceptron, KernelPerceptron])
 @pytest.mark.parametrize("scale", [1e308, 1e-320, 1e-200])
-def test_weights_at_the_edge_of_floating_point(cls, scale) -> None:
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_weights_at_the_edge_of_floating_point(cls, scale, class_weight) -> None:
     rng = np.random.default_rng(0)
     X = np.vstack([rng.normal(-3, 1, (20, 2)), rng.normal(3, 1, (20, 2))])
     y = np.repeat([0, 1], 20)
-    model = cls().fit(X, y, sample_weight=np.full(40, scale))
+    model = cls(class_weight=class_weight).fit(X, y, sample_weight=np.full(40, scale))
     assert np.isfinite(model.decision_function(X)).all()
     assert model.score(X, y) == 1.0
+
+
+def test_balanced_weights_of_all_sizes() -> None:
+    model = Perceptron(class_weight="balanced")
+    X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    for weight in ([1e308, 1e308, 0.5, 1.0], [1e300, 1e-300, 1e-300, 1e300]):
+        assert np.isfinite(model.fit(X, [0, 0, 1, 1], sample_weight=weight).coef_).all()
 
 
 def test_one_class_only() -> None:

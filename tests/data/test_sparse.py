@@ -104,6 +104,18 @@ def test_malformed_lengths_types_and_coordinates() -> None:
         check_table(X, ME)
 
 
+@pytest.mark.parametrize("column", [10**9, -1, 3])
+def test_malformed_lists(column) -> None:
+    X = sp.lil_array(DENSE)
+    X.rows[1] = [column, 0]
+    with pytest.raises(MalformedSparseError, match="outside"):
+        check_table(X, ME)
+    X = sp.lil_array(DENSE)
+    X.data[1] = [1.0, 2.0, 3.0, 4.0]
+    with pytest.raises(MalformedSparseError, match="different lengths"):
+        check_table(X, ME)
+
+
 def test_one_dimensional_sparse_arrays_are_refused() -> None:
     with pytest.raises(InvalidDataError, match="2D"):
         check_table(sp.coo_array(np.ones(3)), ME)

@@ -67,6 +67,17 @@ def test_hulls_nearest_points_and_margin_of_the_clouds() -> None:
         assert {tuple(np.round(c, 9)) for c in corners} == {tuple(np.round(c, 9)) for c in hull}
 
 
+@pytest.mark.parametrize("n_samples", [0, -5, 2.5, "9"])
+def test_impossible_sizes_are_refused(n_samples) -> None:
+    for make in (make_xor, make_separable_clouds, make_gaussians, datasets.make_moons):
+        with pytest.raises(ValueError, match="n_samples must be a whole number"):
+            make(n_samples)
+    with pytest.raises(ValueError, match="noise"):
+        make_xor(9, noise=np.nan)
+    with pytest.raises(ValueError, match="two points"):
+        make_gaussians(means=[[0.0], [1.0], [2.0]])
+
+
 def test_exclusive_or_is_the_table_without_noise() -> None:
     xor = make_xor(4, noise=0.0)
     assert xor.data.tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]

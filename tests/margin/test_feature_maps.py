@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from math import comb
 
 import numpy as np
@@ -79,6 +80,18 @@ def test_names_and_order_are_scikit_learns() -> None:
     assert np.allclose(ours.transform(X), theirs.transform(X) * ours.scale_)
     with pytest.raises(ValueError, match="length equal"):
         ours.get_feature_names_out(["a"])
+
+
+def test_many_features_are_no_burden() -> None:
+    """Monomials are kept as (parent, variable), not as rows of exponents."""
+    X = np.random.default_rng(0).random((3, 400))
+    phi = PolynomialMap(degree=2).fit(X)
+    features = phi.transform(X)
+    assert features.shape == (3, 80_601)
+    assert np.allclose(features @ features.T, Polynomial(gamma=1.0, degree=2, coef0=1.0)(X))
+    assert len(pickle.dumps(phi)) < 3_000_000
+    small = PolynomialMap(degree=4).fit(X[:, :3])
+    assert np.array_equal(small.powers_, PolynomialFeatures(4).fit(X[:, :3]).powers_)
 
 
 def test_too_many_monomials_are_refused() -> None:

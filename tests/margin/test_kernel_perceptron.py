@@ -199,6 +199,12 @@ def test_identical_rows_share_their_mistakes() -> None:
     assert len(model.support_) <= 40
 
 
+def test_kernels_with_a_negative_diagonal() -> None:
+    X, y = make_xor(40, return_X_y=True)
+    model = KernelPerceptron(kernel="sigmoid", coef0=-5, gamma=0.01, fit_intercept=False)
+    assert model.fit(X, y).radius_ == 0.0
+
+
 def test_altered_state_is_noticed() -> None:
     X, y = make_xor(40, return_X_y=True)
     model = KernelPerceptron().fit(X, y)

@@ -19,6 +19,7 @@ from margrove.margin.kernels import (
     KERNELS,
     RBF,
     CallableKernel,
+    Kernel,
     Linear,
     Points,
     Polynomial,
@@ -155,6 +156,28 @@ def test_float32_rows_of_any_scale_have_the_right_distances(spread) -> None:
 def test_parameters_of_kernel_objects_are_checked(parameters) -> None:
     with pytest.raises(ValueError, match=r"gamma|sigma"):
         RBF(**parameters)
+
+
+@pytest.mark.nojit
+def test_single_precision_values_depend_on_their_two_points_only() -> None:
+    X = (rows(60) * 20).astype(np.float32)
+    kernel = RBF(gamma=0.05)
+    far = np.vstack([X, np.full((1, 4), 3000, np.float32)])
+    A = kernel.points(X)
+    assert np.array_equal(gram(kernel, A, kernel.points(far))[:, :60], gram(kernel, A, A))
+    assert kernel(X).dtype == np.float32
+
+
+@pytest.mark.nojit
+def test_kernel_classes_are_not_kernels() -> None:
+    for wrong in (RBF, Kernel()):
+        with pytest.raises(ValueError, match="'kernel' parameter must be a kernel, not a class"):
+            margrove.KernelPerceptron(kernel=wrong).fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(NumericalOverflowError):
+        Linear()([[1e200], [-1e200]])
+    assert RBF(sigma=1e200).gamma == 0.0
+    quotient = KERNELS["chi2"](gamma=1e-150)([[1e150], [2e150]])
+    assert quotient[0, 1] == pytest.approx(np.exp(-1 / 3))
 
 
 @pytest.mark.nojit

@@ -66,6 +66,6 @@ def test_bounds_on_the_zero_one_loss(name) -> None:
 @pytest.mark.parametrize("name", sorted(LOSSES))
 def test_extreme_arguments_stay_finite(name) -> None:
     loss = LOSSES[name]()
-    z = np.array([-1e4, -750.0, 0.0, 750.0, 1e4])
+    z = np.array([-1e6, -750.0, 0.0, 750.0, 1e6])
     assert np.isfinite(loss.value(z)).all()
     assert np.isfinite(loss.gradient(z)).all()

@@ -260,6 +260,8 @@ def test_weights_that_the_user_sets_are_continued_from() -> None:
     X, y = load_iris(return_X_y=True)
     for average in (False, True):
         model = Perceptron(average=average).partial_fit(X, y, classes=[0, 1, 2])
+        model.intercept_[:] = 1000.0  # a shifted threshold counts too
+        assert np.abs(model.partial_fit(X[:1], y[:1]).intercept_).max() > 500
         model.coef_ = np.full((3, 4), 100.0)
         model.partial_fit(X, y)
         assert np.abs(model.coef_).max() > 20
@@ -347,7 +349,8 @@ def test_overflow_is_an_error_that_names_the_way_out(kind) -> None:
     ("parameter", "value"),
     [
         ("eta0", 0.0), ("eta0", -1), ("eta0", "1"), ("eta0", True), ("eta0", np.array([1.0])),
-        ("eta0", np.nan), ("max_iter", 0), ("max_iter", 1.5), ("max_iter", True), ("tol", -1.0),
+        ("eta0", np.nan), ("eta0", 10**400),
+        ("max_iter", 0), ("max_iter", 1.5), ("max_iter", True), ("tol", -1.0),
         ("tol", np.nan), ("margin", -0.5), ("margin", np.inf), ("alpha", -1), ("l1_ratio", 2),
         ("penalty", "l3"), ("max_time", 0), ("max_time", -1), ("on_interrupt", "stop"),
         ("validation_fraction", 1.0), ("n_jobs", 0.5), ("average", -1), ("n_iter_no_change", 0),

@@ -31,13 +31,26 @@ class Result:
 
 @click.command("compare")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option("--data", default="breast_cancer", help="Built-in data set, when there is no FILE.")
+@click.option("--data", help="Built-in data set, when there is no FILE. [default: breast_cancer]")
 @click.option("--target", help="Name of the target column. [default: the last one]")
 @click.option("--folds", default=5, type=click.IntRange(2, 100), show_default=True)
 @click.option("--seed", default=0, type=click.IntRange(0, 2**32 - 1), show_default=True)
+@click.option(
+    "--max-time",
+    default=5.0,
+    type=click.FloatRange(min=0, min_open=True),
+    show_default=True,
+    help="Seconds that one fit of an iterative learner may take.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 def command(
-    file: Path | None, data: str, target: str | None, folds: int, seed: int, as_json: bool
+    file: Path | None,
+    data: str | None,
+    target: str | None,
+    folds: int,
+    seed: int,
+    max_time: float,
+    as_json: bool,
 ) -> None:
     """Cross-validate the learners on a table and show who wins.
 
@@ -46,14 +59,22 @@ def command(
     """
     from margrove.cli.tables import builtin_table, read_table
 
-    table = read_table(file, target) if file is not None else builtin_table(data)
+    if file is not None and data is not None:
+        raise click.UsageError("Give either a FILE or --data, not both.")
+    if file is None and target is not None:
+        raise click.UsageError("--target is for a FILE; built-in data sets know their target.")
+    table = read_table(file, target) if file else builtin_table(data or "breast_cancer")
     folds = _usable_folds(table, folds)
-    results = list(_results(table, folds, seed, quiet=as_json))
-    results.sort(key=lambda result: -result.accuracy)
-    if as_json:
-        click.echo(json.dumps([asdict(result) for result in results], indent=2))
-    else:
-        _show(table, results, folds, seed)
+    results: list[Result] = []
+    try:
+        for result in _results(table, folds, seed, max_time, quiet=as_json):
+            results.append(result)
+    finally:  # an interrupt still shows what is known by then
+        results.sort(key=lambda result: -result.accuracy)
+        if as_json:
+            click.echo(json.dumps([asdict(result) for result in results], indent=2))
+        elif results:
+            _show(table, results, folds, seed, max_time)
 
 
 def _learners() -> dict[str, Callable[[], Any]]:
@@ -75,13 +96,14 @@ def _usable_folds(table: LoadedTable, folds: int) -> int:
     import numpy as np
     from sklearn.utils.multiclass import type_of_target
 
-    if type_of_target(table.labels) == "continuous" or (
-        table.labels.dtype.kind in "if"
-        and len(np.unique(table.labels)) > max(20.0, len(table.labels) ** 0.5)
-    ):
+    n_values, n_rows = len(np.unique(table.labels)), len(table.labels)
+    is_number = table.labels.dtype.kind in "if"
+    too_many = is_number and n_values > max(20, n_rows / 10)
+    if too_many or type_of_target(table.labels) == "continuous":
         raise ValueError(
-            f"The target {table.target!r} of {table.name} is a quantity, and the learners so far "
-            "predict classes. Choose another target with --target."
+            f"The target {table.target!r} of {table.name} is a quantity ({n_values} values in "
+            f"{n_rows} rows), and the learners so far predict classes. Choose another target with "
+            "--target, or store the classes as text."
         )
     classes, counts = np.unique(table.labels, return_counts=True)
     if len(classes) < 2:
@@ -94,10 +116,19 @@ def _usable_folds(table: LoadedTable, folds: int) -> int:
             f"The class {str(rare)!r} of {table.target!r} has one row only, so it cannot be both "
             "learnt and tested. Drop it or choose another target with --target."
         )
+    if counts.min() < folds:
+        rare = classes[int(np.argmin(counts))]
+        click.echo(
+            f"Only {counts.min()} folds instead of {folds}: the class {str(rare)!r} has no more "
+            "rows.",
+            err=True,
+        )
     return min(folds, int(counts.min()))
 
 
-def _results(table: LoadedTable, folds: int, seed: int, *, quiet: bool) -> Iterator[Result]:
+def _results(
+    table: LoadedTable, folds: int, seed: int, max_time: float, *, quiet: bool
+) -> Iterator[Result]:
     import numpy as np
     from rich.console import Console
     from rich.progress import track
@@ -112,7 +143,10 @@ def _results(table: LoadedTable, folds: int, seed: int, *, quiet: bool) -> Itera
     for name, make in steps:
         right, seconds = 0, []
         for train, test in splits:
-            model = _with_preparation(make(), table)
+            learner = make()
+            if "max_time" in learner.get_params():
+                learner.set_params(max_time=max_time)
+            model = _with_preparation(learner, table)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # a perceptron rarely converges on real data
                 start = time.perf_counter()
@@ -154,16 +188,16 @@ def _wilson_interval(right: int, total: int) -> tuple[float, float]:
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def _show(table: LoadedTable, results: list[Result], folds: int, seed: int) -> None:
+def _show(
+    table: LoadedTable, results: list[Result], folds: int, seed: int, max_time: float
+) -> None:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    n_rows = len(table.labels)
-    n_columns = table.numbers.shape[1] + table.texts.shape[1]
-    n_classes = len(set(table.labels.tolist()))
-    title = f"{escape(table.name)}: {n_rows} rows, {n_columns} features, {n_classes} classes"
-    view = Table(title=title, caption=f"{folds}-fold cross-validation, seed {seed}")
+    title = f"{escape(table.name)}: {table.summary}"
+    caption = f"{folds}-fold cross-validation, seed {seed}, at most {max_time:g} s a fit"
+    view = Table(title=title, caption=caption)
     view.add_column("learner")
     view.add_column("accuracy", justify="right")
     view.add_column("95 % interval", justify="center")

@@ -13,6 +13,8 @@ from margrove.exceptions import InvalidDataError
 __all__ = ["LoadedTable", "builtin_table", "read_table"]
 
 _READERS = {".csv": ",", ".tsv": "\t", ".parquet": None}
+_MISSING = ["", "NA", "N/A", "NaN", "nan", "NULL", "null", "?"]
+_EXACT_INTEGERS = 2**53
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,14 @@ class LoadedTable:
     numbers: np.ndarray
     texts: np.ndarray
     labels: np.ndarray
+
+    @property
+    def summary(self) -> str:
+        """Rows, columns by kind, classes: how the table was understood."""
+        kinds = [(self.numbers.shape[1], "numeric"), (self.texts.shape[1], "text")]
+        columns = " and ".join(f"{count} {kind}" for count, kind in kinds if count)
+        n_classes = len(set(self.labels.tolist()))
+        return f"{len(self.labels)} rows, {columns} features, {n_classes} classes"
 
 
 def builtin_table(name: str) -> LoadedTable:
@@ -75,7 +85,8 @@ def _read(path: Path) -> Any:
     if not path.is_file():
         what = "is a directory" if path.is_dir() else "does not exist"
         raise InvalidDataError(f"{path} {what}.")
-    suffix = path.with_suffix("").suffix if path.suffix in (".gz", ".zst") else path.suffix
+    compressed = path.suffix.lower() in (".gz", ".zst")
+    suffix = (path.with_suffix("").suffix if compressed else path.suffix).lower()
     if suffix not in _READERS:
         raise InvalidDataError(
             f"{path} is not a {', '.join(_READERS)} file, perhaps with .gz or .zst: got {suffix!r}."
@@ -83,16 +94,24 @@ def _read(path: Path) -> Any:
     try:
         if suffix == ".parquet":
             return pl.read_parquet(path, glob=False)
-        return pl.read_csv(
-            path,
-            separator=_READERS[suffix] or ",",
-            infer_schema_length=10_000,
-            try_parse_dates=True,
-            glob=False,
-        )
+        return _read_csv(path, _READERS[suffix] or ",")
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
-        first_line = str(error).strip().partition("\n")[0]
-        raise InvalidDataError(f"{path} could not be read: {first_line}") from error
+        raise InvalidDataError(f"{path} could not be read: {_first_line(error)}") from error
+
+
+def _read_csv(path: Path, separator: str) -> Any:
+    import polars as pl
+
+    settings: dict[str, Any] = {"separator": separator, "null_values": _MISSING, "glob": False}
+    settings["try_parse_dates"] = True
+    try:
+        return pl.read_csv(path, infer_schema_length=10_000, **settings)
+    except pl.exceptions.ComputeError:  # a later row may need a wider type than the first ones
+        return pl.read_csv(path, infer_schema_length=None, **settings)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
 def _split_by_type(frame: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -104,8 +123,8 @@ def _split_by_type(frame: Any) -> tuple[np.ndarray, np.ndarray]:
             numbers.append(column.cast(pl.Float64).to_numpy())
         elif column.dtype.is_temporal():
             numbers.append(column.to_physical().cast(pl.Float64).to_numpy())
-        elif column.dtype.is_nested():
-            raise InvalidDataError(f"Column {column.name!r} holds lists or structures, not values.")
+        elif column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
+            raise InvalidDataError(f"Column {column.name!r} holds {column.dtype}, not values.")
         else:
             texts.append(column.cast(pl.String).fill_null("").to_numpy())
     height = frame.height
@@ -122,7 +141,7 @@ def _labels(column: Any) -> np.ndarray:
             raise InvalidDataError(
                 f"The target column {column.name!r} has values that are not finite."
             )
-        whole = values == np.floor(values)
+        whole = (values == np.floor(values)) & (np.abs(values) < _EXACT_INTEGERS)
         return values.astype(np.int64) if bool(np.all(whole)) else values
     if column.dtype.is_integer():
         return np.asarray(column.to_numpy())

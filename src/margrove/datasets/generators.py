@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,15 @@ from margrove.datasets.bunches import AsFrame, handed_out
 __all__ = ["make_circles", "make_gaussians", "make_moons", "make_separable_clouds", "make_xor"]
 
 _PLANE = ["x1", "x2"]
+
+
+def _require(n_samples: int, at_least: int, noise: float = 0.0) -> None:
+    if not isinstance(n_samples, Integral) or n_samples < at_least:
+        raise ValueError(
+            f"n_samples must be a whole number, at least {at_least}. Got {n_samples!r} instead."
+        )
+    if not 0 <= noise < np.inf:
+        raise ValueError(f"noise must be a finite number >= 0. Got {noise!r} instead.")
 
 
 def make_xor(
@@ -27,6 +37,7 @@ def make_xor(
 
     With `noise=0` and `n_samples=4` this is the exclusive-or table itself.
     """
+    _require(n_samples, 1, noise)
     rng = np.random.default_rng(seed_of(random_state))
     corners = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=np.float64)
     corner = np.arange(n_samples) % 4
@@ -56,6 +67,7 @@ def make_separable_clouds(
     `nearest_points` (one of each hull), `normal`, `offset` (of the plane normal.x = offset) and
     `margin` = 1.5.
     """
+    _require(n_samples, 8)
     rng = np.random.default_rng(seed_of(random_state))
     square = np.array([[0, 0], [2, 0], [2, 2], [0, 2]], dtype=np.float64)
     triangle = np.array([[5, 1], [8, 4], [9, -1]], dtype=np.float64)
@@ -95,6 +107,7 @@ def make_circles(
     """A circle within a circle: separable after x -> (x1^2, x2^2), as the lectures show."""
     from sklearn.datasets import make_circles as make
 
+    _require(n_samples, 2, noise)
     data, target = make(n_samples, noise=noise, factor=factor, random_state=seed_of(random_state))
     return handed_out(
         data,
@@ -117,6 +130,7 @@ def make_moons(
     """Two interleaving half circles."""
     from sklearn.datasets import make_moons as make
 
+    _require(n_samples, 2, noise)
     data, target = make(n_samples, noise=noise, random_state=seed_of(random_state))
     return handed_out(
         data,
@@ -145,6 +159,9 @@ def make_gaussians(
     """
     rng = np.random.default_rng(seed_of(random_state))
     centres = np.asarray(means, dtype=np.float64)
+    _require(n_samples, 2)
+    if centres.ndim != 2 or len(centres) != 2:
+        raise ValueError(f"means must be two points. Got shape {centres.shape} instead.")
     d = centres.shape[1]
     shapes = np.asarray([np.eye(d)] * 2 if covariances is None else covariances, dtype=np.float64)
     target = np.arange(n_samples) % 2

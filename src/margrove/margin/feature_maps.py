@@ -9,7 +9,7 @@ monomial times the square root of its coefficient.
 
 from __future__ import annotations
 
-from itertools import combinations_with_replacement
+from itertools import pairwise
 from math import comb
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -57,10 +57,20 @@ class _MonomialMap(TransformerMixin, Estimator):
             features = self._features(X)
         if not np.isfinite(features).all():
             raise NumericalOverflowError(
-                f"Monomials of degree {int(self.powers_.sum(axis=1).max())} of these X are beyond "
+                f"Monomials of degree {self._highest_degree} of these X are beyond "
                 "floating point. Scale the features or use a smaller degree."
             )
         return features
+
+    @property
+    def powers_(self) -> np.ndarray:
+        """Exponents (n_monomials, n_features) of the features."""
+        check_is_fitted(self)
+        powers = np.zeros((len(self.scale_), self.n_features_in_), dtype=np.int64)
+        for k in range(1, len(powers)):
+            powers[k] = powers[self._parent[k]]
+            powers[k, self._variable[k]] += 1
+        return powers
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Monomials such as "x0^2 x1", the constant as "1"."""
@@ -85,17 +95,12 @@ class _MonomialMap(TransformerMixin, Estimator):
         raise NotImplementedError
 
     def _features(self, X: np.ndarray) -> np.ndarray:
-        """Monomials by degree, each from one of the degree below: one product a feature."""
-        out = np.empty((X.shape[0], len(self.powers_)), dtype=X.dtype)
-        position = {tuple(powers): k for k, powers in enumerate(self.powers_.tolist())}
-        for k, powers in enumerate(self.powers_.tolist()):
-            if not any(powers):
-                out[:, k] = 1.0
-                continue
-            j = max(index for index, power in enumerate(powers) if power)
-            lower = list(powers)
-            lower[j] -= 1
-            np.multiply(out[:, position[tuple(lower)]], X[:, j], out=out[:, k])
+        """Monomials degree by degree, each from its parent: one product a feature."""
+        out = np.empty((X.shape[0], len(self.scale_)), dtype=X.dtype)
+        out[:, 0] = 1.0
+        for start, end in pairwise(self._degree_starts[1:]):
+            parents, variables = self._parent[start:end], self._variable[start:end]
+            np.multiply(out[:, parents], X[:, variables], out=out[:, start:end])
         out *= self.scale_.astype(X.dtype)
         return out
 
@@ -143,13 +148,12 @@ class PolynomialMap(_MonomialMap):
         self.coef0 = coef0
 
     def _learnt(self, X: np.ndarray) -> dict[str, Any]:
-        powers = _monomials(X.shape[1], self.degree)
         degrees = np.arange(self.degree + 1)
         log_coef = (
             gammaln(self.degree + 1) - gammaln(degrees + 1) - gammaln(self.degree - degrees + 1)
             + xlogy(self.degree - degrees, self.coef0) + degrees * np.log(self.gamma)
         )  # fmt: skip
-        return {"powers_": powers, "scale_": _scales(powers, log_coef)}
+        return _monomials(X.shape[1], self.degree, log_coef)
 
 
 class RBFTaylorMap(_MonomialMap):
@@ -200,15 +204,13 @@ class RBFTaylorMap(_MonomialMap):
         check_is_fitted(self)
         X = like_fitted(X, self, accept_sparse=False)
         Z = X if Z is None else like_fitted(Z, self, accept_sparse=False)
-        return _tail(X, Z, self.gamma_, int(self.powers_.sum(axis=1).max()))
+        return _tail(X, Z, self.gamma_, self._highest_degree)
 
     def _learnt(self, X: np.ndarray) -> dict[str, Any]:
-        powers = _monomials(X.shape[1], self.degree)
         degrees = np.arange(self.degree + 1)
         log_coef = degrees * np.log(2.0 * self.gamma) - gammaln(degrees + 1)
         return {
-            "powers_": powers,
-            "scale_": _scales(powers, log_coef),
+            **_monomials(X.shape[1], self.degree, log_coef),
             "gamma_": float(self.gamma),
             "error_bound_": _tail(X, X, self.gamma, self.degree),
         }
@@ -232,30 +234,50 @@ def _tail(X: np.ndarray, Z: np.ndarray, gamma: float, degree: int) -> float:
     return float(gammainc(degree + 1, 2.0 * gamma * longest))
 
 
-def _monomials(n_features: int, degree: int) -> np.ndarray:
-    """Exponents of all monomials up to a degree, ordered by degree as scikit-learn's."""
+def _monomials(n_features: int, degree: int, log_coef: np.ndarray) -> dict[str, Any]:
+    """All monomials up to a degree, in scikit-learn's order, and sqrt(c_k k! / (m_1! ... m_d!)).
+
+    A monomial of degree k is its parent, of degree k - 1, times a variable no earlier than the
+    parent's last; so it takes two numbers, not a row of exponents.
+    """
     count = comb(n_features + degree, degree)
     if count > _MOST_FEATURES:
         raise InvalidDataError(
             f"{n_features} features to degree {degree} make {count} monomials, more than "
             f"{_MOST_FEATURES}. Use the kernel itself, which needs none of them."
         )
-    powers = np.zeros((count, n_features), dtype=np.int64)
-    k = 0
-    for total in range(degree + 1):
-        for chosen in combinations_with_replacement(range(n_features), total):
-            for j in chosen:
-                powers[k, j] += 1
-            k += 1
-    return powers
+    parent, variable = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    log_scale = np.zeros(count)  # log of k! / (m_1! ... m_d!), then with the kernel's factor
+    repeats = np.zeros(count)  # how often the last variable stands at the end
+    starts = [0, 1]
+    log_scale[0] = log_coef[0]
+    ways = np.zeros(count)
+    for k in range(1, degree + 1):
+        old = np.arange(starts[-2], starts[-1])
+        last = variable[old]
+        n_children = n_features - last
+        new = slice(starts[-1], starts[-1] + int(n_children.sum()))
+        parent[new] = np.repeat(old, n_children)
+        offset = np.arange(new.stop - new.start) - np.repeat(
+            np.cumsum(n_children) - n_children, n_children
+        )
+        variable[new] = np.repeat(last, n_children) + offset
+        again = (variable[new] == variable[parent[new]]) & (k > 1)
+        repeats[new] = np.where(again, repeats[parent[new]] + 1, 1)
+        ways[new] = ways[parent[new]] + np.log(k) - np.log(repeats[new])
+        log_scale[new] = ways[new] + log_coef[k]
+        starts.append(new.stop)
+    return {
+        "scale_": _rounded_roots(np.exp(0.5 * log_scale)),
+        "_parent": parent,
+        "_variable": variable,
+        "_degree_starts": starts,
+        "_highest_degree": degree,
+    }
 
 
-def _scales(powers: np.ndarray, log_coef: np.ndarray) -> np.ndarray:
-    """sqrt(c_k k! / (m_1! ... m_d!)) for each monomial m of degree k, by logarithms."""
-    total = powers.sum(axis=1)
-    log_ways = gammaln(total + 1) - gammaln(powers + 1).sum(axis=1)
-    scale = np.exp(0.5 * (log_coef[total] + log_ways))
-    # Where the squares are whole numbers, as in textbooks, they are meant exactly.
+def _rounded_roots(scale: np.ndarray) -> np.ndarray:
+    """Where the squares are whole numbers, as in textbooks, they are meant exactly."""
     squared = np.minimum(scale, 2.0**20) ** 2
     whole = np.rint(squared)
     near = (np.abs(squared - whole) < 1e-9 * whole) & (scale < 2.0**20)
