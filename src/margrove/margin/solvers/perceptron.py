@@ -47,7 +47,7 @@ __all__ = [
     "Rule",
 ]
 
-_CLASSES_PER_LINE = 8
+_CLASSES_PER_STEP = 4  # sparse blocks hold a multiple of this: half a cache line of weights
 _BUFFER_CELLS = 2**20
 _ROWS_PER_GATHER = 256
 
@@ -115,7 +115,9 @@ class LinearState:
 class _Block:
     """A few one-vs-rest problems trained together by one thread; all that the kernel writes to."""
 
-    def __init__(self, problems: np.ndarray, state: LinearState, is_dense: bool) -> None:
+    def __init__(
+        self, problems: np.ndarray, state: LinearState, *, is_dense: bool, with_l1: bool
+    ) -> None:
         self.problems = problems
         self.is_dense = is_dense
         self.W = self._laid_out(state.coef[problems])
@@ -123,7 +125,7 @@ class _Block:
         averaging = state.drift_coef.size > 0
         self.drift_W = self._laid_out(state.drift_coef[problems]) if averaging else np.zeros((0, 0))
         self.drift_b = state.drift_intercept[problems].copy()
-        self.l1_done = np.zeros(self.W.shape)
+        self.l1_done = np.zeros(self.W.shape if with_l1 else (0, 0))
         clock = state.presentations[problems[0]]
         self.scalars = np.array([1.0, 0.0, clock, 0.0])  # scale, l1 total, clock, nan
         self.loss = np.zeros(len(problems))
@@ -210,12 +212,14 @@ class PerceptronProcess:
         if self._n_threads > 1 and not step_capacity():
             per_block = -(-n_problems // self._n_threads)
             if not self._view.is_dense:
-                per_block = -(-per_block // _CLASSES_PER_LINE) * _CLASSES_PER_LINE
+                per_block = -(-per_block // _CLASSES_PER_STEP) * _CLASSES_PER_STEP
+        with_l1, is_dense = self._rule.l1 > 0.0, self._view.is_dense
         return [
             _Block(
                 np.arange(start, min(start + per_block, n_problems)),
                 self._state,
-                self._view.is_dense,
+                is_dense=is_dense,
+                with_l1=with_l1,
             )
             for start in range(0, n_problems, per_block)
         ]
@@ -328,8 +332,10 @@ class PerceptronProcess:
         settled = plain & (self.mistakes == self._mistakes_before)
         self.patience.end_epoch(self._epoch, self._epoch_loss(), settled)
         for block in self._blocks:
-            block.write_to(self._state)
-            block.active[:] = ~self.patience.converged[block.problems]
+            learning = ~self.patience.converged[block.problems]
+            if (block.active != learning).any():
+                block.write_to(self._state)  # what has just stopped is kept as it is now
+                block.active[:] = learning
         if not self.finished:
             self._begin_epoch()
 
@@ -341,7 +347,10 @@ class PerceptronProcess:
 
     def _require_finite(self) -> None:
         for block in self._blocks:
-            if block.scalars[3] or not (np.isfinite(block.W).all() and np.isfinite(block.b).all()):
+            with np.errstate(over="ignore", invalid="ignore"):
+                total = block.W.sum() + block.b.sum()
+            overflow = not np.isfinite(total) and not np.isfinite(block.W).all()
+            if block.scalars[3] or overflow or not np.isfinite(block.b).all():
                 raise NumericalOverflowError(
                     f"Floating-point under-/overflow occurred at epoch #{self._epoch}: the weights "
                     "of the perceptron grew beyond floating point. Scaling input data with "
