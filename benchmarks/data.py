@@ -35,7 +35,10 @@ def news20() -> tuple[Any, np.ndarray]:
     if HAS_REAL:
         return _real("news20")
     rng = np.random.default_rng(0)
-    X = sp.random(15_935, 62_061, density=80 / 62_061, random_state=0, format="csr")
+    columns = rng.integers(0, 62_061, (15_935, 80))
+    rows = np.repeat(np.arange(15_935), 80)
+    values = rng.random(columns.size)
+    X = sp.csr_matrix((values, (rows, columns.ravel())), shape=(15_935, 62_061))
     return X, rng.integers(0, 20, 15_935)
 
 
