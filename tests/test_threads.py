@@ -17,11 +17,10 @@ from sklearn.model_selection import GridSearchCV
 from threadpoolctl import threadpool_info
 
 from margrove import KernelPerceptron, Perceptron
+from margrove._data import scan_rows
 from margrove._threads import available_cores, resolve_n_jobs, run_tiles, single_threaded_blas
 from margrove._tiles import row_products
 from margrove.datasets import load_iris
-
-pytestmark = pytest.mark.nojit
 
 
 def blas_threads() -> set[int]:
@@ -56,7 +55,8 @@ def test_a_fit_inside_a_joblib_worker_gets_one_thread(backend) -> None:
 def test_affinity_is_respected() -> None:
     code = (
         "import os; os.sched_setaffinity(0, {0})\n"
-        "from margrove._threads import resolve_n_jobs; print(resolve_n_jobs(-1))"
+        "from margrove._data import scan_rows
+from margrove._threads import resolve_n_jobs; print(resolve_n_jobs(-1))"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "1"
@@ -144,6 +144,13 @@ def test_row_products_depend_on_their_own_row_only() -> None:
     assert np.allclose(whole, X @ W)
     assert np.array_equal(whole, row_products(X, W, n_threads=3))
     assert np.array_equal(whole[700:703], row_products(X[700:703], W))
+
+
+def test_scans_do_not_depend_on_threads() -> None:
+    X = np.random.default_rng(0).standard_normal((40_000, 3))
+    one, three = scan_rows(X), scan_rows(X, n_threads=3)
+    assert np.array_equal(one.hashes, three.hashes)
+    assert np.array_equal(one.squared_norms, three.squared_norms)
 
 
 def test_search_over_our_estimators_nests_without_oversubscription() -> None:
