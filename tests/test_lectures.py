@@ -69,10 +69,10 @@ def test_iris_gini_of_the_second_region() -> None:
     assert gini([1, 50, 50]) == pytest.approx(0.5098, abs=5e-5)
     iris = load_iris_ratios()
     assert iris.data.shape == (150, 2)
-    # one vertical cut leaves a region of (1, 50, 50)
-    cut = np.sort(iris.data[iris.target == 0, 0])[-2]
-    region = np.bincount(iris.target[iris.data[:, 0] > cut - 1e-12], minlength=3)
-    assert region[0] <= 2
+    # the first cut, on the sepals' ratio, leaves 49 of the first class alone and (1, 50, 50)
+    inside = iris.data[:, 0] > 1.7157
+    assert np.bincount(iris.target[inside]).tolist() == [1, 50, 50]
+    assert np.bincount(iris.target[~inside]).tolist() == [49]
 
 
 def test_three_rounds_of_boosting() -> None:

@@ -61,7 +61,8 @@ class KernelPerceptron(MistakeDriven):
     ----------
     kernel : str, Kernel or callable, default="rbf"
         A name in `margrove.kernels.KERNELS`, "precomputed", a kernel object such as
-        `margrove.kernels.RBF(sigma=2.0)`, or a function of two matrices.
+        `margrove.kernels.RBF(sigma=2.0)`, or a function of two matrices. Objects and functions
+        bring their own parameters: `gamma`, `degree` and `coef0` are then not used.
     degree : int, default=3
         Of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
