@@ -8,10 +8,12 @@ __all__ = [
     "ConvergenceWarning",
     "DataWarning",
     "FitCancelled",
+    "InfeasibleNuError",
     "InterruptedFitWarning",
     "InvalidDataError",
     "MalformedSparseError",
     "NotFittedError",
+    "NotSeparableError",
     "NumericalOverflowError",
 ]
 
@@ -33,6 +35,21 @@ class MalformedSparseError(InvalidDataError):
 
 class NumericalOverflowError(ValueError):
     """Finite input led to numbers beyond the range of floating point."""
+
+
+class InfeasibleNuError(ValueError):
+    """No solution has so large a nu: the smaller class cannot hold its half of it."""
+
+    def __init__(self, nu: float, feasible: float) -> None:
+        self.feasible = feasible
+        super().__init__(
+            f"specified nu is infeasible: nu={nu:g}, but with these classes and weights it can be "
+            f"at most {feasible:.6g}. Use a smaller nu, or balance the classes."
+        )
+
+
+class NotSeparableError(ValueError):
+    """A hard margin was asked for, but no plane separates the classes."""
 
 
 class FitCancelled(Exception):  # noqa: N818, cancelling is not an error

@@ -25,10 +25,9 @@ from margrove._data import (
 from margrove._data.sparse import sound_structure
 from margrove._estimator import RANDOM_STATE, RUN_CONTROL
 from margrove._memory import require_memory
-from margrove._threads import resolve_n_jobs, run_tiles, single_threaded_blas
-from margrove._tiles import TILE_ROWS
+from margrove._threads import resolve_n_jobs
 from margrove.exceptions import InvalidDataError
-from margrove.margin.kernel_blocks import TILE_COLUMNS
+from margrove.margin.expansions import kernel_sums
 from margrove.margin.kernels import (
     KERNELS,
     ChiSquare,
@@ -36,7 +35,6 @@ from margrove.margin.kernels import (
     Points,
     Precomputed,
     resolve_kernel,
-    tile_of,
 )
 from margrove.margin.mistake_driven import (
     MistakeDriven,
@@ -430,23 +428,9 @@ class KernelPerceptron(MistakeDriven):
         if isinstance(kernel, Precomputed):
             support = Points(support.X, support.squared_norms, self.support_)
         points = kernel.points(X, shift=shift)
-        out = np.zeros((len(points), len(self.intercept_)))
-        pieces = [slice(i, i + TILE_COLUMNS) for i in range(0, len(support), TILE_COLUMNS)]
-        sources = [(support.take(piece), self.dual_coef_.T[piece]) for piece in pieces]
-
-        def add(tile: int) -> None:
-            rows = slice(tile * TILE_ROWS, (tile + 1) * TILE_ROWS)
-            part = points.take(rows)
-            with np.errstate(over="ignore", invalid="ignore"):  # the result is looked at
-                for source, coef in sources:
-                    padded = np.zeros((TILE_ROWS, len(source)))
-                    padded[: len(part)] = tile_of(kernel, part, source)
-                    out[rows] += (padded @ coef)[: len(part)]
-
-        with single_threaded_blas():
-            n_threads = resolve_n_jobs(self.n_jobs, unset="all")
-            run_tiles(add, -(-len(points) // TILE_ROWS), n_threads)
-        return out + self.intercept_
+        n_threads = resolve_n_jobs(self.n_jobs, unset="all")
+        sums = kernel_sums(kernel, points, support, self.dual_coef_.T, n_threads=n_threads)
+        return sums + self.intercept_
 
 
 def _training_points(kernel: Kernel, X: Any, rows: np.ndarray) -> Points:

@@ -80,6 +80,10 @@ class Points:
     def as_float64(self) -> Points:
         return Points(self.X.astype(np.float64), self.squared_norms, self.columns)
 
+    def as_float32(self) -> Points:
+        with np.errstate(over="ignore"):
+            return Points(self.X.astype(np.float32), self.squared_norms, self.columns)
+
     def take(self, index: Any) -> Points:
         return Points(self.X[index], self.squared_norms[index], self.columns[index])
 

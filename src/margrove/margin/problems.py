@@ -1,0 +1,156 @@
+"""The support vector machines as one quadratic problem, and five builders of it.
+
+    minimise    1/2 a'Qa + p'a
+    subject to  y'a = d,   0 <= a_i <= u_i          Q_ij = y_i y_j K(x_i, x_j)
+    and, for the nu machines, e'a = s
+
+A formulation says what y, p and u are and gives a point to start from that meets the constraints;
+d and s are those of the start. A solver changes pairs of variables so that they stay met: any pair
+can keep y'a, a pair of equal y keeps e'a as well (Chang and Lin, "Training nu-support vector
+classifiers", 2001). The machine without a bias has no y'a = d.
+
+Regression has two variables a row, a_i for targets above the tube and a_i* for those below it, so
+variables are mapped to `rows` of the data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from margrove.exceptions import InfeasibleNuError
+
+__all__ = [
+    "DualProblem",
+    "c_svc",
+    "epsilon_svr",
+    "largest_feasible_nu",
+    "nu_svc",
+    "nu_svr",
+    "one_class",
+]
+
+
+@dataclass(frozen=True)
+class DualProblem:
+    """One dual problem; arrays have one entry a variable.
+
+    y          float64, +1 or -1
+    p          float64, the linear term
+    u          float64, upper bounds > 0, possibly infinite
+    rows       int64, the row of the data behind each variable
+    start      float64, a feasible point
+    has_bias   whether y'a is fixed; without, the decision function has no offset
+    keeps_sum  whether e'a is fixed too, so that only pairs of equal y may change
+    """
+
+    y: np.ndarray
+    p: np.ndarray
+    u: np.ndarray
+    rows: np.ndarray
+    start: np.ndarray
+    has_bias: bool = True
+    keeps_sum: bool = False
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def starting_at(self, start: np.ndarray) -> DualProblem:
+        """The same problem with another feasible point to start from."""
+        return replace(self, start=np.asarray(start, dtype=np.float64))
+
+    def coefficients(self, alpha: np.ndarray, n_rows: int) -> np.ndarray:
+        """The coefficient of each row of the data in f(x) = sum_i c_i K(x_i, x) - rho."""
+        return np.bincount(self.rows, weights=alpha * self.y, minlength=n_rows)
+
+
+def c_svc(signs: np.ndarray, C: np.ndarray, *, has_bias: bool = True) -> DualProblem:
+    """Soft margin: maximise sum a - 1/2 ||sum a_i y_i phi(x_i)||^2 with 0 <= a_i <= C_i."""
+    n = len(signs)
+    return DualProblem(
+        y=np.asarray(signs, dtype=np.float64),
+        p=np.full(n, -1.0),
+        u=np.asarray(C, dtype=np.float64),
+        rows=np.arange(n),
+        start=np.zeros(n),
+        has_bias=has_bias,
+    )
+
+
+def nu_svc(signs: np.ndarray, nu: float, weight: np.ndarray) -> DualProblem:
+    """nu in place of C: at most a share nu of margin errors, at least that of support vectors.
+
+    In Chang and Lin's scaling 0 <= a_i <= w_i and each class sums to nu * sum(w) / 2; alpha / r
+    is the solution of the C-SVC with C_i = w_i / r.
+    """
+    feasible = largest_feasible_nu(signs, weight)
+    if nu > feasible * (1.0 + 1e-12):
+        raise InfeasibleNuError(nu, feasible)
+    start = np.zeros(len(signs))
+    for sign in (1.0, -1.0):
+        members = np.flatnonzero(signs == sign)
+        start[members] = _filled(weight[members], nu * float(weight.sum()) / 2.0)
+    return DualProblem(
+        y=np.asarray(signs, dtype=np.float64),
+        p=np.zeros(len(signs)),
+        u=np.asarray(weight, dtype=np.float64),
+        rows=np.arange(len(signs)),
+        start=start,
+        keeps_sum=True,
+    )
+
+
+def largest_feasible_nu(signs: np.ndarray, weight: np.ndarray) -> float:
+    """Both classes must be able to give half of nu * sum(w)."""
+    smaller = min(float(weight[signs > 0].sum()), float(weight[signs < 0].sum()))
+    return min(1.0, 2.0 * smaller / float(weight.sum()))
+
+
+def epsilon_svr(
+    targets: np.ndarray, C: np.ndarray, epsilon: float, *, has_bias: bool = True
+) -> DualProblem:
+    """Regression with a tube of half-width epsilon; a_i - a_i* are the coefficients."""
+    n = len(targets)
+    return DualProblem(
+        y=np.r_[np.ones(n), -np.ones(n)],
+        p=np.r_[epsilon - targets, epsilon + targets],
+        u=np.r_[C, C].astype(np.float64),
+        rows=np.r_[np.arange(n), np.arange(n)],
+        start=np.zeros(2 * n),
+        has_bias=has_bias,
+    )
+
+
+def nu_svr(targets: np.ndarray, C: np.ndarray, nu: float) -> DualProblem:
+    """The tube as narrow as nu allows: at most a share nu of the rows outside it."""
+    n = len(targets)
+    bounds = np.asarray(C, dtype=np.float64)
+    share = _filled(bounds, nu * float(bounds.sum()) / 2.0)
+    return DualProblem(
+        y=np.r_[np.ones(n), -np.ones(n)],
+        p=np.r_[-targets, targets],
+        u=np.r_[bounds, bounds],
+        rows=np.r_[np.arange(n), np.arange(n)],
+        start=np.r_[share, share],
+        keeps_sum=True,
+    )
+
+
+def one_class(weight: np.ndarray, nu: float) -> DualProblem:
+    """The half-space farthest from the origin that holds all but a share nu of the rows."""
+    bounds = np.asarray(weight, dtype=np.float64)
+    n = len(bounds)
+    return DualProblem(
+        y=np.ones(n),
+        p=np.zeros(n),
+        u=bounds,
+        rows=np.arange(n),
+        start=_filled(bounds, nu * float(bounds.sum())),
+    )
+
+
+def _filled(bounds: np.ndarray, total: float) -> np.ndarray:
+    """Fill variables to their bounds, one after the other, until they sum to `total`."""
+    before = np.concatenate([[0.0], np.cumsum(bounds)[:-1]])
+    return np.clip(total - before, 0.0, bounds)

@@ -1,0 +1,335 @@
+"""Sequential minimal optimisation inside block decomposition.
+
+    minimise    1/2 a'Qa + p'a     subject to   y'a = d,   0 <= a <= u,   Q_ij = y_i y_j K_ij
+
+**A block.** The variables that violate most, half of them kept from the block before, are solved
+by pair steps (`pairs.solve_tile`) against their own tile of K: nothing else is needed for that.
+Only then are full rows of K computed, for those variables that changed, and the values
+(K c)_i, c = a y, of all points follow in one pass. Rows that were needed once are kept
+(`qmatrix.GramRows`). A problem that fits one block is solved on its tile alone.
+
+**Stopping** is on the violation over all variables, from values of all points: no counter ever
+gives up. Values are float64, but rows may be float32, whose rounding adds up; how much is measured
+(`precision.rounding_of`). Where that could hide a violation of the size of the tolerance, the
+values are computed afresh in float64 and the iteration goes on from there; where float32 makes no
+progress any more, rows and tiles become float64; where float64 makes none, that is the precision
+floor, and the result says that it has not converged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from margrove._jit import kernel
+from margrove._slices import step_capacity
+from margrove._threads import run_tiles
+from margrove.margin.problems import DualProblem
+from margrove.margin.qmatrix import GramSource
+from margrove.margin.solvers.pairs import FLOAT32_ETA, FLOAT64_ETA, SUBTILE, solve_tile
+from margrove.margin.solvers.result import SolverResult, TracePoint
+
+__all__ = ["Gram", "SmoProcess", "SmoRule", "SmoStep"]
+
+_COLUMNS_AT_ONCE = 4096
+_INNER_SHARE = 0.1  # a block is solved to this share of the violation at its start
+_STEPS_A_VARIABLE = 10
+_PROGRESS = 0.5  # of the violation, between two fresh computations of the values
+_SAFE_SHARE = 0.125  # of the tolerance, that rounding may take without a fresh computation
+_LEAST_BUDGET = 5_000_000
+_BUDGET_A_VARIABLE = 200
+
+
+@dataclass(frozen=True)
+class SmoStep:
+    """One pair step: the rows of its two variables and how far y a moved up and down."""
+
+    first: int
+    second: int
+    change: float
+
+
+@dataclass(frozen=True)
+class SmoRule:
+    """How precise, how long, and how large the blocks are."""
+
+    tol: float = 1e-3
+    max_iter: int = -1
+    block: int = 2048
+    subtile: int = SUBTILE
+
+    def budget(self, n_variables: int) -> int:
+        """`max_iter`, or what no sane problem needs."""
+        if self.max_iter >= 0:
+            return self.max_iter
+        return max(_LEAST_BUDGET, _BUDGET_A_VARIABLE * n_variables)
+
+
+@dataclass(frozen=True)
+class Gram:
+    """The Gram matrix in the precisions that a solver may want.
+
+    fast      float32 rows, or float64 ones where nothing is to be gained
+    exact     makes float64 rows, when asked for
+    values    (c) -> K c in float64
+    rounding  root mean square error of an entry of `fast`
+    """
+
+    fast: GramSource
+    exact: Callable[[], GramSource]
+    values: Callable[[np.ndarray], np.ndarray]
+    rounding: float
+
+
+class SmoProcess:
+    """Pair steps over one dual problem; see `_slices.Process`. A round is a block."""
+
+    unit = "block"
+    total = None
+
+    def __init__(
+        self,
+        problem: DualProblem,
+        gram: Gram,
+        rule: SmoRule,
+        *,
+        names: np.ndarray | None = None,
+        n_threads: int = 1,
+    ) -> None:
+        self._problem = problem
+        self._gram = gram
+        self._rule = rule
+        self._names = names
+        self._n_threads = n_threads
+        self._source = gram.fast
+        self._rounding = gram.rounding
+        self._yp = problem.y * problem.p
+        self._budget = rule.budget(len(problem))
+        self.alpha = problem.start.copy()
+        self._coef = self._coefficients()
+        self._values = gram.values(self._coef) if self._coef.any() else np.zeros(len(gram.fast))
+        self._coef_of_fresh = self._coef
+        self._block = np.empty(0, dtype=np.int64)
+        self._tile: np.ndarray | None = None
+        self._steps: list[SmoStep] = []
+        self._last_fresh = np.inf
+        self._at_floor = False
+        self.rounds = 0
+        self.iterations = 0
+        self.trace: list[TracePoint] = []
+        self._measure()
+
+    @property
+    def finished(self) -> bool:
+        return self.converged or self._at_floor or self.iterations >= self._budget
+
+    @property
+    def converged(self) -> bool:
+        return self.violation < self._rule.tol and self._is_trusted()
+
+    def figures(self) -> dict[str, float]:
+        return {"violation": self.violation, "objective": self.objective}
+
+    def read_steps(self) -> list[Any]:
+        steps, self._steps = self._steps, []
+        return steps
+
+    def advance(self, work: float) -> float:
+        """Solve one block, which is short enough for a slice, or make sure of the values."""
+        if self.violation < self._rule.tol:
+            self._refresh()
+            return float(len(self._problem))
+        chosen = self._choose_block()
+        alpha, steps = self._solve_block(chosen)
+        if steps == 0:
+            self._refresh()
+            return float(len(self._problem))
+        change = alpha - self.alpha[chosen]
+        moved = np.flatnonzero(change)
+        self._values = self._values + self._sum_of_rows(chosen[moved], change[moved])
+        self.alpha[chosen] = alpha
+        self._coef = self._coefficients()
+        self._block = chosen
+        self.iterations += steps
+        self.rounds += 1
+        self._measure()
+        return float(len(moved)) * len(self._source) + float(steps) * len(chosen)
+
+    def result(self) -> SolverResult:
+        rho, r = self._offsets()
+        return SolverResult(
+            alpha=self.alpha.copy(),
+            rho=rho,
+            r=r,
+            objective=self.objective,
+            violation=self.violation,
+            iterations=self.iterations,
+            converged=self.converged,
+            trace=list(self.trace),
+        )
+
+    # -- one block --
+
+    def _choose_block(self) -> np.ndarray:
+        """The worst violators of both kinds, and the newer half of the last block."""
+        m = len(self._problem)
+        size = min(self._rule.block, m)
+        if size == m:
+            return np.arange(m)
+        kept = self._block[: size // 2]
+        up, low = self._sides()
+        up[kept] = low[kept] = False
+        lowest = _smallest(np.where(up, self._f, np.inf), (size - len(kept)) // 2)
+        low[lowest] = False
+        wanted = size - len(kept) - len(lowest)
+        highest = _smallest(np.where(low, -self._f, np.inf), wanted)
+        return np.concatenate([lowest, highest, kept])
+
+    def _solve_block(self, chosen: np.ndarray) -> tuple[np.ndarray, int]:
+        problem, rule = self._problem, self._rule
+        rows = problem.rows[chosen]
+        is_whole = len(chosen) == len(problem)
+        if self._tile is None or not is_whole:
+            self._tile = self._source.tile(rows)
+        alpha, f = self.alpha[chosen], self._f[chosen]
+        tol = 0.9 * rule.tol if is_whole else max(0.5 * rule.tol, _INNER_SHARE * self.violation)
+        most = min(self._budget - self.iterations, _STEPS_A_VARIABLE * len(chosen) + 10_000)
+        recorded = [np.empty(most if step_capacity() else 0, kind) for kind in (int, int, float)]
+        eta = FLOAT32_ETA if self._tile.dtype == np.float32 else FLOAT64_ETA
+        steps, _ = solve_tile(
+            self._tile, 0, len(chosen), 0, self._source.diagonal[rows], problem.y[chosen],
+            problem.u[chosen], alpha, f, problem.keeps_sum, tol, eta, most, rule.subtile, *recorded,
+        )  # fmt: skip
+        if len(recorded[0]):
+            self._record(rows, recorded, steps)
+        return alpha, int(steps)
+
+    def _record(self, rows: np.ndarray, recorded: list[np.ndarray], steps: int) -> None:
+        names = rows if self._names is None else self._names[rows]
+        first, second, change = (array[:steps] for array in recorded)
+        self._steps += [
+            SmoStep(int(i), int(j), float(d))
+            for i, j, d in zip(names[first], names[second], change, strict=True)
+        ]
+
+    def _sum_of_rows(self, variables: np.ndarray, change: np.ndarray) -> np.ndarray:
+        """K times the change of the coefficients, from full rows."""
+        rows, inverse = np.unique(self._problem.rows[variables], return_inverse=True)
+        weights = np.bincount(inverse, weights=change * self._problem.y[variables])
+        total = np.zeros(len(self._source))
+        for start in range(0, len(rows), self._source.capacity):
+            part = slice(start, start + self._source.capacity)
+            places = self._source.fetch(rows[part])
+            self._add_rows(places, weights[part], total)
+        return total
+
+    def _add_rows(self, places: np.ndarray, weights: np.ndarray, total: np.ndarray) -> None:
+        def add(tile: int) -> None:
+            begin = tile * _COLUMNS_AT_ONCE
+            _add_rows(self._source.slab, places, weights, begin, total[begin:][:_COLUMNS_AT_ONCE])
+
+        run_tiles(add, -(-len(total) // _COLUMNS_AT_ONCE), self._n_threads)
+
+    # -- what is known of the point --
+
+    def _coefficients(self) -> np.ndarray:
+        return self._problem.coefficients(self.alpha, len(self._gram.fast))
+
+    def _sides(self) -> tuple[np.ndarray, np.ndarray]:
+        """Which variables may move so that y a grows, and which so that it shrinks."""
+        below, above = self.alpha < self._problem.u, self.alpha > 0
+        positive = self._problem.y > 0
+        return np.where(positive, below, above), np.where(positive, above, below)
+
+    def _groups(self) -> list[np.ndarray]:
+        """Variables that may form pairs with each other."""
+        if not self._problem.keeps_sum:
+            return [np.ones(len(self._problem), dtype=bool)]
+        return [self._problem.y > 0, self._problem.y < 0]
+
+    def _measure(self) -> None:
+        self._f = self._values[self._problem.rows] + self._yp
+        up, low = self._sides()
+        self.violation = 0.0
+        for group in self._groups():
+            highest = float(self._f.max(initial=-np.inf, where=low & group))
+            lowest = float(self._f.min(initial=np.inf, where=up & group))
+            self.violation = max(self.violation, highest - lowest)
+        self.objective = 0.5 * float(self.alpha @ (self._problem.y * (self._f + self._yp)))
+        self.trace.append(TracePoint(self.iterations, self.objective, self.violation))
+
+    def _is_trusted(self) -> bool:
+        """Whether rounding since the last fresh values is small beside the tolerance."""
+        return self._rounding_error() <= _SAFE_SHARE * self._rule.tol
+
+    def _rounding_error(self) -> float:
+        """Five standard deviations of the error of a value, errors of entries being independent."""
+        drift = float(np.linalg.norm(self._coef - self._coef_of_fresh))
+        return 5.0 * self._rounding * drift
+
+    def _refresh(self) -> None:
+        """Compute the values in float64; without progress since the last time, go to float64."""
+        self._values = self._gram.values(self._coef)
+        self._coef_of_fresh = self._coef
+        self._measure()
+        if self.violation < self._rule.tol:
+            return
+        if self.violation > _PROGRESS * self._last_fresh:
+            if self._source.slab.dtype == np.float64:
+                self._at_floor = True
+            else:
+                self._source, self._rounding = self._gram.exact(), 0.0
+                self._tile = None
+                self._last_fresh = np.inf
+                return
+        self._last_fresh = self.violation
+
+    def _offsets(self) -> tuple[float, float]:
+        """rho and r from f of the free variables, which agree at the optimum."""
+        if not self._problem.has_bias:
+            return 0.0, 0.0
+        offsets = [self._offset(group) for group in self._groups()]
+        if len(offsets) == 1:
+            return offsets[0], 0.0
+        return (offsets[0] + offsets[1]) / 2.0, (offsets[0] - offsets[1]) / 2.0
+
+    def _offset(self, group: np.ndarray) -> float:
+        """The mean f of the free variables, else the middle of what the bounded ones allow."""
+        up, low = self._sides()
+        free = group & up & low
+        if free.any():
+            return float(self._f[free].mean())
+        above = float(self._f.min(initial=np.inf, where=up & group))
+        below = float(self._f.max(initial=-np.inf, where=low & group))
+        known = [end for end in (above, below) if np.isfinite(end)]
+        return sum(known) / len(known) if known else 0.0
+
+
+def _smallest(values: np.ndarray, count: int) -> np.ndarray:
+    """Positions of the `count` smallest finite values, in order of position."""
+    count = min(count, int(np.isfinite(values).sum()))
+    if count <= 0:
+        return np.empty(0, dtype=np.int64)
+    return np.sort(np.argpartition(values, count - 1)[:count])
+
+
+@kernel(fast_sums=True)
+def _add_rows(slab, places, weights, begin, out):
+    """out += weights @ slab[places, begin : begin + len(out)], four rows at a time."""
+    m = len(places)
+    k = 0
+    while k + 4 <= m:
+        a, b = slab[places[k], begin:], slab[places[k + 1], begin:]
+        c, d = slab[places[k + 2], begin:], slab[places[k + 3], begin:]
+        wa, wb, wc, wd = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+        for t in range(len(out)):
+            out[t] += wa * a[t] + wb * b[t] + wc * c[t] + wd * d[t]
+        k += 4
+    while k < m:
+        a, wa = slab[places[k], begin:], weights[k]
+        for t in range(len(out)):
+            out[t] += wa * a[t]
+        k += 1

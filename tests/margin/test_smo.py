@@ -1,0 +1,70 @@
+"""Block SMO against an interior-point method, on every formulation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.oracles.quadratic import objective, solve_qp
+
+from margrove.margin import problems
+from margrove.margin.grams import gram_of
+from margrove.margin.kernels import RBF, Linear, Polynomial
+from margrove.margin.solvers.smo import SmoProcess, SmoRule
+
+KERNELS = [Linear(), RBF(gamma=0.5), RBF(gamma=20.0), Polynomial(gamma=1.0, degree=2, coef0=1.0)]
+FORMULATIONS = ["c_svc", "nu_svc", "epsilon_svr", "nu_svr", "one_class"]
+
+
+def a_problem(formulation, rng, n, d):
+    X = rng.normal(size=(n, d))
+    signs = np.where(X[:, 0] + 0.7 * rng.normal(size=n) > 0, 1.0, -1.0)
+    signs[:2] = 1.0, -1.0
+    weight = rng.uniform(0.5, 2.0, size=n)
+    C = weight * 10.0 ** rng.uniform(-2, 2)
+    targets = X[:, 0] ** 2 + 0.3 * rng.normal(size=n)
+    nu = rng.uniform(0.05, 0.9)
+    builders = {
+        "c_svc": lambda: problems.c_svc(signs, C),
+        "nu_svc": lambda: problems.nu_svc(
+            signs, nu * problems.largest_feasible_nu(signs, weight), weight
+        ),
+        "epsilon_svr": lambda: problems.epsilon_svr(targets, C, 0.1),
+        "nu_svr": lambda: problems.nu_svr(targets, C, nu),
+        "one_class": lambda: problems.one_class(weight, nu),
+    }
+    return X, builders[formulation]()
+
+
+def run(problem, X, kernel, n_threads=1, **rule):
+    gram = gram_of(kernel, kernel.points(X), cache_bytes=10**8, n_threads=n_threads)
+    process = SmoProcess(problem, gram, SmoRule(**rule), n_threads=n_threads)
+    while not process.finished:
+        process.advance(1.0)
+    return process.result()
+
+
+def best_objective(problem, X, kernel):
+    K = kernel(X)[np.ix_(problem.rows, problem.rows)]
+    Q = problem.y[:, None] * K * problem.y
+    A = np.vstack([problem.y, np.ones(len(problem))]) if problem.keeps_sum else problem.y[None]
+    alpha = solve_qp(Q, problem.p, A, A @ problem.start, problem.u)
+    return objective(Q, problem.p, alpha), Q
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@settings(max_examples=40)
+@given(seed=st.integers(0, 10**6), kernel=st.sampled_from(KERNELS), n=st.integers(4, 40))
+def test_objective_is_that_of_an_interior_point_method(formulation, seed, kernel, n):
+    X, problem = a_problem(formulation, np.random.default_rng(seed), n, 3)
+    best, Q = best_objective(problem, X, kernel)
+    scale = max(abs(best), 1e-3)
+    for tol, relative in ((1e-6, 1e-6), (1e-8, 1e-9)):
+        found = run(problem, X, kernel, tol=tol)
+        assert found.converged
+        assert ((found.alpha >= 0) & (found.alpha <= problem.u)).all()
+        assert abs(problem.y @ (found.alpha - problem.start)) <= 1e-9 * problem.u.max()
+        if problem.keeps_sum:
+            assert abs((found.alpha - problem.start).sum()) <= 1e-9 * problem.u.max()
+        assert objective(Q, problem.p, found.alpha) - best <= relative * scale
