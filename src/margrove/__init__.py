@@ -19,11 +19,18 @@ if TYPE_CHECKING:
     from margrove.margin.kernel_perceptron import KernelPerceptron
     from margrove.margin.kernels import register_kernel
     from margrove.margin.perceptron import Perceptron
+    from margrove.margin.svc import SVC, NuSVC
+    from margrove.margin.svr import SVR, NuSVR, OneClassSVM
 
 _HOME_OF = {
     # margin machines
     "Perceptron": "margrove.margin.perceptron",
     "KernelPerceptron": "margrove.margin.kernel_perceptron",
+    "SVC": "margrove.margin.svc",
+    "NuSVC": "margrove.margin.svc",
+    "SVR": "margrove.margin.svr",
+    "NuSVR": "margrove.margin.svr",
+    "OneClassSVM": "margrove.margin.svr",
     "PolynomialMap": "margrove.margin.feature_maps",
     "RBFTaylorMap": "margrove.margin.feature_maps",
     "register_kernel": "margrove.margin.kernels",
@@ -40,7 +47,12 @@ _MODULES = {
 }
 
 __all__ = [
+    "SVC",
+    "SVR",
     "KernelPerceptron",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
     "Perceptron",
     "PolynomialMap",
     "Progress",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from margrove._threads import run_tiles, single_threaded_blas
@@ -13,30 +15,45 @@ __all__ = ["kernel_sums"]
 
 
 def kernel_sums(
-    kernel: Kernel, points: Points, support: Points, coef: np.ndarray, *, n_threads: int = 1
+    kernel: Kernel,
+    points: Points,
+    support: Points,
+    coef: np.ndarray,
+    edges: np.ndarray | None = None,
+    *,
+    n_threads: int = 1,
 ) -> np.ndarray:
     """K(points, support) @ coef, shape (len(points), coef.shape[1]).
+
+    With `edges` (g + 1,) the sums run over each of g groups of support vectors on its own and the
+    shape is (g, len(points), coef.shape[1]).
 
     One GEMM and one pass for all columns of coef, tile by tile; a row of the result depends on
     its own point only. Overflow shows as infinity or NaN, for the caller to look at.
     """
-    out = np.zeros((len(points), coef.shape[1]))
-    starts = range(0, len(support), TILE_COLUMNS)
-    pieces = [slice(start, start + TILE_COLUMNS) for start in starts]
-    sources = [(support.take(piece), np.ascontiguousarray(coef[piece])) for piece in pieces]
+    bounds = np.array([0, len(support)]) if edges is None else edges
+    out = np.zeros((len(bounds) - 1, len(points), coef.shape[1]))
+    sources = [
+        (group, support.take(piece), np.ascontiguousarray(coef[piece]))
+        for group, (begin, end) in enumerate(pairwise(bounds.tolist()))
+        for piece in _pieces(begin, end)
+    ]
 
     def add(tile: int) -> None:
         rows = slice(tile * TILE_ROWS, (tile + 1) * TILE_ROWS)
         part = points.take(rows)
+        padded = np.zeros((TILE_ROWS, TILE_COLUMNS))
         with np.errstate(over="ignore", invalid="ignore"):
-            for source, weights in sources:
-                block = tile_of(kernel, part, source)
-                if len(part) < TILE_ROWS:
-                    padded = np.zeros((TILE_ROWS, len(source)), dtype=block.dtype)
-                    padded[: len(part)] = block
-                    block = padded
-                out[rows] += (block @ weights)[: len(part)]
+            for group, source, weights in sources:
+                block = padded[:, : len(source)]
+                block[: len(part)] = tile_of(kernel, part, source)
+                out[group, rows] += (block @ weights)[: len(part)]
 
     with single_threaded_blas():
         run_tiles(add, -(-len(points) // TILE_ROWS), n_threads)
-    return out
+    return out if edges is not None else out[0]
+
+
+def _pieces(begin: int, end: int) -> list[slice]:
+    starts = range(begin, end, TILE_COLUMNS)
+    return [slice(start, min(start + TILE_COLUMNS, end)) for start in starts]

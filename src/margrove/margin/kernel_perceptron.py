@@ -13,28 +13,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import (
     CanonicalForm,
-    Table,
     canonical_form,
     check_batch,
-    check_table,
     check_training_labels,
     given_order,
-    like_fitted,
     seed_of,
 )
-from margrove._data.sparse import sound_structure
 from margrove._estimator import RANDOM_STATE, RUN_CONTROL
 from margrove._memory import require_memory
 from margrove._threads import resolve_n_jobs
-from margrove.exceptions import InvalidDataError
-from margrove.margin.expansions import kernel_sums
+from margrove.margin.kernel_machine import KERNEL_PARAMETERS, KernelMachine
 from margrove.margin.kernels import (
     KERNELS,
-    ChiSquare,
     Kernel,
     Points,
-    Precomputed,
-    resolve_kernel,
 )
 from margrove.margin.mistake_driven import (
     MistakeDriven,
@@ -49,7 +41,7 @@ from margrove.margin.solvers.kernel_perceptron import DualRule, KernelPerceptron
 __all__ = ["KernelPerceptron"]
 
 
-class KernelPerceptron(MistakeDriven):
+class KernelPerceptron(MistakeDriven, KernelMachine):
     """The perceptron in dual form: it remembers the examples it got wrong, and how often.
 
     f(x) = sum_i alpha_i y_i K(x_i, x) + b, where alpha_i counts the mistakes on example i. With
@@ -122,10 +114,7 @@ class KernelPerceptron(MistakeDriven):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kernel": [str, callable, Kernel],
-        "degree": [Interval(Integral, 0, None, closed="left")],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
+        **KERNEL_PARAMETERS,
         "fit_intercept": ["boolean"],
         "margin": [Interval(Real, 0, None, closed="left")],
         "max_support": [Interval(Integral, 1, None, closed="left"), None],
@@ -291,24 +280,13 @@ class KernelPerceptron(MistakeDriven):
         (n_samples, n_classes). A row's value does not depend on the rows beside it.
         """
         check_is_fitted(self)
-        X = like_fitted(X, self, accept_sparse=not isinstance(self.kernel_, Precomputed))
         n_problems = n_problems_of(self.classes_)
         require_shape(self, "intercept_", (n_problems,))
         require_shape(self, "dual_coef_", (n_problems, len(self.support_)))
         require_shape(self, "support_vectors_", (len(self.support_), self.n_features_in_))
-        return finite_decisions(self._kernel_sums(X))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not self._is_precomputed()
-        tags.input_tags.pairwise = self._is_precomputed()
-        tags.input_tags.positive_only = self.kernel == "chi2" or isinstance(self.kernel, ChiSquare)
-        return tags
+        return finite_decisions(self._expansion(X, self.dual_coef_.T) + self.intercept_)
 
     # -- the steps of fit --
-
-    def _is_precomputed(self) -> bool:
-        return isinstance(self.kernel, Precomputed) or self.kernel == "precomputed"
 
     def _kernel_of_stream(self) -> Kernel:
         """The kernel settled by the first batch, if the parameters still ask for its kind."""
@@ -322,12 +300,6 @@ class KernelPerceptron(MistakeDriven):
             )
         return settled
 
-    def _check_training_table(self, X: Any) -> Table:
-        if not self._is_precomputed():
-            return check_table(X, self)
-        table = check_table(X, self, accept_sparse=False)
-        return Table(_symmetric(table.X), table.feature_names)
-
     def _presented_rows(self, X: Any, codes: np.ndarray, weight: np.ndarray) -> CanonicalForm:
         if not self.shuffle or self._is_precomputed():
             return given_order(weight)
@@ -339,16 +311,6 @@ class KernelPerceptron(MistakeDriven):
             4.0 * 8 * X.shape[0] * n_problems + 3.0 * X.dtype.itemsize * cells,
             f"KernelPerceptron with {X.shape[0]} rows and {n_problems} one-vs-rest problems",
             "Use fewer rows (max_support does not help here) or merge classes, or Perceptron.",
-        )
-
-    def _resolved_kernel(self, X: Any, weight: np.ndarray) -> Kernel:
-        return resolve_kernel(
-            self.kernel,
-            gamma=self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            X=X,
-            weight=weight,
         )
 
     def _process(
@@ -418,20 +380,6 @@ class KernelPerceptron(MistakeDriven):
             theorem_applies=self.max_support is None and process.kernel.positive_definite,
         )
 
-    def _kernel_sums(self, X: Any) -> np.ndarray:
-        kernel = self.kernel_
-        shift = kernel.centre(self.support_vectors_, X) if self.support_vectors_.shape[0] else None
-        vectors = self.support_vectors_
-        if sp.issparse(vectors):
-            vectors = sound_structure(vectors)
-        support = kernel.points(vectors, shift=shift)
-        if isinstance(kernel, Precomputed):
-            support = Points(support.X, support.squared_norms, self.support_)
-        points = kernel.points(X, shift=shift)
-        n_threads = resolve_n_jobs(self.n_jobs, unset="all")
-        sums = kernel_sums(kernel, points, support, self.dual_coef_.T, n_threads=n_threads)
-        return sums + self.intercept_
-
 
 def _training_points(kernel: Kernel, X: Any, rows: np.ndarray) -> Points:
     """The chosen rows, moved to their own centre; their `columns` are positions in X."""
@@ -449,19 +397,3 @@ def _stacked(old: Any, new: Any) -> Any:
     if sp.issparse(old) or sp.issparse(new):
         return sp.vstack([sp.csr_array(old), sp.csr_array(new)], format="csr")
     return np.vstack([old, new])
-
-
-def _symmetric(K: np.ndarray) -> np.ndarray:
-    if K.shape[0] != K.shape[1]:
-        raise InvalidDataError(
-            "Precomputed metric requires shape (n_queries, n_indexed): in fit X must be the square "
-            f"Gram matrix of the training rows. Got shape {K.shape}."
-        )
-    difference = np.abs(K - K.T).max()
-    if difference > 1e-8 * np.abs(K).max():
-        i, j = np.unravel_index(int(np.argmax(np.abs(K - K.T))), K.shape)
-        raise InvalidDataError(
-            f"The precomputed Gram matrix is not symmetric: X[{i}, {j}] = {K[i, j]:g} but "
-            f"X[{j}, {i}] = {K[j, i]:g}. Pass (X + X.T) / 2 if that is meant."
-        )
-    return (K + K.T) / 2

@@ -53,6 +53,7 @@ __all__ = [
     "gram",
     "register_kernel",
     "resolve_kernel",
+    "symmetric_gram",
     "tile_of",
 ]
 
@@ -184,6 +185,30 @@ def gram(
 
     with single_threaded_blas():
         run_tiles(fill, -(-len(A) // TILE_ROWS) * n_columns, n_threads)
+    return out
+
+
+def symmetric_gram(
+    kernel: Kernel, A: Points, *, out: np.ndarray | None = None, n_threads: int = 1
+) -> np.ndarray:
+    """K(a, a') for all pairs of points: half is computed, half mirrored."""
+    n = len(A)
+    if out is None:
+        out = np.empty((n, n), dtype=A.X.dtype)
+    stripes = [slice(i, min(i + TILE_COLUMNS, n)) for i in range(0, n, TILE_COLUMNS)]
+    corners = [(i, j) for i in range(len(stripes)) for j in range(i, len(stripes))]
+    parts = [A.take(stripe) for stripe in stripes]
+
+    def fill(corner: int) -> None:
+        i, j = corners[corner]
+        for start in range(stripes[i].start, stripes[i].stop, TILE_ROWS):
+            rows = slice(start, min(start + TILE_ROWS, stripes[i].stop))
+            out[rows, stripes[j]] = tile_of(kernel, A.take(rows), parts[j])
+        if i != j:
+            out[stripes[j], stripes[i]] = out[stripes[i], stripes[j]].T
+
+    with single_threaded_blas():
+        run_tiles(fill, len(corners), n_threads)
     return out
 
 

@@ -1,22 +1,22 @@
 """Rows and tiles of a Gram matrix on demand: the only way in which solvers see kernels.
 
 `GramRows` computes rows when they are first asked for and keeps the most recent ones within a
-budget of memory; `WholeGram` has them all. Values never depend on what is in the cache: an entry
-is computed by the same tile of the same shape (see `kernels.gram`) the first and the second time.
+budget of memory; pairs of classes share it through `TwoRuns`. Values never depend on what is in
+the cache: an entry is computed by the same tile of the same shape (see `kernels.gram`) the first
+and the second time.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from margrove._jit import kernel
 from margrove._memory import available_memory
 from margrove._tiles import TILE_ROWS
-from margrove.margin.kernels import Kernel, Points, gram
+from margrove.margin.kernels import Kernel, Points, gram, symmetric_gram
 
-__all__ = ["GramRows", "GramSource", "WholeGram", "cache_bytes_of"]
+__all__ = ["GramRows", "GramSource", "TileView", "TwoRuns", "cache_bytes_of"]
 
 _SHARE_OF_FREE_MEMORY = 0.4
 _UNKNOWN_MEMORY = 1 << 30
@@ -30,36 +30,31 @@ def cache_bytes_of(cache_size: float | None) -> int:
     return int(_UNKNOWN_MEMORY if available is None else _SHARE_OF_FREE_MEMORY * available)
 
 
+class TileView(NamedTuple):
+    """Part of K as a tile: variable t is row and column first + t, from `middle` on second + t."""
+
+    K: np.ndarray
+    first: int
+    middle: int
+    second: int
+
+
 class GramSource(Protocol):
-    """K of n points: `slab[fetch(rows)]` are full rows, `tile(rows)` is K(rows, rows)."""
+    """K of n points.
+
+    `slab[fetch(rows)]` are full rows, whose columns in `runs` are the n points in order;
+    `tile(rows)` is K(rows, rows); `whole()` is all of K, if it is there already.
+    """
 
     slab: np.ndarray
     diagonal: np.ndarray
     capacity: int
+    runs: tuple[slice, ...]
 
     def __len__(self) -> int: ...
     def fetch(self, rows: np.ndarray) -> np.ndarray: ...
     def tile(self, rows: np.ndarray) -> np.ndarray: ...
-
-
-class WholeGram:
-    """A Gram matrix that is there already."""
-
-    def __init__(self, K: np.ndarray, diagonal: np.ndarray | None = None) -> None:
-        self.slab = K
-        self.diagonal = np.diagonal(K).astype(np.float64) if diagonal is None else diagonal
-        self.capacity = len(K)
-
-    def __len__(self) -> int:
-        return len(self.slab)
-
-    def fetch(self, rows: np.ndarray) -> np.ndarray:
-        return rows
-
-    def tile(self, rows: np.ndarray) -> np.ndarray:
-        tile = np.empty((len(rows), len(rows)), dtype=self.slab.dtype)
-        _gather_tile(self.slab, rows, rows, tile)
-        return tile
+    def whole(self) -> TileView | None: ...
 
 
 class GramRows:
@@ -91,6 +86,7 @@ class GramRows:
         self._last_use = np.zeros(self.capacity, dtype=np.int64)
         self._in_use = 0
         self._clock = 0
+        self.runs: tuple[slice, ...] = (slice(0, n),)
 
     def __len__(self) -> int:
         return len(self._points)
@@ -99,6 +95,16 @@ class GramRows:
         """K(rows, rows), computed anew: reading it out of scattered rows takes longer."""
         own = self._points.take(rows)
         return gram(self._kernel, own, own, n_threads=self._n_threads)
+
+    def fill(self) -> None:
+        """Compute all rows, into their own places; they must all fit."""
+        symmetric_gram(self._kernel, self._points, out=self.slab, n_threads=self._n_threads)
+        everything = np.arange(len(self))
+        self._place_of[:] = self._row_at[:] = everything
+        self._in_use = len(self)
+
+    def whole(self) -> TileView | None:
+        return None
 
     def fetch(self, rows: np.ndarray) -> np.ndarray:
         """Places in `slab` of distinct rows, at most `capacity` of them; missing ones computed."""
@@ -140,10 +146,30 @@ class GramRows:
         return np.concatenate([oldest, unused])
 
 
-@kernel
-def _gather_tile(K, rows, columns, tile):
-    """tile = K[rows][:, columns]"""
-    for i in range(len(rows)):
-        row = K[rows[i]]
-        for j in range(len(columns)):
-            tile[i, j] = row[columns[j]]
+class TwoRuns:
+    """The points of two classes, out of rows that hold all classes, one after the other."""
+
+    def __init__(self, rows: GramRows, first: slice, second: slice) -> None:
+        self._rows = rows
+        self._index = np.r_[first, second]
+        self._middle = first.stop - first.start
+        self.slab = rows.slab
+        self.capacity = rows.capacity
+        self.diagonal = rows.diagonal[self._index]
+        self.runs: tuple[slice, ...] = (first, second)
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def fetch(self, rows: np.ndarray) -> np.ndarray:
+        return self._rows.fetch(self._index[rows])
+
+    def tile(self, rows: np.ndarray) -> np.ndarray:
+        return self._rows.tile(self._index[rows])
+
+    def whole(self) -> TileView | None:
+        """The slab itself, once it is filled."""
+        if self._rows.capacity < len(self._rows):
+            return None
+        first, second = self.runs
+        return TileView(self.slab, first.start, self._middle, second.start)

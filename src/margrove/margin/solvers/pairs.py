@@ -82,7 +82,9 @@ def _unordered_compiled(key):
         return np.int32(key ^ ((key >> np.int32(31)) & np.int32(0x7FFFFFFF))).view(np.float32)
 
     def wide(key):
-        return np.int64(key ^ ((key >> np.int64(63)) & np.int64(0x7FFFFFFFFFFFFFFF))).view(np.float64)
+        return np.int64(key ^ ((key >> np.int64(63)) & np.int64(0x7FFFFFFFFFFFFFFF))).view(
+            np.float64
+        )
 
     return narrow if key.bitwidth == 32 else wide
 
@@ -295,7 +297,7 @@ def _pair_steps(
         for t in range(end - begin):
             promised = max(own_low[t] - worst, zero)
             both = diagonal_i + own_diagonal[t]
-            eta = max(max(both - two * row[t], relative * both), tiny)
+            eta = max(max(both - two * row[t], relative * both), tiny)  # noqa: PLW3301
             gain = promised * promised / eta
             gains[t] = gain
             best = max(best, _ordered(gain))
@@ -304,10 +306,11 @@ def _pair_steps(
         while j < end - 1 and gains[j - begin] != most:
             j += 1
         both = diagonal_i + diagonal[j]
-        eta = max(max(both - two * row_i[j], relative * both), tiny)
+        eta = max(max(both - two * row_i[j], relative * both), tiny)  # noqa: PLW3301
         room_i = u[i] - alpha[i] if y[i] > 0 else alpha[i]
         room_j = alpha[j] if y[j] > 0 else u[j] - alpha[j]
-        length = min(np.float64(low[j] - worst) / np.float64(eta), min(room_i, room_j))
+        room = min(room_i, room_j)
+        length = min(np.float64(low[j] - worst) / np.float64(eta), room)
         old_i, old_j = alpha[i], alpha[j]
         # Landing on a bound is exact, or rounding would leave dust that counts as free.
         if length == room_i:
@@ -333,9 +336,7 @@ def _pair_steps(
         row_j = K[j]
         move_i, move_j = real(change_i), real(change_j)
         lowest, highest = _move_all(up_a, low_a, row_i, row_j, move_i, move_j)
-        lowest_b, highest_b = _move_all(
-            up_b, low_b, row_i[split:n], row_j[split:n], move_i, move_j
-        )
+        lowest_b, highest_b = _move_all(up_b, low_b, row_i[split:n], row_j[split:n], move_i, move_j)
     return max_steps
 
 

@@ -28,7 +28,7 @@ from margrove._jit import kernel
 from margrove._slices import step_capacity
 from margrove._threads import run_tiles
 from margrove.margin.problems import DualProblem
-from margrove.margin.qmatrix import GramSource
+from margrove.margin.qmatrix import GramSource, TileView
 from margrove.margin.solvers.pairs import FLOAT32_ETA, FLOAT64_ETA, SUBTILE, solve_tile
 from margrove.margin.solvers.result import SolverResult, TracePoint
 
@@ -88,7 +88,7 @@ class SmoProcess:
     """Pair steps over one dual problem; see `_slices.Process`. A round is a block."""
 
     unit = "block"
-    total = None
+    total: int | None = None
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class SmoProcess:
         self._values = gram.values(self._coef) if self._coef.any() else np.zeros(len(gram.fast))
         self._coef_of_fresh = self._coef
         self._block = np.empty(0, dtype=np.int64)
-        self._tile: np.ndarray | None = None
+        self._whole: TileView | None = None
         self._steps: list[SmoStep] = []
         self._last_fresh = np.inf
         self._at_floor = False
@@ -149,7 +149,10 @@ class SmoProcess:
             return float(len(self._problem))
         change = alpha - self.alpha[chosen]
         moved = np.flatnonzero(change)
-        self._values = self._values + self._sum_of_rows(chosen[moved], change[moved])
+        if len(chosen) == len(self._problem):
+            self._values = self._values + self._sum_of_tile(change)
+        else:
+            self._values = self._values + self._sum_of_rows(chosen[moved], change[moved])
         self.alpha[chosen] = alpha
         self._coef = self._coefficients()
         self._block = chosen
@@ -191,21 +194,32 @@ class SmoProcess:
     def _solve_block(self, chosen: np.ndarray) -> tuple[np.ndarray, int]:
         problem, rule = self._problem, self._rule
         rows = problem.rows[chosen]
-        is_whole = len(chosen) == len(problem)
-        if self._tile is None or not is_whole:
-            self._tile = self._source.tile(rows)
+        if len(chosen) == len(problem):
+            tile, tol = self._whole_tile(), 0.9 * rule.tol
+        else:
+            tile = TileView(self._source.tile(rows), 0, len(chosen), 0)
+            tol = max(0.5 * rule.tol, _INNER_SHARE * self.violation)
         alpha, f = self.alpha[chosen], self._f[chosen]
-        tol = 0.9 * rule.tol if is_whole else max(0.5 * rule.tol, _INNER_SHARE * self.violation)
         most = min(self._budget - self.iterations, _STEPS_A_VARIABLE * len(chosen) + 10_000)
         recorded = [np.empty(most if step_capacity() else 0, kind) for kind in (int, int, float)]
-        eta = FLOAT32_ETA if self._tile.dtype == np.float32 else FLOAT64_ETA
+        eta = FLOAT32_ETA if tile.K.dtype == np.float32 else FLOAT64_ETA
         steps, _ = solve_tile(
-            self._tile, 0, len(chosen), 0, self._source.diagonal[rows], problem.y[chosen],
-            problem.u[chosen], alpha, f, problem.keeps_sum, tol, eta, most, rule.subtile, *recorded,
+            *tile, self._source.diagonal[rows], problem.y[chosen], problem.u[chosen], alpha, f,
+            problem.keeps_sum, tol, eta, most, rule.subtile, *recorded,
         )  # fmt: skip
         if len(recorded[0]):
             self._record(rows, recorded, steps)
         return alpha, int(steps)
+
+    def _whole_tile(self) -> TileView:
+        """All variables as one tile; those of a regression are its points twice over."""
+        if self._whole is None:
+            n = len(self._source)
+            shared = self._source.whole()
+            if shared is None:
+                shared = TileView(self._source.tile(np.arange(n)), 0, n, 0)
+            self._whole = shared
+        return self._whole
 
     def _record(self, rows: np.ndarray, recorded: list[np.ndarray], steps: int) -> None:
         names = rows if self._names is None else self._names[rows]
@@ -214,6 +228,18 @@ class SmoProcess:
             SmoStep(int(i), int(j), float(d))
             for i, j, d in zip(names[first], names[second], change, strict=True)
         ]
+
+    def _sum_of_tile(self, change: np.ndarray) -> np.ndarray:
+        """K times the change of the coefficients, from the tile of the whole problem."""
+        weights = self._problem.coefficients(change, len(self._source))
+        moved = np.flatnonzero(weights)
+        K, first, middle, second = self._whole_tile()
+        n = len(self._source)
+        places = np.where(moved < middle, first + moved, second + (moved - middle))
+        total = np.zeros(n)
+        _add_rows(K, places, weights[moved], first, total[: min(middle, n)])
+        _add_rows(K, places, weights[moved], second, total[middle:])
+        return total
 
     def _sum_of_rows(self, variables: np.ndarray, change: np.ndarray) -> np.ndarray:
         """K times the change of the coefficients, from full rows."""
@@ -227,11 +253,18 @@ class SmoProcess:
         return total
 
     def _add_rows(self, places: np.ndarray, weights: np.ndarray, total: np.ndarray) -> None:
-        def add(tile: int) -> None:
-            begin = tile * _COLUMNS_AT_ONCE
-            _add_rows(self._source.slab, places, weights, begin, total[begin:][:_COLUMNS_AT_ONCE])
+        pieces = []
+        done = 0
+        for run in self._source.runs:
+            for begin in range(run.start, run.stop, _COLUMNS_AT_ONCE):
+                end = min(begin + _COLUMNS_AT_ONCE, run.stop)
+                pieces.append((begin, total[done : done + end - begin]))
+                done += end - begin
 
-        run_tiles(add, -(-len(total) // _COLUMNS_AT_ONCE), self._n_threads)
+        def add(piece: int) -> None:
+            _add_rows(self._source.slab, places, weights, *pieces[piece])
+
+        run_tiles(add, len(pieces), self._n_threads)
 
     # -- what is known of the point --
 
@@ -282,7 +315,7 @@ class SmoProcess:
                 self._at_floor = True
             else:
                 self._source, self._rounding = self._gram.exact(), 0.0
-                self._tile = None
+                self._whole = None
                 self._last_fresh = np.inf
                 return
         self._last_fresh = self.violation

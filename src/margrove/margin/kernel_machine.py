@@ -1,0 +1,158 @@
+"""What the kernel machines share: their parameters, their view of a training set, expansions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from margrove._data import CanonicalForm, Table, check_table, like_fitted
+from margrove._data.sparse import sound_structure
+from margrove._estimator import Estimator
+from margrove._threads import resolve_n_jobs
+from margrove.exceptions import InvalidDataError
+from margrove.margin.expansions import kernel_sums
+from margrove.margin.kernels import ChiSquare, Kernel, Points, Precomputed, resolve_kernel
+
+__all__ = ["KERNEL_PARAMETERS", "KernelMachine", "TrainingSet"]
+
+KERNEL_PARAMETERS: dict[str, list[Any]] = {
+    "kernel": [str, callable, Kernel],
+    "degree": [Interval(Integral, 0, None, closed="left")],
+    "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="left")],
+    "coef0": [Interval(Real, None, None, closed="neither")],
+}
+
+# Sparse tables that are not very sparse are faster as dense ones, if they are not large.
+_DENSE_ENOUGH = 1 / 64
+_SMALL_ENOUGH = 12_000_000
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """The rows a machine learns from.
+
+    X       the checked table, all rows
+    form    its canonical form
+    rows    int64 (m,) one row of X for each group, in the order of the learner
+    order   int64 (m,) the group of each
+    kernel  the kernel with its parameters
+    points  those rows as float64 points of the kernel
+    """
+
+    X: Any
+    form: CanonicalForm
+    rows: np.ndarray
+    order: np.ndarray
+    kernel: Kernel
+    points: Points
+
+    def shared_out(self, values: np.ndarray) -> np.ndarray:
+        """A figure of each learnt row (m, ...) as one of each row of X (n, ...)."""
+        of_group = np.empty_like(values)
+        of_group[self.order] = values
+        return self.form.share_out(of_group)
+
+
+class KernelMachine(Estimator):
+    """A machine f(x) = sum_i c_i K(x_i, x) + b."""
+
+    kernel: str | Kernel | Callable[[Any, Any], Any]
+    degree: int
+    gamma: float | Literal["scale", "auto"]
+    coef0: float
+    n_jobs: int | None
+    kernel_: Kernel
+    support_: np.ndarray
+    support_vectors_: Any
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not self._is_precomputed()
+        tags.input_tags.pairwise = self._is_precomputed()
+        tags.input_tags.positive_only = self.kernel == "chi2" or isinstance(self.kernel, ChiSquare)
+        return tags
+
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.kernel, Precomputed) or self.kernel == "precomputed"
+
+    def _check_training_table(self, X: Any) -> Table:
+        if not self._is_precomputed():
+            return check_table(X, self)
+        if sp.issparse(X):
+            raise TypeError("Sparse precomputed kernels are not supported. Use X.toarray().")
+        table = check_table(X, self, accept_sparse=False)
+        return Table(_symmetric(table.X), table.feature_names)
+
+    def _resolved_kernel(self, X: Any, weight: np.ndarray) -> Kernel:
+        return resolve_kernel(
+            self.kernel,
+            gamma=self.gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            X=X,
+            weight=weight,
+        )
+
+    def _training_set(self, X: Any, form: CanonicalForm, order: np.ndarray) -> TrainingSet:
+        rows = form.rows[order]
+        kernel = self._resolved_kernel(X[form.rows], form.weight)
+        chosen = _compact(X[rows], kernel)
+        points = kernel.points(chosen, shift=kernel.centre(chosen))
+        points = Points(points.X, points.squared_norms, rows)
+        kernel.require_finite(points)
+        return TrainingSet(X, form, rows, order, kernel, points)
+
+    def _expansion(self, X: Any, coef: np.ndarray, edges: np.ndarray | None = None) -> np.ndarray:
+        """K(X, support vectors) @ coef for rows as given to `predict`; see `kernel_sums`."""
+        check_is_fitted(self)
+        kernel = self.kernel_
+        X = like_fitted(X, self, accept_sparse=not isinstance(kernel, Precomputed))
+        shift, support = self._support_points(X)
+        points = kernel.points(X, shift=shift)
+        n_threads = resolve_n_jobs(self.n_jobs, unset="all")
+        return kernel_sums(kernel, points, support, coef, edges, n_threads=n_threads)
+
+    def _support_points(self, X: Any) -> tuple[np.ndarray | None, Points]:
+        """The support vectors as points, and the origin they share with X."""
+        kernel, n = self.kernel_, len(self.support_)
+        if isinstance(kernel, Precomputed):  # their columns are all that is needed
+            return None, Points(np.empty((n, 0)), np.zeros(n), self.support_)
+        vectors = self.support_vectors_
+        if sp.issparse(vectors):
+            vectors = sound_structure(vectors)
+        shift = kernel.centre(vectors, X) if n else None
+        return shift, kernel.points(vectors, shift=shift)
+
+
+def _compact(X: Any, kernel: Kernel) -> Any:
+    """float64 rows, dense where that is faster."""
+    if sp.issparse(X) and not isinstance(kernel, Precomputed):
+        cells = X.shape[0] * X.shape[1]
+        if cells <= _SMALL_ENOUGH and X.nnz >= _DENSE_ENOUGH * cells:
+            X = X.toarray()
+    return X.astype(np.float64, copy=False)
+
+
+def _symmetric(K: np.ndarray) -> np.ndarray:
+    if K.shape[0] != K.shape[1]:
+        raise InvalidDataError(
+            "Precomputed metric requires shape (n_queries, n_indexed): in fit X must be the square "
+            f"Gram matrix of the training rows. Got shape {K.shape}."
+        )
+    difference = np.abs(K - K.T).max()
+    if difference > 1e-8 * np.abs(K).max():
+        i, j = np.unravel_index(int(np.argmax(np.abs(K - K.T))), K.shape)
+        raise InvalidDataError(
+            f"The precomputed Gram matrix is not symmetric: X[{i}, {j}] = {K[i, j]:g} but "
+            f"X[{j}, {i}] = {K[j, i]:g}. Pass (X + X.T) / 2 if that is meant."
+        )
+    return (K + K.T) / 2

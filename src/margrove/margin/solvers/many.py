@@ -1,0 +1,100 @@
+"""Several problems as one process: small ones side by side, large ones one after the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from margrove._slices import SLICE_SECONDS, Process, step_capacity
+from margrove._threads import run_tiles
+from margrove.margin.solvers.result import SolverResult
+
+__all__ = ["ManyProblems", "Solver"]
+
+
+class Solver(Process, Protocol):
+    """A process that ends in a `SolverResult`."""
+
+    def result(self) -> SolverResult: ...
+
+
+class ManyProblems:
+    """Runs makers of solvers, `side_by_side` of them at a time; a round is a solved problem.
+
+    A solver is made when its turn comes and replaced by its result when it is done, so that only
+    those at work take memory. Each runs as if it were alone: results depend neither on the
+    number of threads nor on where slices end.
+    """
+
+    def __init__(
+        self,
+        makers: Sequence[Callable[[], Solver]],
+        *,
+        side_by_side: int = 1,
+        unit: str = "problem",
+    ) -> None:
+        self.unit = unit
+        self.total: int | None = len(makers)
+        self._makers = list(makers)
+        self._side_by_side = side_by_side
+        self._at_work: dict[int, Solver] = {}
+        self._next = 0
+        self._results: list[SolverResult | None] = [None] * len(makers)
+        self._steps: list[Any] = []
+
+    @property
+    def rounds(self) -> int:
+        return sum(result is not None for result in self._results)
+
+    @property
+    def finished(self) -> bool:
+        return self.rounds == len(self._makers)
+
+    def figures(self) -> dict[str, float]:
+        figures = [solver.figures() for solver in list(self._at_work.values())]
+        figures += [
+            {"violation": result.violation} for result in self._results if result is not None
+        ]
+        return {"violation": max((own["violation"] for own in figures), default=np.inf)}
+
+    def read_steps(self) -> list[Any]:
+        steps, self._steps = self._steps, []
+        return steps
+
+    def advance(self, work: float) -> float:
+        """Give every solver at work a slice; those that finish make room for the next."""
+        # A listener hears of one problem after the other.
+        places = 1 if step_capacity() else self._side_by_side
+        waiting = list(range(self._next, min(len(self._makers), self._next + 8 * places)))
+        batch = list(self._at_work) + waiting[: max(0, 8 * places - len(self._at_work))]
+        self._next = max([self._next, *(number + 1 for number in batch)])
+        deadline = time.monotonic() + SLICE_SECONDS
+
+        def run(place: int) -> None:
+            number = batch[place]
+            solver = self._at_work.get(number)
+            if solver is None:
+                solver = self._at_work[number] = self._makers[number]()
+            while not solver.finished:
+                solver.advance(work)
+                if time.monotonic() > deadline:
+                    return
+            self._results[number] = solver.result()
+
+        run_tiles(run, len(batch), places)
+        for number in sorted(self._at_work):
+            self._steps += self._at_work[number].read_steps()
+            if self._results[number] is not None:
+                del self._at_work[number]
+        return work
+
+    def results(self) -> list[SolverResult]:
+        """Of every problem: unfinished ones as they stand, the others at their start."""
+        return [result or self._unfinished(k) for k, result in enumerate(self._results)]
+
+    def _unfinished(self, number: int) -> SolverResult:
+        solver = self._at_work.get(number) or self._makers[number]()
+        return solver.result()

@@ -1,0 +1,175 @@
+"""What the five support vector machines share: parameters, solvers, warnings."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from margrove._data import CanonicalForm, canonical_form, given_order
+from margrove._estimator import RUN_CONTROL
+from margrove._slices import Ending, drive
+from margrove._threads import resolve_n_jobs
+from margrove.exceptions import ConvergenceWarning
+from margrove.margin.gaps import duality_gap
+from margrove.margin.grams import SharedGram, gram_of
+from margrove.margin.kernel_machine import KERNEL_PARAMETERS, KernelMachine, TrainingSet
+from margrove.margin.kernels import Linear
+from margrove.margin.problems import DualProblem
+from margrove.margin.qmatrix import cache_bytes_of
+from margrove.margin.solvers.many import ManyProblems, Solver
+from margrove.margin.solvers.result import SolverResult
+from margrove.margin.solvers.smo import Gram, SmoProcess, SmoRule
+
+__all__ = ["SVM_PARAMETERS", "Machine", "SupportVectorMachine"]
+
+SVM_PARAMETERS: dict[str, list[Any]] = {
+    **KERNEL_PARAMETERS,
+    "tol": [Interval(Real, 0.0, None, closed="neither")],
+    "shrinking": ["boolean"],
+    "cache_size": [Interval(Real, 0, None, closed="neither"), None],
+    "max_iter": [Interval(Integral, -1, None, closed="left")],
+    "warm_start": ["boolean"],
+    "n_jobs": [Integral, None],
+    **RUN_CONTROL,
+}
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One dual problem over some of the learnt rows, and its name for people."""
+
+    members: np.ndarray
+    problem: DualProblem
+    name: str = ""
+
+
+class SupportVectorMachine(KernelMachine):
+    """A kernel machine found by solving dual problems."""
+
+    tol: float
+    cache_size: float | None
+    max_iter: int
+    max_time: float | None
+    on_interrupt: Any
+    verbose: int
+    dual_coef_: np.ndarray
+    intercept_: np.ndarray
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """The normal vector in the space of the features, for the linear kernel."""
+        if not isinstance(getattr(self, "kernel_", None), Linear):
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        coef = self._primal_coef()
+        coef.flags.writeable = False
+        return coef
+
+    def _primal_coef(self) -> np.ndarray:
+        return np.asarray(self.dual_coef_ @ self.support_vectors_)
+
+    def _vectors(self, X: Any, support: np.ndarray) -> Any:
+        return np.empty((0, 0)) if self._is_precomputed() else X[support]
+
+    # -- the steps of fit --
+
+    def _presented(self, X: Any, target: np.ndarray, weight: np.ndarray) -> CanonicalForm:
+        """Equal rows merged, in an order that depends on content alone."""
+        if self._is_precomputed():
+            return given_order(weight)
+        return canonical_form(X, target, weight)
+
+    def _solve(
+        self,
+        training: TrainingSet,
+        machines: list[Machine],
+        X: Any,
+        y: Any,
+        learnt: Callable[[list[SolverResult]], dict[str, Any]],
+    ) -> list[SolverResult]:
+        """Solve all machines; `learnt` turns results into fitted attributes, for callbacks."""
+        n_threads = resolve_n_jobs(self.n_jobs, unset="all")
+        grams, side_by_side = self._grams(training, machines, n_threads)
+        inner_threads = 1 if side_by_side > 1 else n_threads
+        rule = SmoRule(tol=float(self.tol), max_iter=int(self.max_iter))
+
+        def make(machine: Machine, gram: Callable[[], Gram]) -> Solver:
+            names = training.rows[machine.members]
+            return SmoProcess(machine.problem, gram(), rule, names=names, n_threads=inner_threads)
+
+        makers = [partial(make, m, gram) for m, gram in zip(machines, grams, strict=True)]
+        process = ManyProblems(makers, side_by_side=side_by_side)
+        ending = drive(
+            process,
+            self,
+            max_time=self.max_time,
+            on_interrupt=self.on_interrupt,
+            verbose=int(self.verbose),
+            X=X,
+            y=y,
+            fitted=lambda: learnt(process.results()),
+        )
+        results = process.results()
+        self._warn_unless_converged(ending, training, machines, results)
+        return results
+
+    def _grams(
+        self, training: TrainingSet, machines: list[Machine], n_threads: int
+    ) -> tuple[list[Callable[[], Gram]], int]:
+        """A Gram matrix for each machine, made when its turn comes, and how many run together."""
+        cache_bytes = cache_bytes_of(self.cache_size)
+        kernel, points = training.kernel, training.points
+        largest = max(len(machine.problem) for machine in machines)
+        if len(machines) == 1 or largest > SmoRule.block:
+
+            def own(machine: Machine, cache_bytes: int, n_threads: int) -> Gram:
+                part = (
+                    points if len(machine.members) == len(points) else points.take(machine.members)
+                )
+                return gram_of(kernel, part, cache_bytes=cache_bytes, n_threads=n_threads)
+
+            return [partial(own, machine, cache_bytes, n_threads) for machine in machines], 1
+        shared = SharedGram(kernel, points, cache_bytes=cache_bytes, n_threads=n_threads)
+        return [partial(shared.part, machine.members) for machine in machines], n_threads
+
+    def _warn_unless_converged(
+        self,
+        ending: Ending,
+        training: TrainingSet,
+        machines: list[Machine],
+        results: list[SolverResult],
+    ) -> None:
+        unfinished = [k for k, result in enumerate(results) if not result.converged]
+        if not unfinished or ending != "finished":
+            return
+        worst = max(unfinished, key=lambda k: results[k].violation)
+        machine, result = machines[worst], results[worst]
+        gap = self._gap(training, machine, result)
+        spent = 0 <= self.max_iter <= result.iterations
+        reason = (
+            f"Solver terminated early (max_iter={self.max_iter})."
+            if spent
+            else "The solver stopped short of the tolerance: floating point, or its budget of "
+            "steps, allows no more."
+        )
+        remedy = "Raise max_iter, or s" if spent else "S"
+        warnings.warn(
+            f"{reason} {machine.name + ': t' if machine.name else 'T'}he largest KKT violation is "
+            f"{result.violation:.3g} (tol={self.tol:g}) and the duality gap {gap:.3g} of "
+            f"{-result.objective:.6g}. {remedy}cale the features, for example with StandardScaler, "
+            "use a smaller C or gamma, or a larger tol.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+    def _gap(self, training: TrainingSet, machine: Machine, result: SolverResult) -> float:
+        points = training.points.take(machine.members)
+        gram = gram_of(training.kernel, points, cache_bytes=0)
+        values = gram.values(machine.problem.coefficients(result.alpha, len(points)))
+        return duality_gap(machine.problem, result.alpha, values, result.rho, result.r)

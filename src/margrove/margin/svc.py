@@ -1,0 +1,565 @@
+"""Estimators: SVC and NuSVC, support vector machines for classification."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from margrove._data import TrainingLabels, check_training_labels
+from margrove._estimator import RANDOM_STATE
+from margrove.exceptions import DataWarning
+from margrove.margin.kernel_machine import TrainingSet
+from margrove.margin.kernels import Kernel
+from margrove.margin.mistake_driven import finite_decisions, require_shape
+from margrove.margin.multiclass import pair_decisions, pairs_of, per_class_decisions, votes_of
+from margrove.margin.problems import DualProblem, c_svc, largest_feasible_nu, nu_svc
+from margrove.margin.solvers.result import SolverResult
+from margrove.margin.support_vector_machine import SVM_PARAMETERS, Machine, SupportVectorMachine
+
+__all__ = ["SVC", "NuSVC"]
+
+
+CLASSIFIER_PARAMETERS: dict[str, list[Any]] = {
+    **SVM_PARAMETERS,
+    "probability": ["boolean"],
+    "class_weight": [StrOptions({"balanced"}), dict, None],
+    "multi_class": [StrOptions({"ovo", "ovr"})],
+    "decision_function_shape": [StrOptions({"ovr", "ovo"})],
+    "break_ties": ["boolean"],
+    **RANDOM_STATE,
+}
+
+_LARGEST_BOUND = 1e300
+_NO_MARGIN = 1e-14
+
+
+class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
+    """What SVC and NuSVC share: everything but the dual problem."""
+
+    classes_: np.ndarray
+    class_weight: Any
+    multi_class: str
+    decision_function_shape: str
+    break_ties: bool
+    probability: bool
+    n_support_: np.ndarray
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Find the widest margin.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Or the Gram matrix (n_samples, n_samples) for kernel="precomputed".
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight k counts as k copies of the row, 0 as none.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        table = self._check_training_table(X)
+        labels = check_training_labels(y, sample_weight, self.class_weight, table.X.shape[0])
+        training, codes = self._training_by_class(table.X, labels)
+        weight = labels.counted(training.form)[training.order]
+        machines = self._machines(codes, labels.classes, weight, sample_weight is not None)
+
+        def learnt(results: list[SolverResult]) -> dict[str, Any]:
+            return table.attributes | self._learnt(training, labels, codes, machines, results)
+
+        results = self._solve(training, machines, X, y, learnt)
+        self._commit(learnt(results))
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Signed values of the machines: how clearly each row belongs to a class.
+
+        Shape (n_samples,) for two classes, positive for `classes_[1]`. For more, (n_samples,
+        n_classes), or (n_samples, n_classes * (n_classes - 1) / 2) with one machine a pair if
+        `decision_function_shape="ovo"`. A row's values do not depend on the rows beside it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray
+        """
+        values = self._machine_decisions(X)
+        if self._uses_pairs() and self.decision_function_shape == "ovr":
+            return per_class_decisions(values, len(self.classes_))
+        return values
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
+        return np.asarray(self.classes_[self._predicted_codes(self._machine_decisions(X))])
+
+    def _predicted_codes(self, decisions: np.ndarray) -> np.ndarray:
+        n_classes = len(self.classes_)
+        if n_classes == 2:  # LIBSVM's rule: a tie goes to the second class
+            return (decisions >= 0).astype(np.int64)
+        if not self._uses_pairs():
+            return np.asarray(decisions.argmax(axis=1))
+        if self.break_ties:
+            return np.asarray(per_class_decisions(decisions, n_classes).argmax(axis=1))
+        return np.asarray(votes_of(decisions, n_classes).argmax(axis=1))
+
+    # -- machines and classes --
+
+    @abstractmethod
+    def _dual_problem(
+        self, signs: np.ndarray, weight: np.ndarray, is_weighted: bool
+    ) -> DualProblem:
+        """The problem of one binary machine."""
+
+    @abstractmethod
+    def _unscaled(self, machine: Machine, result: SolverResult) -> tuple[np.ndarray, float]:
+        """Alpha and rho such that f(x) = +-1 on the margin."""
+
+    def _uses_pairs(self) -> bool:
+        """Whether the fitted machines are one-vs-one; two classes have one machine either way."""
+        return len(self.classes_) > 2 and len(self.dual_coef_) == len(self.classes_) - 1
+
+    def _training_by_class(self, X: Any, labels: TrainingLabels) -> tuple[TrainingSet, np.ndarray]:
+        """The learnt rows, class after class, and their codes."""
+        form = self._presented(X, labels.codes, labels.weight)
+        codes = labels.codes[form.rows]
+        order = np.argsort(codes, kind="stable")
+        return self._training_set(X, form, order), codes[order]
+
+    def _machines(
+        self, codes: np.ndarray, classes: np.ndarray, weight: np.ndarray, is_weighted: bool
+    ) -> list[Machine]:
+        everyone = np.arange(len(codes))
+        if len(classes) == 2:
+            sides = [(everyone, codes == 1, "")]
+        elif self.multi_class == "ovr":
+            sides = [
+                (everyone, codes == k, f"{label!r} against the rest")
+                for k, label in enumerate(classes.tolist())
+            ]
+        else:
+            runs = [np.flatnonzero(codes == k) for k in range(len(classes))]
+            sides = []
+            for i, j in pairs_of(len(classes)):
+                members = np.concatenate([runs[i], runs[j]])
+                name = f"{classes[i]!r} against {classes[j]!r}"
+                sides.append((members, codes[members] == i, name))
+        return [
+            Machine(
+                members,
+                self._dual_problem(np.where(positive, 1.0, -1.0), weight[members], is_weighted),
+                name,
+            )
+            for members, positive, name in sides
+        ]
+
+    def _learnt(
+        self,
+        training: TrainingSet,
+        labels: TrainingLabels,
+        codes: np.ndarray,
+        machines: list[Machine],
+        results: list[SolverResult],
+    ) -> dict[str, Any]:
+        n_classes = len(labels.classes)
+        found = [self._unscaled(m, result) for m, result in zip(machines, results, strict=True)]
+        coefs = [m.problem.y * alpha for m, (alpha, _) in zip(machines, found, strict=True)]
+        if n_classes == 2 or self.multi_class == "ovr":
+            coef = np.column_stack(coefs)
+        else:
+            coef = _compact_layout(coefs, machines, codes, n_classes)
+        row_coef = training.shared_out(coef)
+        support = np.flatnonzero(row_coef.any(axis=1))
+        support = support[np.argsort(labels.codes[support], kind="stable")]
+        n_support = np.bincount(labels.codes[support], minlength=n_classes)
+        return {
+            "support_": support.astype(np.int32),
+            "support_vectors_": self._vectors(training.X, support),
+            "n_support_": n_support.astype(np.int32),
+            "dual_coef_": np.ascontiguousarray(row_coef[support].T),
+            "intercept_": np.array([-rho for _, rho in found]),
+            "classes_": labels.classes,
+            "class_weight_": labels.factors,
+            "kernel_": training.kernel,
+            "n_iter_": np.array([result.iterations for result in results], dtype=np.int32),
+            "fit_status_": int(not all(result.converged for result in results)),
+            "shape_fit_": training.X.shape,
+        }
+
+    def _machine_decisions(self, X: Any) -> np.ndarray:
+        """One column a machine; a vector for two classes."""
+        check_is_fitted(self)
+        n_classes, n_support = len(self.classes_), len(self.support_)
+        by_pairs = self._uses_pairs()
+        n_machines = len(pairs_of(n_classes)) if n_classes == 2 or by_pairs else n_classes
+        require_shape(self, "intercept_", (n_machines,))
+        require_shape(self, "dual_coef_", (n_classes - 1 if by_pairs else n_machines, n_support))
+        if not by_pairs:
+            return finite_decisions(self._expansion(X, self.dual_coef_.T) + self.intercept_)
+        edges = np.concatenate([[0], np.cumsum(self.n_support_)])
+        sums = self._expansion(X, self.dual_coef_.T, edges)
+        return finite_decisions(pair_decisions(sums, self.intercept_))
+
+    def _primal_coef(self) -> np.ndarray:
+        if not self._uses_pairs():
+            return super()._primal_coef()
+        edges = np.concatenate([[0], np.cumsum(self.n_support_)])
+        parts = [slice(edges[k], edges[k + 1]) for k in range(len(self.classes_))]
+        rows = [
+            self.dual_coef_[j - 1, parts[i]] @ self.support_vectors_[parts[i]]
+            + self.dual_coef_[i, parts[j]] @ self.support_vectors_[parts[j]]
+            for i, j in pairs_of(len(self.classes_))
+        ]
+        return np.asarray(rows)
+
+
+def _compact_layout(
+    coefs: list[np.ndarray], machines: list[Machine], codes: np.ndarray, n_classes: int
+) -> np.ndarray:
+    """LIBSVM's layout, (n, n_classes - 1): a row takes part in one pair with each other class."""
+    compact = np.zeros((len(codes), n_classes - 1))
+    for (i, j), coef, machine in zip(pairs_of(n_classes), coefs, machines, strict=True):
+        is_first = codes[machine.members] == i
+        compact[machine.members[is_first], j - 1] = coef[is_first]
+        compact[machine.members[~is_first], i] = coef[~is_first]
+    return compact
+
+
+class SVC(SupportVectorClassifier):
+    """Support vector classifier with a penalty C on margin errors.
+
+    Minimises 1/2 ||w||^2 + C sum_i xi_i subject to y_i f(x_i) >= 1 - xi_i, xi_i >= 0, through its
+    dual, by sequential minimal optimisation on blocks.
+
+    Parameters
+    ----------
+    C : float, default=1
+        The price of a unit of slack.
+    kernel : str, Kernel or callable, default="rbf"
+        A name in `margrove.kernels.KERNELS`, "precomputed", a kernel object such as
+        `margrove.kernels.RBF(sigma=2.0)`, or a function of two matrices. Objects and functions
+        bring their own parameters: `gamma`, `degree` and `coef0` are then not used.
+    degree : int, default=3
+        Of the polynomial kernel.
+    gamma : {"scale", "auto"} or float, default="scale"
+        1 / (n_features * X.var()), 1 / n_features, or a number.
+    coef0 : float, default=0
+        Of the polynomial and sigmoid kernels.
+    shrinking : bool, default=True
+        Accepted for compatibility. The solver works on blocks of the variables that matter, so
+        that there is nothing left to shrink.
+    tol : float, default=1e-3
+        The largest KKT violation that is let pass, over all rows.
+    cache_size : float or None, default=None
+        Megabytes for rows of the Gram matrix; None takes a good part of the memory that is free.
+        The result does not depend on it.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on C of the rows of each class.
+    multi_class : {"ovo", "ovr"}, default="ovo"
+        With more than two classes, one machine for each pair, or one for each class against the
+        rest.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        Of one-vs-one machines: a column for each class, or for each pair.
+    break_ties : bool, default=False
+        Break ties between classes with equally many votes by their decision values.
+    probability : bool, default=False
+        Calibrate probabilities by five-fold cross-validation inside `fit`. They agree with
+        `predict`, always.
+    random_state : int, RandomState, Generator or None, default=0
+        For the folds of `probability=True`.
+    warm_start : bool, default=False
+        Start from the solution of the last fit, if it was on as many rows of as many classes.
+    n_jobs : int or None, default=None
+        Threads; None means all permitted cores. The result does not depend on it.
+    max_time : float or None, default=None
+        Seconds after which `fit` keeps what it has, with a warning.
+    on_interrupt : {"raise", "keep"}, default="raise"
+        What Ctrl-C does: leave the estimator as it was, or keep what has been learnt so far.
+    verbose : int, default=0
+        Show a progress bar.
+    max_iter : int, default=-1
+        Most pair steps a machine; -1 means a budget that no sane problem uses up.
+
+    Attributes
+    ----------
+    support_ : ndarray of shape (n_support,)
+        Training rows that are support vectors, class by class.
+    support_vectors_ : ndarray or CSR of shape (n_support, n_features)
+        Empty for kernel="precomputed".
+    n_support_ : ndarray of shape (n_classes,)
+        Support vectors of each class.
+    dual_coef_ : ndarray of shape (1 or n_classes - 1, n_support)
+        alpha_i y_i. With more than two classes in LIBSVM's layout: a vector takes part in one pair
+        with each other class, in order. Of "ovr" machines, shape (n_classes, n_support).
+    intercept_ : ndarray of shape (n_machines,)
+    coef_ : ndarray of shape (n_machines, n_features)
+        Of the linear kernel only.
+    classes_ : ndarray of shape (n_classes,)
+    class_weight_ : ndarray of shape (n_classes,)
+    kernel_ : Kernel
+        The kernel with its parameters as resolved.
+    n_iter_ : ndarray of shape (n_machines,)
+        Pair steps.
+    fit_status_ : int
+        0 if all machines reached the tolerance, else 1.
+    shape_fit_ : tuple
+    n_features_in_ : int
+    feature_names_in_ : ndarray
+
+    Examples
+    --------
+    >>> from margrove import SVC
+    >>> from margrove.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> SVC(C=10).fit(X, y).score(X, y) > 0.97
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+        **CLASSIFIER_PARAMETERS,
+    }
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: str | Kernel | Callable[[Any, Any], Any] = "rbf",
+        degree: int = 3,
+        gamma: float | Literal["scale", "auto"] = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        probability: bool = False,
+        tol: float = 1e-3,
+        cache_size: float | None = None,
+        class_weight: Any = None,
+        verbose: int = 0,
+        max_iter: int = -1,
+        decision_function_shape: Literal["ovr", "ovo"] = "ovr",
+        break_ties: bool = False,
+        random_state: Any = 0,
+        multi_class: Literal["ovo", "ovr"] = "ovo",
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        max_time: float | None = None,
+        on_interrupt: Literal["raise", "keep"] = "raise",
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.probability = probability
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+        self.multi_class = multi_class
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.max_time = max_time
+        self.on_interrupt = on_interrupt
+
+    def _dual_problem(
+        self, signs: np.ndarray, weight: np.ndarray, is_weighted: bool
+    ) -> DualProblem:
+        return c_svc(signs, np.minimum(float(self.C) * weight, _LARGEST_BOUND))
+
+    def _unscaled(self, machine: Machine, result: SolverResult) -> tuple[np.ndarray, float]:
+        return result.alpha, result.rho
+
+
+class NuSVC(SupportVectorClassifier):
+    """Support vector classifier with a bound nu on the share of margin errors.
+
+    nu in (0, 1] is an upper bound on the share of margin errors and a lower bound on the share of
+    support vectors. The solution is that of an `SVC` with some C, which nobody has to know.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        At most twice the share of the smaller class.
+    kernel : str, Kernel or callable, default="rbf"
+        A name in `margrove.kernels.KERNELS`, "precomputed", a kernel object such as
+        `margrove.kernels.RBF(sigma=2.0)`, or a function of two matrices. Objects and functions
+        bring their own parameters: `gamma`, `degree` and `coef0` are then not used.
+    degree : int, default=3
+        Of the polynomial kernel.
+    gamma : {"scale", "auto"} or float, default="scale"
+        1 / (n_features * X.var()), 1 / n_features, or a number.
+    coef0 : float, default=0
+        Of the polynomial and sigmoid kernels.
+    shrinking : bool, default=True
+        Accepted for compatibility. The solver works on blocks of the variables that matter, so
+        that there is nothing left to shrink.
+    tol : float, default=1e-3
+        The largest KKT violation that is let pass, over all rows.
+    cache_size : float or None, default=None
+        Megabytes for rows of the Gram matrix; None takes a good part of the memory that is free.
+        The result does not depend on it.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the weights of the rows of each class.
+    multi_class : {"ovo", "ovr"}, default="ovo"
+        With more than two classes, one machine for each pair, or one for each class against the
+        rest.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        Of one-vs-one machines: a column for each class, or for each pair.
+    break_ties : bool, default=False
+        Break ties between classes with equally many votes by their decision values.
+    probability : bool, default=False
+        Calibrate probabilities by five-fold cross-validation inside `fit`. They agree with
+        `predict`, always.
+    random_state : int, RandomState, Generator or None, default=0
+        For the folds of `probability=True`.
+    warm_start : bool, default=False
+        Start from the solution of the last fit, if it was on as many rows of as many classes.
+    n_jobs : int or None, default=None
+        Threads; None means all permitted cores. The result does not depend on it.
+    max_time : float or None, default=None
+        Seconds after which `fit` keeps what it has, with a warning.
+    on_interrupt : {"raise", "keep"}, default="raise"
+        What Ctrl-C does: leave the estimator as it was, or keep what has been learnt so far.
+    verbose : int, default=0
+        Show a progress bar.
+    max_iter : int, default=-1
+        Most pair steps a machine; -1 means a budget that no sane problem uses up.
+
+    Attributes
+    ----------
+    support_ : ndarray of shape (n_support,)
+        Training rows that are support vectors, class by class.
+    support_vectors_ : ndarray or CSR of shape (n_support, n_features)
+        Empty for kernel="precomputed".
+    n_support_ : ndarray of shape (n_classes,)
+        Support vectors of each class.
+    dual_coef_ : ndarray of shape (1 or n_classes - 1, n_support)
+        alpha_i y_i. With more than two classes in LIBSVM's layout: a vector takes part in one pair
+        with each other class, in order. Of "ovr" machines, shape (n_classes, n_support).
+    intercept_ : ndarray of shape (n_machines,)
+    coef_ : ndarray of shape (n_machines, n_features)
+        Of the linear kernel only.
+    classes_ : ndarray of shape (n_classes,)
+    class_weight_ : ndarray of shape (n_classes,)
+    kernel_ : Kernel
+        The kernel with its parameters as resolved.
+    n_iter_ : ndarray of shape (n_machines,)
+        Pair steps.
+    fit_status_ : int
+        0 if all machines reached the tolerance, else 1.
+    shape_fit_ : tuple
+    n_features_in_ : int
+    feature_names_in_ : ndarray
+
+    Examples
+    --------
+    >>> from margrove import NuSVC
+    >>> from margrove.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> NuSVC(nu=0.1).fit(X, y).score(X, y) > 0.95
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "nu": [Interval(Real, 0.0, 1.0, closed="right")],
+        **CLASSIFIER_PARAMETERS,
+    }
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        kernel: str | Kernel | Callable[[Any, Any], Any] = "rbf",
+        degree: int = 3,
+        gamma: float | Literal["scale", "auto"] = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        probability: bool = False,
+        tol: float = 1e-3,
+        cache_size: float | None = None,
+        class_weight: Any = None,
+        verbose: int = 0,
+        max_iter: int = -1,
+        decision_function_shape: Literal["ovr", "ovo"] = "ovr",
+        break_ties: bool = False,
+        random_state: Any = 0,
+        multi_class: Literal["ovo", "ovr"] = "ovo",
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        max_time: float | None = None,
+        on_interrupt: Literal["raise", "keep"] = "raise",
+    ) -> None:
+        self.nu = nu
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.probability = probability
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+        self.multi_class = multi_class
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.max_time = max_time
+        self.on_interrupt = on_interrupt
+
+    def _dual_problem(
+        self, signs: np.ndarray, weight: np.ndarray, is_weighted: bool
+    ) -> DualProblem:
+        nu = float(self.nu)
+        feasible = largest_feasible_nu(signs, weight)
+        if nu > feasible and is_weighted and nu <= largest_feasible_nu(signs, np.ones(len(signs))):
+            warnings.warn(
+                f"nu={nu:g} is infeasible with these weights: it is reduced to {feasible:.6g}, "
+                "twice the share of the lighter class.",
+                DataWarning,
+                stacklevel=3,
+            )
+            nu = feasible
+        return nu_svc(signs, nu, weight)
+
+    def _unscaled(self, machine: Machine, result: SolverResult) -> tuple[np.ndarray, float]:
+        if result.r <= _NO_MARGIN:
+            warnings.warn(
+                f"nu={self.nu:g} leaves no margin{machine.name and f' for {machine.name}'}: so few "
+                "margin errors are not possible. Use a larger nu.",
+                DataWarning,
+                stacklevel=4,
+            )
+            return result.alpha, result.rho
+        return result.alpha / result.r, result.rho / result.r
