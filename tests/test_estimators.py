@@ -15,11 +15,20 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import margrove
 from margrove.datasets import load_iris
+from margrove.margin.kernel_machine import KernelMachine
+from margrove.margin.support_vector_machine import SupportVectorMachine
 
 
 def public_estimators() -> list[type[BaseEstimator]]:
     classes = [getattr(margrove, name) for name in margrove.__all__]
     return [c for c in classes if inspect.isclass(c) and issubclass(c, BaseEstimator)]
+
+
+def briefly(cls, **settings):
+    """An estimator that stops early; mistakes of bookkeeping show all the same."""
+    if issubclass(cls, SupportVectorMachine):
+        return cls(**({"nu": 0.1} if "nu" in cls().get_params() else {}), **settings)
+    return cls(max_iter=5, tol=None, **settings)
 
 
 ESTIMATORS = public_estimators()
@@ -63,7 +72,7 @@ def test_pickle_and_clone(cls) -> None:
     X, y = load_iris(return_X_y=True)
     model = cls().fit(X, y)
     again = pickle.loads(pickle.dumps(model))
-    use = "predict" if cls in CLASSIFIERS else "transform"
+    use = "predict" if hasattr(model, "predict") else "transform"
     assert np.array_equal(getattr(model, use)(X), getattr(again, use)(X))
     assert not hasattr(clone(model), "n_features_in_")
 
@@ -85,7 +94,7 @@ def test_results_do_not_depend_on_n_jobs(cls, kind) -> None:
     X = rng.standard_normal((700, 30)) * (rng.random((700, 30)) < 0.5)
     y = rng.integers(0, 19, 700)
     X = sp.csr_array(X) if kind == "csr" else X
-    models = [cls(n_jobs=n, max_iter=3, tol=None).fit(X, y) for n in (1, 2, 5)]
+    models = [briefly(cls, n_jobs=n).fit(X, y) for n in (1, 2, 5)]
     values = [model.decision_function(X) for model in models]
     assert np.array_equal(values[0], values[1])
     assert np.array_equal(values[0], values[2])
@@ -94,7 +103,7 @@ def test_results_do_not_depend_on_n_jobs(cls, kind) -> None:
 @pytest.mark.parametrize("cls", CLASSIFIERS)
 def test_a_rows_answer_does_not_depend_on_its_neighbours(cls) -> None:
     X, y = load_iris(return_X_y=True)
-    model = cls(max_iter=20, tol=None).fit(X, y)
+    model = briefly(cls).fit(X, y)
     together = model.decision_function(X)
     alone = np.vstack([model.decision_function(X[i : i + 1]) for i in range(len(X))])
     assert np.array_equal(together, alone)
@@ -108,9 +117,13 @@ def test_the_law_of_weights(cls, weighting) -> None:
     X, y = load_iris(return_X_y=True)
     weight = rng.integers(0, 4, len(y))
     repeated = rng.permutation(np.repeat(np.arange(len(y)), weight))
-    weighted = cls(class_weight=weighting).fit(X, y, sample_weight=weight)
-    copied = cls(class_weight=weighting).fit(X[repeated], y[repeated])
-    assert np.array_equal(weighted.decision_function(X), copied.decision_function(X))
+    model = briefly(cls, class_weight=weighting)
+    weighted = clone(model).fit(X, y, sample_weight=weight).decision_function(X)
+    copied = clone(model).fit(X[repeated], y[repeated]).decision_function(X)
+    if issubclass(cls, SupportVectorMachine):  # copies are support vectors too, and sums round
+        assert np.abs(weighted - copied).max() <= 1e-12 * np.abs(weighted).max()
+    else:
+        assert np.array_equal(weighted, copied)
 
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)
@@ -118,10 +131,10 @@ def test_dense_and_sparse_agree(cls) -> None:
     rng = np.random.default_rng(2)
     X = rng.integers(-3, 4, (80, 6)) * (rng.random((80, 6)) < 0.4)
     y = rng.integers(0, 3, 80)
-    settings = {"max_iter": 5, "tol": None}
-    if cls is margrove.KernelPerceptron:
-        settings |= {"kernel": "poly", "degree": 2, "gamma": 1.0}
-    dense = cls(**settings).fit(X, y)
+    settings = {}
+    if issubclass(cls, KernelMachine):
+        settings = {"kernel": "poly", "degree": 2, "gamma": 1.0}
+    dense = briefly(cls, **settings).fit(X, y)
     for form in (
         sp.csr_matrix,
         sp.csr_array,
@@ -130,7 +143,7 @@ def test_dense_and_sparse_agree(cls) -> None:
         sp.lil_array,
         sp.bsr_array,
     ):
-        sparse = cls(**settings).fit(form(X), y)
+        sparse = briefly(cls, **settings).fit(form(X), y)
         assert np.array_equal(dense.decision_function(X), sparse.decision_function(form(X)))
 
 

@@ -25,10 +25,11 @@ from typing import Any, TypeVar
 
 import numba
 from numba.core import caching
+from numba.extending import overload
 
 from margrove._version import __version__
 
-__all__ = ["cache_directory", "kernel", "warmup"]
+__all__ = ["cache_directory", "kernel", "overload", "warmup"]
 
 logger = logging.getLogger("margrove")
 

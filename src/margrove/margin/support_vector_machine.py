@@ -49,6 +49,13 @@ class Machine:
     problem: DualProblem
     name: str = ""
 
+    @property
+    def unit(self) -> float:
+        """What the tolerance is measured in: weights far below one shrink the nu machines."""
+        if not self.problem.p.any() or self.problem.keeps_sum:
+            return min(1.0, 0.5 * float(self.problem.start.sum()))
+        return 1.0
+
 
 class SupportVectorMachine(KernelMachine):
     """A kernel machine found by solving dual problems."""
@@ -97,9 +104,9 @@ class SupportVectorMachine(KernelMachine):
         n_threads = resolve_n_jobs(self.n_jobs, unset="all")
         grams, side_by_side = self._grams(training, machines, n_threads)
         inner_threads = 1 if side_by_side > 1 else n_threads
-        rule = SmoRule(tol=float(self.tol), max_iter=int(self.max_iter))
 
         def make(machine: Machine, gram: Callable[[], Gram]) -> Solver:
+            rule = SmoRule(tol=float(self.tol) * machine.unit, max_iter=int(self.max_iter))
             names = training.rows[machine.members]
             return SmoProcess(machine.problem, gram(), rule, names=names, n_threads=inner_threads)
 

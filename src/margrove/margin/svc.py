@@ -38,7 +38,7 @@ CLASSIFIER_PARAMETERS: dict[str, list[Any]] = {
 }
 
 _LARGEST_BOUND = 1e300
-_NO_MARGIN = 1e-14
+_NO_MARGIN = 1e-9
 
 
 class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
@@ -72,7 +72,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         labels = check_training_labels(y, sample_weight, self.class_weight, table.X.shape[0])
         training, codes = self._training_by_class(table.X, labels)
         weight = labels.counted(training.form)[training.order]
-        machines = self._machines(codes, labels.classes, weight, sample_weight is not None)
+        machines = self._machines(codes, labels.classes, weight)
 
         def learnt(results: list[SolverResult]) -> dict[str, Any]:
             return table.attributes | self._learnt(training, labels, codes, machines, results)
@@ -130,9 +130,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     # -- machines and classes --
 
     @abstractmethod
-    def _dual_problem(
-        self, signs: np.ndarray, weight: np.ndarray, is_weighted: bool
-    ) -> DualProblem:
+    def _dual_problem(self, signs: np.ndarray, weight: np.ndarray) -> DualProblem:
         """The problem of one binary machine."""
 
     @abstractmethod
@@ -151,7 +149,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         return self._training_set(X, form, order), codes[order]
 
     def _machines(
-        self, codes: np.ndarray, classes: np.ndarray, weight: np.ndarray, is_weighted: bool
+        self, codes: np.ndarray, classes: np.ndarray, weight: np.ndarray
     ) -> list[Machine]:
         everyone = np.arange(len(codes))
         if len(classes) == 2:
@@ -171,7 +169,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         return [
             Machine(
                 members,
-                self._dual_problem(np.where(positive, 1.0, -1.0), weight[members], is_weighted),
+                self._dual_problem(np.where(positive, 1.0, -1.0), weight[members]),
                 name,
             )
             for members, positive, name in sides
@@ -389,9 +387,7 @@ class SVC(SupportVectorClassifier):
         self.max_time = max_time
         self.on_interrupt = on_interrupt
 
-    def _dual_problem(
-        self, signs: np.ndarray, weight: np.ndarray, is_weighted: bool
-    ) -> DualProblem:
+    def _dual_problem(self, signs: np.ndarray, weight: np.ndarray) -> DualProblem:
         return c_svc(signs, np.minimum(float(self.C) * weight, _LARGEST_BOUND))
 
     def _unscaled(self, machine: Machine, result: SolverResult) -> tuple[np.ndarray, float]:
@@ -538,15 +534,14 @@ class NuSVC(SupportVectorClassifier):
         self.max_time = max_time
         self.on_interrupt = on_interrupt
 
-    def _dual_problem(
-        self, signs: np.ndarray, weight: np.ndarray, is_weighted: bool
-    ) -> DualProblem:
+    def _dual_problem(self, signs: np.ndarray, weight: np.ndarray) -> DualProblem:
         nu = float(self.nu)
         feasible = largest_feasible_nu(signs, weight)
-        if nu > feasible and is_weighted and nu <= largest_feasible_nu(signs, np.ones(len(signs))):
+        # Repeated rows have been merged by now, so that they are weights too.
+        if nu > feasible and np.any(weight != 1.0):
             warnings.warn(
-                f"nu={nu:g} is infeasible with these weights: it is reduced to {feasible:.6g}, "
-                "twice the share of the lighter class.",
+                f"nu={nu:g} is infeasible with these weights and repeated rows: it is reduced to "
+                f"{feasible:.6g}, twice the share of the lighter class.",
                 DataWarning,
                 stacklevel=3,
             )
@@ -554,12 +549,24 @@ class NuSVC(SupportVectorClassifier):
         return nu_svc(signs, nu, weight)
 
     def _unscaled(self, machine: Machine, result: SolverResult) -> tuple[np.ndarray, float]:
-        if result.r <= _NO_MARGIN:
+        problem = machine.problem
+        if result.r <= _NO_MARGIN * _class_sum(problem):
             warnings.warn(
                 f"nu={self.nu:g} leaves no margin{machine.name and f' for {machine.name}'}: so few "
-                "margin errors are not possible. Use a larger nu.",
+                "margin errors are not possible, and the heavier class is predicted for all rows. "
+                "Use a larger nu.",
                 DataWarning,
                 stacklevel=4,
             )
-            return result.alpha, result.rho
-        return result.alpha / result.r, result.rho / result.r
+            return np.zeros(len(problem)), -float(np.sign(problem.u @ problem.y) or 1.0)
+        # Where nu had to be reduced, all of the lighter class is at its bound and the plane may be
+        # moved towards it without leaving the optimum: by as much as nu fell short.
+        shortfall = max(0.0, 1.0 - float(problem.start.sum() / problem.u.sum()) / float(self.nu))
+        heavier = float(np.sign(problem.u @ problem.y))
+        r, rho = (1.0 + shortfall) * result.r, result.rho - heavier * shortfall * result.r
+        return result.alpha / r, rho / r
+
+
+def _class_sum(problem: DualProblem) -> float:
+    """What the alphas of each class of a nu-SVC sum to."""
+    return 0.5 * float(problem.start.sum())

@@ -19,9 +19,8 @@ huge number added to a copy of f, because branches do not either.
 from __future__ import annotations
 
 import numpy as np
-from numba.extending import overload
 
-from margrove._jit import kernel
+from margrove._jit import kernel, overload
 
 __all__ = ["FLOAT32_ETA", "FLOAT64_ETA", "SUBTILE", "solve_tile"]
 
