@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from margrove._jit import warmup
     from margrove._slices import Progress, watch
     from margrove.margin import kernels, losses
+    from margrove.margin.certificate import certificate
     from margrove.margin.feature_maps import PolynomialMap, RBFTaylorMap
     from margrove.margin.kernel_perceptron import KernelPerceptron
     from margrove.margin.kernels import register_kernel
@@ -33,6 +34,7 @@ _HOME_OF = {
     "OneClassSVM": "margrove.margin.svr",
     "PolynomialMap": "margrove.margin.feature_maps",
     "RBFTaylorMap": "margrove.margin.feature_maps",
+    "certificate": "margrove.margin.certificate",
     "register_kernel": "margrove.margin.kernels",
     # watching and preparing
     "Progress": "margrove._slices",
@@ -58,6 +60,7 @@ __all__ = [
     "Progress",
     "RBFTaylorMap",
     "__version__",
+    "certificate",
     "datasets",
     "exceptions",
     "kernels",

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import CanonicalForm, canonical_form, given_order
 from margrove._estimator import RUN_CONTROL
 from margrove._slices import Ending, drive
 from margrove._threads import resolve_n_jobs
 from margrove.exceptions import ConvergenceWarning
+from margrove.margin.certificate import Certificate, certificate
 from margrove.margin.gaps import duality_gap
 from margrove.margin.grams import SharedGram, gram_of
 from margrove.margin.kernel_machine import KERNEL_PARAMETERS, KernelMachine, TrainingSet
@@ -24,10 +26,10 @@ from margrove.margin.kernels import Linear
 from margrove.margin.problems import DualProblem
 from margrove.margin.qmatrix import cache_bytes_of
 from margrove.margin.solvers.many import ManyProblems, Solver
-from margrove.margin.solvers.result import SolverResult
+from margrove.margin.solvers.result import SolverResult, TracePoint
 from margrove.margin.solvers.smo import Gram, SmoProcess, SmoRule
 
-__all__ = ["SVM_PARAMETERS", "Machine", "SupportVectorMachine"]
+__all__ = ["SVM_PARAMETERS", "FitRecord", "Machine", "SupportVectorMachine"]
 
 SVM_PARAMETERS: dict[str, list[Any]] = {
     **KERNEL_PARAMETERS,
@@ -39,6 +41,26 @@ SVM_PARAMETERS: dict[str, list[Any]] = {
     "n_jobs": [Integral, None],
     **RUN_CONTROL,
 }
+
+
+@dataclass
+class FitRecord:
+    """What a fit was given and how it went, for a certificate that nobody may ever ask for."""
+
+    X: Any
+    y: Any
+    sample_weight: Any
+    traces: list[list[TracePoint]]
+    certificate: Certificate | None = None
+
+    def certificate_of(self, model: Any) -> Certificate:
+        if self.certificate is None:
+            found = certificate(model, self.X, self.y, self.sample_weight)
+            machines = zip(found.machines, self.traces, strict=True)
+            self.certificate = Certificate(
+                tuple(replace(machine, trace=trace) for machine, trace in machines)
+            )
+        return self.certificate
 
 
 @dataclass(frozen=True)
@@ -68,6 +90,7 @@ class SupportVectorMachine(KernelMachine):
     verbose: int
     dual_coef_: np.ndarray
     intercept_: np.ndarray
+    _record: FitRecord
 
     @property
     def coef_(self) -> np.ndarray:
@@ -83,6 +106,24 @@ class SupportVectorMachine(KernelMachine):
 
     def _vectors(self, X: Any, support: np.ndarray) -> Any:
         return np.empty((0, 0)) if self._is_precomputed() else X[support]
+
+    @property
+    def certificate_(self) -> Certificate:
+        """Proof of how good the last fit is; see `margrove.certificate`.
+
+        Computed when it is first asked for, from the data given to `fit`, of which the estimator
+        keeps a reference but no copy. A pickled estimator forgets them.
+        """
+        check_is_fitted(self)
+        if "_record" not in vars(self):
+            raise AttributeError(
+                "The training data are not remembered across pickling. Use "
+                "margrove.certificate(model, X, y, sample_weight)."
+            )
+        return self._record.certificate_of(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_record"}
 
     # -- the steps of fit --
 

@@ -9,20 +9,27 @@ from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, clone
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from margrove._data import TrainingLabels, check_training_labels
+from margrove._data import TrainingLabels, check_training_labels, seed_of
 from margrove._estimator import RANDOM_STATE
-from margrove.exceptions import DataWarning
+from margrove.exceptions import DataWarning, NotFittedError
 from margrove.margin.kernel_machine import TrainingSet
 from margrove.margin.kernels import Kernel
 from margrove.margin.mistake_driven import finite_decisions, require_shape
 from margrove.margin.multiclass import pair_decisions, pairs_of, per_class_decisions, votes_of
+from margrove.margin.probabilities import calibrate, probabilities_of
 from margrove.margin.problems import DualProblem, c_svc, largest_feasible_nu, nu_svc
 from margrove.margin.solvers.result import SolverResult
-from margrove.margin.support_vector_machine import SVM_PARAMETERS, Machine, SupportVectorMachine
+from margrove.margin.support_vector_machine import (
+    SVM_PARAMETERS,
+    FitRecord,
+    Machine,
+    SupportVectorMachine,
+)
 
 __all__ = ["SVC", "NuSVC"]
 
@@ -41,6 +48,12 @@ _LARGEST_BOUND = 1e300
 _NO_MARGIN = 1e-9
 
 
+def _has_probabilities(model: Any) -> bool:
+    if not model.probability:
+        raise AttributeError("predict_proba is not available when probability=False")
+    return True
+
+
 class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     """What SVC and NuSVC share: everything but the dual problem."""
 
@@ -51,6 +64,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     break_ties: bool
     probability: bool
     n_support_: np.ndarray
+    probA_: np.ndarray
+    random_state: Any
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the widest margin.
@@ -78,7 +93,9 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             return table.attributes | self._learnt(training, labels, codes, machines, results)
 
         results = self._solve(training, machines, X, y, learnt)
-        self._commit(learnt(results))
+        calibration = self._calibrated(training, labels, codes) if self.probability else {}
+        record = FitRecord(X, y, sample_weight, [result.trace for result in results])
+        self._commit(learnt(results) | calibration | {"_record": record})
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -116,6 +133,47 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
         return np.asarray(self.classes_[self._predicted_codes(self._machine_decisions(X))])
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The probability of each class, calibrated; the largest is that of `predict`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        if "probA_" not in vars(self):
+            raise NotFittedError(
+                "predict_proba is not available when fitted with probability=False. Fit again."
+            )
+        decisions = self._machine_decisions(X)
+        return probabilities_of(
+            decisions,
+            -self.probA_,
+            self._predicted_codes(decisions),
+            len(self.classes_),
+            self._uses_pairs(),
+        )
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """The logarithm of `predict_proba`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        probabilities = self.predict_proba(X)
+        return np.log(np.maximum(probabilities, np.finfo(np.float64).tiny))
 
     def _predicted_codes(self, decisions: np.ndarray) -> np.ndarray:
         n_classes = len(self.classes_)
@@ -160,11 +218,12 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
                 for k, label in enumerate(classes.tolist())
             ]
         else:
+            names = classes.tolist()
             runs = [np.flatnonzero(codes == k) for k in range(len(classes))]
             sides = []
             for i, j in pairs_of(len(classes)):
                 members = np.concatenate([runs[i], runs[j]])
-                name = f"{classes[i]!r} against {classes[j]!r}"
+                name = f"{names[i]!r} against {names[j]!r}"
                 sides.append((members, codes[members] == i, name))
         return [
             Machine(
@@ -206,6 +265,31 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             "n_iter_": np.array([result.iterations for result in results], dtype=np.int32),
             "fit_status_": int(not all(result.converged for result in results)),
             "shape_fit_": training.X.shape,
+        }
+
+    def _calibrated(
+        self, training: TrainingSet, labels: TrainingLabels, codes: np.ndarray
+    ) -> dict[str, Any]:
+        """`probA_` and its like, from fits that each leave out a part of the learnt rows."""
+        factors = {k: float(factor) for k, factor in enumerate(labels.factors)}
+        model = clone(self).set_params(
+            probability=False,
+            class_weight=factors,
+            kernel=self.kernel if self._is_precomputed() else training.kernel,
+            warm_start=False,
+            on_interrupt="raise",
+            verbose=0,
+        )
+        X = training.X[training.rows]
+        if self._is_precomputed():
+            X = X[:, training.rows]
+        weight = training.form.weight[training.order]
+        seed = seed_of(self.random_state)
+        found = calibrate(model, X, codes, weight, len(labels.classes), seed)
+        return {
+            "probA_": -found.slopes,
+            "probB_": np.zeros(len(found.slopes)),
+            "price_of_agreement_": found.price,
         }
 
     def _machine_decisions(self, X: Any) -> np.ndarray:
@@ -322,6 +406,15 @@ class SVC(SupportVectorClassifier):
         The kernel with its parameters as resolved.
     n_iter_ : ndarray of shape (n_machines,)
         Pair steps.
+    probA_, probB_ : ndarray of shape (n_machines,)
+        With `probability=True`: P(positive side) = 1 / (1 + exp(probA_ f + probB_)). probB_ is 0,
+        so that one half is where f is 0.
+    price_of_agreement_ : PriceOfAgreement
+        With `probability=True`: the log-loss, and what it would be if probabilities did not have
+        to agree with `predict`.
+    certificate_ : Certificate
+        Proof of how good the fit is: objectives, duality gap, KKT violation, kinds of support
+        vectors. Computed when first asked for.
     fit_status_ : int
         0 if all machines reached the tolerance, else 1.
     shape_fit_ : tuple
@@ -469,6 +562,15 @@ class NuSVC(SupportVectorClassifier):
         The kernel with its parameters as resolved.
     n_iter_ : ndarray of shape (n_machines,)
         Pair steps.
+    probA_, probB_ : ndarray of shape (n_machines,)
+        With `probability=True`: P(positive side) = 1 / (1 + exp(probA_ f + probB_)). probB_ is 0,
+        so that one half is where f is 0.
+    price_of_agreement_ : PriceOfAgreement
+        With `probability=True`: the log-loss, and what it would be if probabilities did not have
+        to agree with `predict`.
+    certificate_ : Certificate
+        Proof of how good the fit is: objectives, duality gap, KKT violation, kinds of support
+        vectors. Computed when first asked for.
     fit_status_ : int
         0 if all machines reached the tolerance, else 1.
     shape_fit_ : tuple

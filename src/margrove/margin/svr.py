@@ -21,7 +21,12 @@ from margrove.margin.kernels import Kernel
 from margrove.margin.mistake_driven import finite_decisions, require_shape
 from margrove.margin.problems import DualProblem, epsilon_svr, nu_svr, one_class
 from margrove.margin.solvers.result import SolverResult
-from margrove.margin.support_vector_machine import SVM_PARAMETERS, Machine, SupportVectorMachine
+from margrove.margin.support_vector_machine import (
+    SVM_PARAMETERS,
+    FitRecord,
+    Machine,
+    SupportVectorMachine,
+)
 
 __all__ = ["SVR", "NuSVR", "OneClassSVM"]
 
@@ -59,14 +64,20 @@ class SingleMachine(SupportVectorMachine):
     """One machine over all rows: a regression, or a region."""
 
     def _fit_one(
-        self, training: TrainingSet, problem: DualProblem, X: Any, y: Any, scale: TargetScale
+        self,
+        training: TrainingSet,
+        problem: DualProblem,
+        scale: TargetScale,
+        given: tuple[Any, Any, Any],
     ) -> dict[str, Any]:
+        """Solve the problem; `given` are X, y and sample_weight as `fit` got them."""
         machine = Machine(np.arange(len(training.rows)), problem)
 
         def learnt(results: list[SolverResult]) -> dict[str, Any]:
             return self._learnt(training, problem, results[0], scale)
 
-        return learnt(self._solve(training, [machine], X, y, learnt))
+        results = self._solve(training, [machine], given[0], given[1], learnt)
+        return learnt(results) | {"_record": FitRecord(*given, [results[0].trace])}
 
     def _learnt(
         self, training: TrainingSet, problem: DualProblem, result: SolverResult, scale: TargetScale
@@ -119,7 +130,7 @@ class SupportVectorRegressor(RegressorMixin, SingleMachine):
         training = self._training_set(table.X, form, np.arange(len(form.rows)))
         scale = TargetScale.of(targets[training.rows])
         problem = self._dual_problem(scale.apply(targets[training.rows]), form.weight, scale)
-        attributes = self._fit_one(training, problem, X, y, scale)
+        attributes = self._fit_one(training, problem, scale, (X, y, sample_weight))
         self._commit(table.attributes | attributes)
         return self
 
@@ -201,6 +212,9 @@ class SVR(SupportVectorRegressor):
         The kernel with its parameters as resolved.
     n_iter_ : int
         Pair steps.
+    certificate_ : Certificate
+        Proof of how good the fit is: objectives, duality gap, KKT violation, kinds of support
+        vectors. Computed when first asked for.
     fit_status_ : int
         0 if the tolerance was reached, else 1.
     shape_fit_ : tuple
@@ -328,10 +342,15 @@ class NuSVR(SupportVectorRegressor):
     intercept_ : ndarray of shape (1,)
     coef_ : ndarray of shape (1, n_features)
         Of the linear kernel only.
+    epsilon_ : float
+        Half the width of the tube that was found.
     kernel_ : Kernel
         The kernel with its parameters as resolved.
     n_iter_ : int
         Pair steps.
+    certificate_ : Certificate
+        Proof of how good the fit is: objectives, duality gap, KKT violation, kinds of support
+        vectors. Computed when first asked for.
     fit_status_ : int
         0 if the tolerance was reached, else 1.
     shape_fit_ : tuple
@@ -395,6 +414,12 @@ class NuSVR(SupportVectorRegressor):
         C = np.minimum(float(self.C) * weight * scale.factor, _LARGEST_BOUND)
         return nu_svr(targets, C, float(self.nu))
 
+    def _learnt(
+        self, training: TrainingSet, problem: DualProblem, result: SolverResult, scale: TargetScale
+    ) -> dict[str, Any]:
+        tube = max(0.0, -result.r / scale.factor)
+        return super()._learnt(training, problem, result, scale) | {"epsilon_": tube}
+
 
 class OneClassSVM(OutlierMixin, SingleMachine):
     """The region of feature space that holds all but a share nu of the data.
@@ -452,6 +477,9 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         The kernel with its parameters as resolved.
     n_iter_ : int
         Pair steps.
+    certificate_ : Certificate
+        Proof of how good the fit is: objectives, duality gap, KKT violation, kinds of support
+        vectors. Computed when first asked for.
     fit_status_ : int
         0 if the tolerance was reached, else 1.
     shape_fit_ : tuple
@@ -527,7 +555,7 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         form = self._presented(table.X, np.zeros(table.X.shape[0]), weight)
         training = self._training_set(table.X, form, np.arange(len(form.rows)))
         problem = one_class(form.weight, float(self.nu))
-        attributes = self._fit_one(training, problem, X, y, TargetScale(0.0, 1.0))
+        attributes = self._fit_one(training, problem, TargetScale(0.0, 1.0), (X, y, sample_weight))
         attributes["offset_"] = -attributes["intercept_"]
         self._commit(table.attributes | attributes)
         return self
