@@ -22,7 +22,7 @@ from margrove.exceptions import InvalidDataError
 from margrove.margin.expansions import kernel_sums
 from margrove.margin.gaps import gap_terms
 from margrove.margin.kernels import Kernel, Points, Precomputed, resolve_kernel
-from margrove.margin.multiclass import pairs_of
+from margrove.margin.multiclass import machine_coefs, pairs_of
 from margrove.margin.problems import DualProblem, c_svc, epsilon_svr, one_class
 from margrove.margin.solvers.result import TracePoint
 
@@ -82,7 +82,8 @@ class MachineCertificate:
     @property
     def place(self) -> str:
         """Where the largest violation is, in words."""
-        return "" if self.violation == 0 else "between rows {} and {}".format(*self.violating_rows)
+        first, second = self.violating_rows
+        return "" if self.violation == 0 else f"between rows {first} and {second}"
 
     @property
     def support(self) -> np.ndarray:
@@ -189,8 +190,7 @@ class Certificate:
             only = self.machines[0]
             lines += [
                 f"margin width      {only.margin_width:.6g}",
-                f"support vectors   {len(only.support)}: {len(only.free)} free, "
-                f"{len(only.bounded)} at the bound",
+                f"support vectors   {len(only.support)}, {len(only.bounded)} of them at the bound",
             ]
         else:
             lines.append(f"machines          {len(self.machines)}, worst: {self.worst.name}")
@@ -269,7 +269,7 @@ class _View:
 
 def _certify(view: _View, values_of: _KernelValues) -> MachineCertificate:
     problem = view.problem
-    values = values_of(view.coef)[view.rows]
+    values = values_of(view.coef, view.rows)
     f = values[problem.rows] + problem.y * problem.p
     quadratic = float(view.coef[view.rows] @ values)
     dual = -(0.5 * quadratic + float(problem.p @ view.alpha))
@@ -316,21 +316,19 @@ def _certify(view: _View, values_of: _KernelValues) -> MachineCertificate:
 
 
 class _KernelValues:
-    """(K c) at all rows of X, for coefficients c of all rows."""
+    """(K c) at some rows of X, for coefficients c of all rows."""
 
     def __init__(self, kernel: Kernel, model: Any, X: Any) -> None:
         self._kernel = kernel
-        X = X.astype(np.float64, copy=False)
+        X = X.astype(np.float64, copy=False) * float(getattr(model, "feature_scale_", 1.0))
         points = kernel.points(X, shift=kernel.centre(X))
         self._points = Points(points.X, points.squared_norms, np.arange(X.shape[0]))
 
-    def __call__(self, coef: np.ndarray) -> np.ndarray:
+    def __call__(self, coef: np.ndarray, rows: np.ndarray) -> np.ndarray:
         support = np.flatnonzero(coef)
-        if not len(support):
-            return np.zeros(len(self._points))
         return kernel_sums(
             self._kernel,
-            self._points,
+            self._points.take(rows),
             self._points.take(support),
             coef[support, None],
             n_threads=available_cores(),
@@ -376,26 +374,18 @@ def _binary_parts(
     model: Any, codes: np.ndarray, known: np.ndarray, dual_coef: np.ndarray, n: int
 ) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarray, float]]:
     """Name, members, which of them are positive, coefficients of all rows and rho."""
-    classes, support = model.classes_, model.support_
-    names = classes.tolist()
-    rho = -np.asarray(model.intercept_)
-    if len(classes) == 2 or len(dual_coef) == len(classes):
-        for k in range(len(dual_coef)):
-            positive_class = 1 if len(classes) == 2 else k
-            members = np.flatnonzero(known)
-            coef = np.zeros(n)
-            coef[support] = dual_coef[k]
-            name = f"{names[positive_class]!r} against the rest"
-            yield name, members, codes[members] == positive_class, coef, float(rho[k])
+    names = model.classes_.tolist()
+    coefs = machine_coefs(dual_coef, model.support_, codes[model.support_], len(names), n)
+    rho = (-np.asarray(model.intercept_)).tolist()
+    if len(names) > 2 and len(dual_coef) < len(names):
+        for (i, j), coef, own_rho in zip(pairs_of(len(names)), coefs, rho, strict=True):
+            members = np.flatnonzero(known & ((codes == i) | (codes == j)))
+            yield f"{names[i]!r} against {names[j]!r}", members, codes[members] == i, coef, own_rho
         return
-    for number, (i, j) in enumerate(pairs_of(len(classes))):
-        members = np.flatnonzero(known & ((codes == i) | (codes == j)))
-        coef = np.zeros(n)
-        of_i, of_j = codes[support] == i, codes[support] == j
-        coef[support[of_i]] = dual_coef[j - 1, of_i]
-        coef[support[of_j]] = dual_coef[i, of_j]
-        name = f"{names[i]!r} against {names[j]!r}"
-        yield name, members, codes[members] == i, coef, float(rho[number])
+    members = np.flatnonzero(known)
+    positives = [1] if len(names) == 2 else range(len(names))
+    for k, coef, own_rho in zip(positives, coefs, rho, strict=True):
+        yield f"{names[k]!r} against the rest", members, codes[members] == k, coef, own_rho
 
 
 def _regressor_views(

@@ -18,7 +18,13 @@ from margrove._estimator import Estimator
 from margrove._threads import resolve_n_jobs
 from margrove.exceptions import InvalidDataError
 from margrove.margin.expansions import kernel_sums
+from margrove.margin.kernel_blocks import largest_value
 from margrove.margin.kernels import ChiSquare, Kernel, Points, Precomputed, resolve_kernel
+from margrove.margin.sanity import (
+    warn_of_degenerate_kernel,
+    warn_of_indefinite_kernel,
+    warn_of_unequal_features,
+)
 
 __all__ = ["KERNEL_PARAMETERS", "KernelMachine", "TrainingSet"]
 
@@ -42,7 +48,8 @@ class TrainingSet:
     form    its canonical form
     rows    int64 (m,) one row of X for each group, in the order of the learner
     order   int64 (m,) the group of each
-    kernel  the kernel with its parameters
+    scale   a power of two that brings extreme features to where their squares are safe
+    kernel  the kernel with its parameters, of the scaled rows
     points  those rows as float64 points of the kernel
     """
 
@@ -50,6 +57,7 @@ class TrainingSet:
     form: CanonicalForm
     rows: np.ndarray
     order: np.ndarray
+    scale: float
     kernel: Kernel
     points: Points
 
@@ -58,6 +66,14 @@ class TrainingSet:
         of_group = np.empty_like(values)
         of_group[self.order] = values
         return self.form.share_out(of_group)
+
+    def summed(self, values: np.ndarray) -> np.ndarray:
+        """A figure of each row of X (n,) as one of each learnt row (m,)."""
+        kept = self.form.group_of >= 0
+        of_group = np.bincount(
+            self.form.group_of[kept], weights=values[kept], minlength=len(self.order)
+        )
+        return of_group[self.order]
 
 
 class KernelMachine(Estimator):
@@ -104,12 +120,19 @@ class KernelMachine(Estimator):
 
     def _training_set(self, X: Any, form: CanonicalForm, order: np.ndarray) -> TrainingSet:
         rows = form.rows[order]
-        kernel = self._resolved_kernel(X[form.rows], form.weight)
-        chosen = _compact(X[rows], kernel)
+        scale = 1.0 if self._is_precomputed() else _exact_scale(X)
+        distinct = _scaled(X[form.rows], scale)
+        kernel = self._resolved_kernel(distinct, form.weight)
+        if scale != 1.0 and not isinstance(self.gamma, str):
+            kernel = kernel.on_scaled(scale)
+        chosen = _compact(distinct[order], kernel)
         points = kernel.points(chosen, shift=kernel.centre(chosen))
         points = Points(points.X, points.squared_norms, rows)
         kernel.require_finite(points)
-        return TrainingSet(X, form, rows, order, kernel, points)
+        warn_of_unequal_features(chosen, kernel)
+        warn_of_degenerate_kernel(kernel, points)
+        warn_of_indefinite_kernel(kernel, points)
+        return TrainingSet(X, form, rows, order, scale, kernel, points)
 
     def _expansion(self, X: Any, coef: np.ndarray, edges: np.ndarray | None = None) -> np.ndarray:
         """K(X, support vectors) @ coef for rows as given to `predict`; see `kernel_sums`."""
@@ -117,9 +140,12 @@ class KernelMachine(Estimator):
         kernel = self.kernel_
         X = like_fitted(X, self, accept_sparse=not isinstance(kernel, Precomputed))
         shift, support = self._support_points(X)
-        points = kernel.points(X, shift=shift)
+        points = kernel.points(_scaled(X, self._scale()), shift=shift)
         n_threads = resolve_n_jobs(self.n_jobs, unset="all")
         return kernel_sums(kernel, points, support, coef, edges, n_threads=n_threads)
+
+    def _scale(self) -> float:
+        return float(getattr(self, "feature_scale_", 1.0))
 
     def _support_points(self, X: Any) -> tuple[np.ndarray | None, Points]:
         """The support vectors as points, and the origin they share with X."""
@@ -129,8 +155,21 @@ class KernelMachine(Estimator):
         vectors = self.support_vectors_
         if sp.issparse(vectors):
             vectors = sound_structure(vectors)
+        vectors = _scaled(vectors, self._scale())
         shift = kernel.centre(vectors, X) if n else None
         return shift, kernel.points(vectors, shift=shift)
+
+
+def _exact_scale(X: Any) -> float:
+    """1 for features of ordinary size, else the power of two that brings the largest to about 1."""
+    largest = largest_value(X)
+    if largest == 0.0 or 1e-75 < largest < 1e75:
+        return 1.0
+    return float(np.ldexp(1.0, max(-1000, min(1000, -int(np.frexp(largest)[1])))))
+
+
+def _scaled(X: Any, scale: float) -> Any:
+    return X if scale == 1.0 else X * scale
 
 
 def _compact(X: Any, kernel: Kernel) -> Any:

@@ -58,6 +58,7 @@ __all__ = [
 ]
 
 _DIAGONAL_BLOCK = 64
+_LARGEST_GAMMA = 1e300
 
 KERNELS: dict[str, type[Kernel]] = {}
 
@@ -122,6 +123,10 @@ class Kernel:
                     f"The {name!r} parameter of {type(self).__name__} must not be negative. "
                     f"Got {value!r} instead."
                 )
+
+    def on_scaled(self, factor: float) -> Kernel:
+        """The kernel of factor * x that has the values of this one of x, up to a constant."""
+        return self
 
     def points(self, X: Any, *, shift: np.ndarray | None = None) -> Points:
         """Prepare checked rows; `shift` moves the origin, which only rounding may notice."""
@@ -240,6 +245,9 @@ class DotKernel(Kernel):
         """Turn inner products into kernel values, in place."""
         raise NotImplementedError
 
+    def on_scaled(self, factor: float) -> Kernel:
+        return _with_gamma_over(self, factor, factor)
+
     def diagonal(self, A: Points) -> np.ndarray:
         squared = A.squared_norms.astype(np.float64)
         values = squared[:, None].copy()
@@ -342,6 +350,16 @@ class Sigmoid(DotKernel):
         np.tanh(dots, out=dots)
 
 
+def _with_gamma_over(kernel: Any, *factors: float) -> Kernel:
+    """The same kernel with gamma divided, as far as floating point goes."""
+    if not hasattr(kernel, "gamma"):
+        return kernel
+    gamma = kernel.gamma
+    for factor in factors:
+        gamma = min(gamma / factor, _LARGEST_GAMMA)
+    return dataclasses.replace(kernel, gamma=gamma)
+
+
 # --- functions of the differences ---------------------------------------------------------------
 
 
@@ -361,6 +379,9 @@ class Laplacian(Kernel):
 
     def diagonal(self, A: Points) -> np.ndarray:
         return np.ones(len(A))
+
+    def on_scaled(self, factor: float) -> Kernel:
+        return _with_gamma_over(self, factor)
 
 
 @registered
@@ -387,6 +408,9 @@ class ChiSquare(Kernel):
 
     def diagonal(self, A: Points) -> np.ndarray:
         return np.ones(len(A))
+
+    def on_scaled(self, factor: float) -> Kernel:
+        return _with_gamma_over(self, factor)
 
 
 # --- given from outside -------------------------------------------------------------------------

@@ -8,12 +8,14 @@ second class.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import combinations
 
 import numpy as np
 from sklearn.utils.multiclass import _ovr_decision_function
 
 __all__ = [
+    "machine_coefs",
     "pair_decisions",
     "pairs_of",
     "per_class_decisions",
@@ -23,6 +25,23 @@ __all__ = [
 
 def pairs_of(n_classes: int) -> list[tuple[int, int]]:
     return list(combinations(range(n_classes), 2))
+
+
+def machine_coefs(
+    dual_coef: np.ndarray, support: np.ndarray, codes: np.ndarray, n_classes: int, n_rows: int
+) -> Iterator[np.ndarray]:
+    """Each machine's coefficients of all rows; codes are those of the support vectors."""
+    if n_classes == 2 or len(dual_coef) == n_classes:
+        for own in dual_coef:
+            coef = np.zeros(n_rows)
+            coef[support] = own
+            yield coef
+        return
+    for i, j in pairs_of(n_classes):
+        coef = np.zeros(n_rows)
+        coef[support[codes == i]] = dual_coef[j - 1, codes == i]
+        coef[support[codes == j]] = dual_coef[i, codes == j]
+        yield coef
 
 
 def pair_decisions(sums: np.ndarray, intercept: np.ndarray) -> np.ndarray:

@@ -56,9 +56,20 @@ class DualProblem:
     def __len__(self) -> int:
         return len(self.y)
 
-    def starting_at(self, start: np.ndarray) -> DualProblem:
-        """The same problem with another feasible point to start from."""
-        return replace(self, start=np.asarray(start, dtype=np.float64))
+    def starting_near(self, alpha: np.ndarray) -> DualProblem:
+        """The same problem, started from the feasible point near `alpha` (>= 0)."""
+        start = np.minimum(alpha, self.u)
+        positive = self.y > 0
+        if self.keeps_sum or positive.all():
+            for side in (positive, ~positive):
+                start[side] = _with_sum(start[side], self.u[side], float(self.start[side].sum()))
+        elif self.has_bias:  # y'a = 0: the side that has more gives way
+            above, below = float(start[positive].sum()), float(start[~positive].sum())
+            if above > below:
+                start[positive] *= below / above
+            elif below > 0.0:
+                start[~positive] *= above / below
+        return replace(self, start=start)
 
     def coefficients(self, alpha: np.ndarray, n_rows: int) -> np.ndarray:
         """The coefficient of each row of the data in f(x) = sum_i c_i K(x_i, x) - rho."""
@@ -148,6 +159,25 @@ def one_class(weight: np.ndarray, nu: float) -> DualProblem:
         rows=np.arange(n),
         start=_filled(bounds, nu * float(bounds.sum())),
     )
+
+
+def _with_sum(alpha: np.ndarray, bounds: np.ndarray, total: float) -> np.ndarray:
+    """alpha scaled, each at most to its bound, until it sums to `total`; then others are filled."""
+    used = alpha > 0
+    order = np.argsort(bounds[used] / alpha[used])  # those that meet their bounds first
+    own, limits = alpha[used][order], bounds[used][order]
+    full = np.concatenate([[0.0], np.cumsum(limits)])
+    left = np.concatenate([np.cumsum(own[::-1])[::-1], [0.0]])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factors = (total - full) / left  # if the first k are at their bounds
+    ratios = np.concatenate([limits / own, [np.inf]])
+    k = int(np.argmax(factors <= ratios))
+    scaled = np.zeros(len(alpha))
+    scaled[used] = (
+        np.minimum(alpha[used] * factors[k], bounds[used]) if k < len(own) else bounds[used]
+    )
+    missing = max(0.0, total - float(scaled.sum()))
+    return scaled + _filled(bounds - scaled, missing)
 
 
 def _filled(bounds: np.ndarray, total: float) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
@@ -43,14 +43,21 @@ SVM_PARAMETERS: dict[str, list[Any]] = {
 }
 
 
+_LARGEST_BOUND = 1e300
+
+
 @dataclass
 class FitRecord:
-    """What a fit was given and how it went, for a certificate that nobody may ever ask for."""
+    """What a fit was given and how it went, for a certificate that nobody may ever ask for.
+
+    `price` is the factor C on the bounds of its dual variables.
+    """
 
     X: Any
     y: Any
     sample_weight: Any
     traces: list[list[TracePoint]]
+    price: float = 1.0
     certificate: Certificate | None = None
 
     def certificate_of(self, model: Any) -> Certificate:
@@ -82,9 +89,12 @@ class Machine:
 class SupportVectorMachine(KernelMachine):
     """A kernel machine found by solving dual problems."""
 
+    C: float
     tol: float
+    shape_fit_: tuple[int, ...]
     cache_size: float | None
     max_iter: int
+    warm_start: bool
     max_time: float | None
     on_interrupt: Any
     verbose: int
@@ -102,7 +112,8 @@ class SupportVectorMachine(KernelMachine):
         return coef
 
     def _primal_coef(self) -> np.ndarray:
-        return np.asarray(self.dual_coef_ @ self.support_vectors_)
+        scale = self._scale()
+        return np.asarray(self.dual_coef_ @ (self.support_vectors_ * scale)) * scale
 
     def _vectors(self, X: Any, support: np.ndarray) -> Any:
         return np.empty((0, 0)) if self._is_precomputed() else X[support]
@@ -132,6 +143,36 @@ class SupportVectorMachine(KernelMachine):
         if self._is_precomputed():
             return given_order(weight)
         return canonical_form(X, target, weight)
+
+    def _bounds(self, training: TrainingSet, weight: np.ndarray) -> np.ndarray:
+        """C times the weights; the linear kernel has no gamma to make up for scaled features."""
+        bounds = np.minimum(float(self.C) * weight, _LARGEST_BOUND)
+        if isinstance(training.kernel, Linear):
+            with np.errstate(over="ignore"):
+                bounds = bounds / training.scale / training.scale
+        return np.clip(bounds, 1.0 / _LARGEST_BOUND, _LARGEST_BOUND)
+
+    def _price(self) -> float:
+        """C, where there is one: what bounds and coefficients are proportional to."""
+        return min(1e100, float(getattr(self, "C", 1.0)))
+
+    def _warm_started(
+        self, training: TrainingSet, machines: list[Machine], coefs: Iterable[np.ndarray]
+    ) -> list[Machine]:
+        """The machines, started from the coefficients (of all rows of X) of the last fit.
+
+        Coefficients grow and shrink with C, so that what was at its bound is there again.
+        """
+        ratio = 1.0
+        if "_record" in vars(self):
+            ratio = self._price() / self._record.price
+        started = []
+        for machine, coef in zip(machines, coefs, strict=True):
+            problem = machine.problem
+            signed = training.summed(coef)[machine.members] * ratio
+            alpha = np.maximum(signed[problem.rows] * problem.y, 0.0)
+            started.append(replace(machine, problem=problem.starting_near(alpha)))
+        return started
 
     def _solve(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -20,7 +20,13 @@ from margrove.exceptions import DataWarning, NotFittedError
 from margrove.margin.kernel_machine import TrainingSet
 from margrove.margin.kernels import Kernel
 from margrove.margin.mistake_driven import finite_decisions, require_shape
-from margrove.margin.multiclass import pair_decisions, pairs_of, per_class_decisions, votes_of
+from margrove.margin.multiclass import (
+    machine_coefs,
+    pair_decisions,
+    pairs_of,
+    per_class_decisions,
+    votes_of,
+)
 from margrove.margin.probabilities import calibrate, probabilities_of
 from margrove.margin.problems import DualProblem, c_svc, largest_feasible_nu, nu_svc
 from margrove.margin.solvers.result import SolverResult
@@ -44,7 +50,6 @@ CLASSIFIER_PARAMETERS: dict[str, list[Any]] = {
     **RANDOM_STATE,
 }
 
-_LARGEST_BOUND = 1e300
 _NO_MARGIN = 1e-9
 
 
@@ -64,7 +69,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     break_ties: bool
     probability: bool
     n_support_: np.ndarray
-    probA_: np.ndarray
+    probA_: np.ndarray  # noqa: N815
     random_state: Any
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -86,15 +91,17 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         table = self._check_training_table(X)
         labels = check_training_labels(y, sample_weight, self.class_weight, table.X.shape[0])
         training, codes = self._training_by_class(table.X, labels)
-        weight = labels.counted(training.form)[training.order]
-        machines = self._machines(codes, labels.classes, weight)
+        bounds = self._bounds_of(training, labels.counted(training.form)[training.order])
+        machines = self._machines(codes, labels.classes, bounds)
+        if self._has_solution_like(training.X, labels.classes, machines):
+            machines = self._warm_started(training, machines, self._row_coefs(labels.codes))
 
         def learnt(results: list[SolverResult]) -> dict[str, Any]:
             return table.attributes | self._learnt(training, labels, codes, machines, results)
 
         results = self._solve(training, machines, X, y, learnt)
         calibration = self._calibrated(training, labels, codes) if self.probability else {}
-        record = FitRecord(X, y, sample_weight, [result.trace for result in results])
+        record = FitRecord(X, y, sample_weight, [r.trace for r in results], self._price())
         self._commit(learnt(results) | calibration | {"_record": record})
         return self
 
@@ -188,8 +195,12 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     # -- machines and classes --
 
     @abstractmethod
-    def _dual_problem(self, signs: np.ndarray, weight: np.ndarray) -> DualProblem:
+    def _dual_problem(self, signs: np.ndarray, bounds: np.ndarray) -> DualProblem:
         """The problem of one binary machine."""
+
+    @abstractmethod
+    def _bounds_of(self, training: TrainingSet, weight: np.ndarray) -> np.ndarray:
+        """Upper bounds of the dual variables of rows with these weights."""
 
     @abstractmethod
     def _unscaled(self, machine: Machine, result: SolverResult) -> tuple[np.ndarray, float]:
@@ -207,7 +218,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         return self._training_set(X, form, order), codes[order]
 
     def _machines(
-        self, codes: np.ndarray, classes: np.ndarray, weight: np.ndarray
+        self, codes: np.ndarray, classes: np.ndarray, bounds: np.ndarray
     ) -> list[Machine]:
         everyone = np.arange(len(codes))
         if len(classes) == 2:
@@ -228,7 +239,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         return [
             Machine(
                 members,
-                self._dual_problem(np.where(positive, 1.0, -1.0), weight[members]),
+                self._dual_problem(np.where(positive, 1.0, -1.0), bounds[members]),
                 name,
             )
             for members, positive, name in sides
@@ -262,6 +273,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             "classes_": labels.classes,
             "class_weight_": labels.factors,
             "kernel_": training.kernel,
+            "feature_scale_": training.scale,
             "n_iter_": np.array([result.iterations for result in results], dtype=np.int32),
             "fit_status_": int(not all(result.converged for result in results)),
             "shape_fit_": training.X.shape,
@@ -292,6 +304,26 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             "price_of_agreement_": found.price,
         }
 
+    def _has_solution_like(self, X: Any, classes: np.ndarray, machines: list[Machine]) -> bool:
+        """Whether a warm start is wanted and there is a solution to start from."""
+        return (
+            self.warm_start
+            and hasattr(self, "dual_coef_")
+            and self.shape_fit_[0] == X.shape[0]
+            and np.array_equal(self.classes_, classes)
+            and len(self.intercept_) == len(machines)
+        )
+
+    def _row_coefs(self, codes: np.ndarray) -> Iterator[np.ndarray]:
+        """Each fitted machine's coefficients of all training rows."""
+        return machine_coefs(
+            self.dual_coef_,
+            self.support_,
+            np.repeat(np.arange(len(self.classes_)), self.n_support_),
+            len(self.classes_),
+            len(codes),
+        )
+
     def _machine_decisions(self, X: Any) -> np.ndarray:
         """One column a machine; a vector for two classes."""
         check_is_fitted(self)
@@ -311,12 +343,13 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             return super()._primal_coef()
         edges = np.concatenate([[0], np.cumsum(self.n_support_)])
         parts = [slice(edges[k], edges[k + 1]) for k in range(len(self.classes_))]
+        vectors = self.support_vectors_ * self._scale()
         rows = [
-            self.dual_coef_[j - 1, parts[i]] @ self.support_vectors_[parts[i]]
-            + self.dual_coef_[i, parts[j]] @ self.support_vectors_[parts[j]]
+            self.dual_coef_[j - 1, parts[i]] @ vectors[parts[i]]
+            + self.dual_coef_[i, parts[j]] @ vectors[parts[j]]
             for i, j in pairs_of(len(self.classes_))
         ]
-        return np.asarray(rows)
+        return np.asarray(rows) * self._scale()
 
 
 def _compact_layout(
@@ -403,7 +436,10 @@ class SVC(SupportVectorClassifier):
     classes_ : ndarray of shape (n_classes,)
     class_weight_ : ndarray of shape (n_classes,)
     kernel_ : Kernel
-        The kernel with its parameters as resolved.
+        The kernel with its parameters as resolved, of rows times `feature_scale_`.
+    feature_scale_ : float
+        1, or a power of two where features are so large or small that their squares are not
+        floating-point numbers.
     n_iter_ : ndarray of shape (n_machines,)
         Pair steps.
     probA_, probB_ : ndarray of shape (n_machines,)
@@ -480,8 +516,11 @@ class SVC(SupportVectorClassifier):
         self.max_time = max_time
         self.on_interrupt = on_interrupt
 
-    def _dual_problem(self, signs: np.ndarray, weight: np.ndarray) -> DualProblem:
-        return c_svc(signs, np.minimum(float(self.C) * weight, _LARGEST_BOUND))
+    def _dual_problem(self, signs: np.ndarray, bounds: np.ndarray) -> DualProblem:
+        return c_svc(signs, bounds)
+
+    def _bounds_of(self, training: TrainingSet, weight: np.ndarray) -> np.ndarray:
+        return self._bounds(training, weight)
 
     def _unscaled(self, machine: Machine, result: SolverResult) -> tuple[np.ndarray, float]:
         return result.alpha, result.rho
@@ -559,7 +598,10 @@ class NuSVC(SupportVectorClassifier):
     classes_ : ndarray of shape (n_classes,)
     class_weight_ : ndarray of shape (n_classes,)
     kernel_ : Kernel
-        The kernel with its parameters as resolved.
+        The kernel with its parameters as resolved, of rows times `feature_scale_`.
+    feature_scale_ : float
+        1, or a power of two where features are so large or small that their squares are not
+        floating-point numbers.
     n_iter_ : ndarray of shape (n_machines,)
         Pair steps.
     probA_, probB_ : ndarray of shape (n_machines,)
@@ -649,6 +691,9 @@ class NuSVC(SupportVectorClassifier):
             )
             nu = feasible
         return nu_svc(signs, nu, weight)
+
+    def _bounds_of(self, training: TrainingSet, weight: np.ndarray) -> np.ndarray:
+        return weight
 
     def _unscaled(self, machine: Machine, result: SolverResult) -> tuple[np.ndarray, float]:
         problem = machine.problem

@@ -30,8 +30,6 @@ from margrove.margin.support_vector_machine import (
 
 __all__ = ["SVR", "NuSVR", "OneClassSVM"]
 
-_LARGEST_BOUND = 1e300
-
 
 @dataclass(frozen=True)
 class TargetScale:
@@ -72,12 +70,20 @@ class SingleMachine(SupportVectorMachine):
     ) -> dict[str, Any]:
         """Solve the problem; `given` are X, y and sample_weight as `fit` got them."""
         machine = Machine(np.arange(len(training.rows)), problem)
+        if (
+            self.warm_start
+            and hasattr(self, "dual_coef_")
+            and (self.shape_fit_[0] == training.X.shape[0])
+        ):
+            coef = np.zeros(training.X.shape[0])
+            coef[self.support_] = self.dual_coef_[0] * scale.factor
+            (machine,) = self._warm_started(training, [machine], [coef])
 
         def learnt(results: list[SolverResult]) -> dict[str, Any]:
             return self._learnt(training, problem, results[0], scale)
 
         results = self._solve(training, [machine], given[0], given[1], learnt)
-        return learnt(results) | {"_record": FitRecord(*given, [results[0].trace])}
+        return learnt(results) | {"_record": FitRecord(*given, [results[0].trace], self._price())}
 
     def _learnt(
         self, training: TrainingSet, problem: DualProblem, result: SolverResult, scale: TargetScale
@@ -92,6 +98,7 @@ class SingleMachine(SupportVectorMachine):
             "dual_coef_": row_coef[support][None],
             "intercept_": np.array([scale.centre - result.rho / scale.factor]),
             "kernel_": training.kernel,
+            "feature_scale_": training.scale,
             "n_iter_": int(result.iterations),
             "fit_status_": int(not result.converged),
             "shape_fit_": training.X.shape,
@@ -129,7 +136,8 @@ class SupportVectorRegressor(RegressorMixin, SingleMachine):
         form = self._presented(table.X, targets, weight)
         training = self._training_set(table.X, form, np.arange(len(form.rows)))
         scale = TargetScale.of(targets[training.rows])
-        problem = self._dual_problem(scale.apply(targets[training.rows]), form.weight, scale)
+        bounds = self._bounds(training, form.weight * scale.factor)
+        problem = self._dual_problem(scale.apply(targets[training.rows]), bounds, scale)
         attributes = self._fit_one(training, problem, scale, (X, y, sample_weight))
         self._commit(table.attributes | attributes)
         return self
@@ -149,7 +157,7 @@ class SupportVectorRegressor(RegressorMixin, SingleMachine):
 
     @abstractmethod
     def _dual_problem(
-        self, targets: np.ndarray, weight: np.ndarray, scale: TargetScale
+        self, targets: np.ndarray, bounds: np.ndarray, scale: TargetScale
     ) -> DualProblem:
         """The problem for targets in their own scale."""
 
@@ -209,7 +217,10 @@ class SVR(SupportVectorRegressor):
     coef_ : ndarray of shape (1, n_features)
         Of the linear kernel only.
     kernel_ : Kernel
-        The kernel with its parameters as resolved.
+        The kernel with its parameters as resolved, of rows times `feature_scale_`.
+    feature_scale_ : float
+        1, or a power of two where features are so large or small that their squares are not
+        floating-point numbers.
     n_iter_ : int
         Pair steps.
     certificate_ : Certificate
@@ -273,7 +284,7 @@ class SVR(SupportVectorRegressor):
         self.on_interrupt = on_interrupt
 
     def _dual_problem(
-        self, targets: np.ndarray, weight: np.ndarray, scale: TargetScale
+        self, targets: np.ndarray, bounds: np.ndarray, scale: TargetScale
     ) -> DualProblem:
         spread = float(targets.max() - targets.min())
         if 0.0 < spread <= 2.0 * self.epsilon * scale.factor:
@@ -283,8 +294,7 @@ class SVR(SupportVectorRegressor):
                 DataWarning,
                 stacklevel=3,
             )
-        C = np.minimum(float(self.C) * weight * scale.factor, _LARGEST_BOUND)
-        return epsilon_svr(targets, C, float(self.epsilon) * scale.factor)
+        return epsilon_svr(targets, bounds, float(self.epsilon) * scale.factor)
 
 
 class NuSVR(SupportVectorRegressor):
@@ -345,7 +355,10 @@ class NuSVR(SupportVectorRegressor):
     epsilon_ : float
         Half the width of the tube that was found.
     kernel_ : Kernel
-        The kernel with its parameters as resolved.
+        The kernel with its parameters as resolved, of rows times `feature_scale_`.
+    feature_scale_ : float
+        1, or a power of two where features are so large or small that their squares are not
+        floating-point numbers.
     n_iter_ : int
         Pair steps.
     certificate_ : Certificate
@@ -409,10 +422,9 @@ class NuSVR(SupportVectorRegressor):
         self.on_interrupt = on_interrupt
 
     def _dual_problem(
-        self, targets: np.ndarray, weight: np.ndarray, scale: TargetScale
+        self, targets: np.ndarray, bounds: np.ndarray, scale: TargetScale
     ) -> DualProblem:
-        C = np.minimum(float(self.C) * weight * scale.factor, _LARGEST_BOUND)
-        return nu_svr(targets, C, float(self.nu))
+        return nu_svr(targets, bounds, float(self.nu))
 
     def _learnt(
         self, training: TrainingSet, problem: DualProblem, result: SolverResult, scale: TargetScale
@@ -474,7 +486,10 @@ class OneClassSVM(OutlierMixin, SingleMachine):
     coef_ : ndarray of shape (1, n_features)
         Of the linear kernel only.
     kernel_ : Kernel
-        The kernel with its parameters as resolved.
+        The kernel with its parameters as resolved, of rows times `feature_scale_`.
+    feature_scale_ : float
+        1, or a power of two where features are so large or small that their squares are not
+        floating-point numbers.
     n_iter_ : int
         Pair steps.
     certificate_ : Certificate

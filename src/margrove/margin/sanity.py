@@ -1,0 +1,81 @@
+"""Warnings about data and kernels that make a machine useless though nothing is wrong with it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from margrove.exceptions import DataWarning
+from margrove.margin.kernels import (
+    RBF,
+    CallableKernel,
+    Kernel,
+    Laplacian,
+    Points,
+    Precomputed,
+    gram,
+)
+
+__all__ = ["warn_of_degenerate_kernel", "warn_of_indefinite_kernel", "warn_of_unequal_features"]
+
+_UNEQUAL = 1e7
+_SAMPLE = 16
+_EIGEN_SAMPLE = 200
+
+
+def warn_of_unequal_features(X: Any, kernel: Kernel) -> None:
+    """One feature that is many orders of magnitude wider than another hides it."""
+    if sp.issparse(X) or isinstance(kernel, Precomputed | CallableKernel):
+        return
+    spread = X.max(axis=0) - X.min(axis=0)
+    if not spread.any():
+        _warn("All features are constant, so that all rows look alike.")
+        return
+    widest, narrowest = float(spread.max()), float(spread[spread > 0].min())
+    if widest > _UNEQUAL * narrowest:
+        _warn(
+            f"Feature {int(spread.argmax())} is {widest / narrowest:.1e} times as wide as feature "
+            f"{int(np.argmin(np.where(spread > 0, spread, np.inf)))}, which a kernel then does not "
+            "see. Scale the features, for example with StandardScaler."
+        )
+
+
+def warn_of_degenerate_kernel(kernel: Kernel, points: Points) -> None:
+    """A gamma so small that all points are the same, or so large that no two are alike."""
+    if not isinstance(kernel, RBF | Laplacian) or sp.issparse(points.X) or len(points) < 2:
+        return
+    sample = np.unique(np.linspace(0, len(points) - 1, 2 * _SAMPLE).astype(np.int64))
+    difference = points.X[sample[::2], None] - points.X[None, sample[1::2]]
+    power = 2 if isinstance(kernel, RBF) else 1
+    with np.errstate(over="ignore"):
+        exponents = kernel.gamma * (np.abs(difference) ** power).sum(axis=2)
+    apart = exponents[exponents > 0]
+    if kernel.gamma == 0.0 or (len(apart) and apart.max() < 1e-14):
+        _warn(f"The kernel is constant on these data: gamma={kernel.gamma:g} is too small.")
+    elif len(apart) and apart.min() > 600.0:
+        _warn(
+            f"The kernel is the identity on these data: gamma={kernel.gamma:g} is so large that no "
+            "two rows are alike and the machine only memorises."
+        )
+
+
+def warn_of_indefinite_kernel(kernel: Kernel, points: Points) -> None:
+    """A Gram matrix with a negative eigenvalue: the dual problem is not convex then."""
+    if kernel.positive_definite:
+        return
+    sample = np.linspace(0, len(points) - 1, min(len(points), _EIGEN_SAMPLE)).astype(np.int64)
+    chosen = points.take(np.unique(sample))
+    eigenvalues = np.linalg.eigvalsh(gram(kernel, chosen, chosen))
+    if eigenvalues[0] < -1e-8 * max(eigenvalues[-1], 0.0):
+        _warn(
+            f"{kernel!r} is not positive semidefinite on these data: on {len(chosen)} rows the "
+            f"smallest eigenvalue of the Gram matrix is {eigenvalues[0]:.3g}. The solution found "
+            "is a local one."
+        )
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, DataWarning, stacklevel=6)
