@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from margrove._version import __version__
 
 if TYPE_CHECKING:
-    from margrove import datasets, exceptions
+    from margrove import datasets, exceptions, facts, plot
     from margrove._jit import warmup
     from margrove._slices import Progress, watch
     from margrove.margin import kernels, losses
@@ -44,8 +44,10 @@ _HOME_OF = {
 _MODULES = {
     "datasets": "margrove.datasets",
     "exceptions": "margrove.exceptions",
+    "facts": "margrove.facts",
     "kernels": "margrove.margin.kernels",
     "losses": "margrove.margin.losses",
+    "plot": "margrove.plot",
 }
 
 __all__ = [
@@ -63,8 +65,10 @@ __all__ = [
     "certificate",
     "datasets",
     "exceptions",
+    "facts",
     "kernels",
     "losses",
+    "plot",
     "register_kernel",
     "warmup",
     "watch",

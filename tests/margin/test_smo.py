@@ -21,6 +21,7 @@ def a_problem(formulation, rng, n, d):
     X = rng.normal(size=(n, d))
     signs = np.where(X[:, 0] + 0.7 * rng.normal(size=n) > 0, 1.0, -1.0)
     signs[:2] = 1.0, -1.0
+    signs = np.sort(signs)  # classes stand one after the other
     weight = rng.uniform(0.5, 2.0, size=n)
     C = weight * 10.0 ** rng.uniform(-2, 2)
     targets = X[:, 0] ** 2 + 0.3 * rng.normal(size=n)

@@ -84,12 +84,15 @@ def _runs(members: np.ndarray) -> tuple[slice, slice]:
 
 
 def values_of(
-    kernel: Kernel, points: Points, coef: np.ndarray, *, n_threads: int = 1
+    kernel: Kernel, points: Points, coef: np.ndarray, rows: np.ndarray, *, n_threads: int = 1
 ) -> np.ndarray:
-    """K c in float64."""
+    """(K c)_i of some rows, in float64."""
     support = np.flatnonzero(coef)
+    if not len(support):
+        return np.zeros(len(rows))
+    wanted = points if len(rows) == len(points) else points.take(rows)
     weights = coef[support, None]
-    return kernel_sums(kernel, points, points.take(support), weights, n_threads=n_threads)[:, 0]
+    return kernel_sums(kernel, wanted, points.take(support), weights, n_threads=n_threads)[:, 0]
 
 
 def rounding_of(kernel: Kernel, fast: Points, exact: Points) -> float:

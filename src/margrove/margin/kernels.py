@@ -318,8 +318,8 @@ class RBF(DotKernel):
         Which pairs depends on the two points alone, so that a value never depends on others.
         """
         rounding = self.gamma * float(np.finfo(np.float32).eps)
-        far = rounding * (A.squared_norms[:, None] + B.squared_norms) > 1e-4
-        if far.any():
+        if rounding * (A.squared_norms.max() + B.squared_norms.max()) > 1e-4:
+            far = rounding * (A.squared_norms[:, None] + B.squared_norms) > 1e-4
             exact = np.empty(out.shape)
             super().block(A.as_float64(), B.as_float64(), exact)
             out[far] = exact[far]

@@ -42,8 +42,9 @@ class TileView(NamedTuple):
 class GramSource(Protocol):
     """K of n points.
 
-    `slab[fetch(rows)]` are full rows, whose columns in `runs` are the n points in order;
-    `tile(rows)` is K(rows, rows); `whole()` is all of K, if it is there already.
+    `slab[fetch(rows, others)]` are full rows, whose columns in `runs` are the n points in order;
+    others may be computed along, if they come for free. `block(rows, columns)` is K(rows, columns);
+    `whole()` is all of K, if it is there already.
     """
 
     slab: np.ndarray
@@ -52,8 +53,8 @@ class GramSource(Protocol):
     runs: tuple[slice, ...]
 
     def __len__(self) -> int: ...
-    def fetch(self, rows: np.ndarray) -> np.ndarray: ...
-    def tile(self, rows: np.ndarray) -> np.ndarray: ...
+    def fetch(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray: ...
+    def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray: ...
     def whole(self) -> TileView | None: ...
 
 
@@ -86,15 +87,21 @@ class GramRows:
         self._last_use = np.zeros(self.capacity, dtype=np.int64)
         self._in_use = 0
         self._clock = 0
+        self._is_full = False
         self.runs: tuple[slice, ...] = (slice(0, n),)
 
     def __len__(self) -> int:
         return len(self._points)
 
-    def tile(self, rows: np.ndarray) -> np.ndarray:
-        """K(rows, rows), computed anew: reading it out of scattered rows takes longer."""
-        own = self._points.take(rows)
-        return gram(self._kernel, own, own, n_threads=self._n_threads)
+    def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """K(rows, columns), computed anew: reading it out of scattered rows takes longer.
+
+        Unless all of K is there.
+        """
+        if self._is_full:
+            return self.slab[np.ix_(rows, columns)]
+        own, others = self._points.take(rows), self._points.take(columns)
+        return gram(self._kernel, own, others, n_threads=self._n_threads)
 
     def fill(self) -> None:
         """Compute all rows, into their own places; they must all fit."""
@@ -102,17 +109,25 @@ class GramRows:
         everything = np.arange(len(self))
         self._place_of[:] = self._row_at[:] = everything
         self._in_use = len(self)
+        self._is_full = True
 
     def whole(self) -> TileView | None:
         return None
 
-    def fetch(self, rows: np.ndarray) -> np.ndarray:
-        """Places in `slab` of distinct rows, at most `capacity` of them; missing ones computed."""
+    def fetch(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Places in `slab` of distinct rows, at most `capacity` of them; missing ones computed.
+
+        The last tile of rows is filled up with others, while there is room for them.
+        """
         self._clock += 1
         places = self._place_of[rows]
         self._last_use[places[places >= 0]] = self._clock
         missing = rows[places < 0]
         if len(missing):
+            unused = self.capacity - self._in_use - len(missing)
+            free = max(0, min(-len(missing) % TILE_ROWS, unused))
+            welcome = others[self._place_of[others] < 0][:free]
+            missing = np.concatenate([missing, welcome])
             self._compute(missing, self._free_places(len(missing)))
             places = self._place_of[rows]
         return places
@@ -161,11 +176,11 @@ class TwoRuns:
     def __len__(self) -> int:
         return len(self._index)
 
-    def fetch(self, rows: np.ndarray) -> np.ndarray:
-        return self._rows.fetch(self._index[rows])
+    def fetch(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+        return self._rows.fetch(self._index[rows], self._index[others])
 
-    def tile(self, rows: np.ndarray) -> np.ndarray:
-        return self._rows.tile(self._index[rows])
+    def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        return self._rows.block(self._index[rows], self._index[columns])
 
     def whole(self) -> TileView | None:
         """The slab itself, once it is filled."""

@@ -214,8 +214,9 @@ class SupportVectorMachine(KernelMachine):
         """A Gram matrix for each machine, made when its turn comes, and how many run together."""
         cache_bytes = cache_bytes_of(self.cache_size)
         kernel, points = training.kernel, training.points
+        fits = len(points) ** 2 * 4 <= cache_bytes
         largest = max(len(machine.problem) for machine in machines)
-        if len(machines) == 1 or largest > SmoRule.block:
+        if len(machines) == 1 or (largest > SmoRule.block and not fits):
 
             def own(machine: Machine, cache_bytes: int, n_threads: int) -> Gram:
                 part = (
@@ -260,5 +261,6 @@ class SupportVectorMachine(KernelMachine):
     def _gap(self, training: TrainingSet, machine: Machine, result: SolverResult) -> float:
         points = training.points.take(machine.members)
         gram = gram_of(training.kernel, points, cache_bytes=0)
-        values = gram.values(machine.problem.coefficients(result.alpha, len(points)))
+        coef = machine.problem.coefficients(result.alpha, len(points))
+        values = gram.values(coef, np.arange(len(points)))
         return duality_gap(machine.problem, result.alpha, values, result.rho, result.r)

@@ -22,16 +22,13 @@ import numpy as np
 
 from margrove._jit import kernel, overload
 
-__all__ = ["FLOAT32_ETA", "FLOAT64_ETA", "SUBTILE", "solve_tile"]
+__all__ = ["FLOAT32_ETA", "FLOAT64_ETA", "solve_tile"]
 
-SUBTILE = 512  # of float32: a megabyte, the second-level cache of a core
 FLOAT32_ETA = 1e-6
 FLOAT64_ETA = 1e-14
 
 _HUGE = 1e30
 _TINY_ETA = 1e-12
-_INNER_SHARE = 0.1  # a subtile is solved to this share of the violation at its start
-_STEPS_A_VARIABLE = 10
 
 
 def _ordered(x):
@@ -88,228 +85,76 @@ def _unordered_compiled(key):
     return narrow if key.bitwidth == 32 else wide
 
 
-@kernel
+@kernel(fast_sums=True)
 def solve_tile(
-    K, first, middle, second, diagonal, y, u, alpha, f, by_class, tol, eta_floor, max_steps, size,
+    K, first, middle, second, diagonal, y, u, alpha, f, by_class, tol, eta_floor, max_steps,
     record_first, record_second, record_change,
 ):  # fmt: skip
-    """Pair steps on a tile until its violation is below tol; alpha and f follow.
+    """Pair steps on a tile until its violation is below tol; alpha follows. Returns their number.
 
-    The tile has m variables; variable t stands in row and column first + t of K for t < middle and
-    second + (t - middle) beyond: a tile of its own, or the two runs of a pair of classes.
-    f is float64; `by_class` lets only pairs of equal y change. Tiles larger than `size` are solved
-    by subtiles of the variables that violate most, half of them kept from the subtile before.
-    record_*: (>= max_steps,) to be told of each step, or empty.
-
-    Returns (steps, violation).
+    The tile has m variables in two runs: variable t stands in row and column first + t of K for
+    t < middle and second + (t - middle) beyond. `by_class` lets only pairs of one run change.
+    f is float64 (m,) and left as it is. record_*: (>= max_steps,) to be told of each step, or
+    empty.
     """
     m = len(alpha)
-    s = min(m, size)
-    chosen = np.empty(s, np.int64)
-    is_chosen = np.zeros(m, np.bool_)
-    n_kept = 0
-    tile = np.empty((s, s), K.dtype)
-    up, low, gains = np.empty(s, K.dtype), np.empty(s, K.dtype), np.empty(s, K.dtype)
-    own_diagonal, own_y = np.empty(s, K.dtype), np.empty(s)
-    own_u, own_alpha, before = np.empty(s), np.empty(s), np.empty(s)
-    keys = np.empty(m)
-    done = 0
-    while True:
-        violation, middle_f = _violation(y, u, alpha, f, by_class)
-        if violation < tol or done >= max_steps:
-            return done, violation
-        if m <= size:
-            n_chosen = m
-            for t in range(m):
-                chosen[t] = t
-        else:
-            n_chosen = _choose(y, u, alpha, f, chosen, n_kept, is_chosen, keys)
-        n_positive = _positives_first(y, chosen, n_chosen)
-        for k in range(n_chosen):
-            t = chosen[k]
-            row = K[first + t if t < middle else second + (t - middle)]
-            for j in range(n_chosen):
-                v = chosen[j]
-                tile[k, j] = row[first + v if v < middle else second + (v - middle)]
-            own_diagonal[k] = diagonal[t]
-            own_y[k], own_u[k] = y[t], u[t]
-            own_alpha[k], before[k] = alpha[t], alpha[t]
-            # Near the solution what matters lies close together: float32 resolves differences.
-            shifted = min(max(f[t] - middle_f, -0.1 * _HUGE), 0.1 * _HUGE)
-            can_rise, can_fall = _moves(y[t], u[t], alpha[t])
-            up[k] = shifted if can_rise else _HUGE
-            low[k] = shifted if can_fall else -_HUGE
-        target = tol if m <= size else max(tol, _INNER_SHARE * violation)
-        cap = min(max_steps - done, max(1000, _STEPS_A_VARIABLE * s))
-        steps = _pair_steps(
-            tile, n_chosen, own_diagonal, own_y, own_u, own_alpha, up, low, gains,
-            n_positive if by_class else n_chosen, target, eta_floor, cap, chosen,
-            record_first, record_second, record_change, done,
-        )  # fmt: skip
-        if steps == 0:
-            return done, violation
-        done += steps
-        for k in range(n_chosen):
-            change = y[chosen[k]] * (own_alpha[k] - before[k])
-            if change != 0.0:
-                t = chosen[k]
-                alpha[t] = own_alpha[k]
-                row = K[first + t if t < middle else second + (t - middle)]
-                for v in range(middle):
-                    f[v] += change * row[first + v]
-                for v in range(middle, m):
-                    f[v] += change * row[second + (v - middle)]
-        n_kept = _keep_half(chosen, n_chosen, own_alpha, own_u, is_chosen)
-
-
-@kernel
-def _moves(y, u, alpha):
-    """Whether y * alpha can grow, and whether it can shrink."""
-    below, above = alpha < u, alpha > 0.0
-    if y > 0:
-        return below, above
-    return above, below
-
-
-@kernel
-def _violation(y, u, alpha, f, by_class):
-    """The largest KKT violation and the f in its middle."""
-    worst, middle = -np.inf, 0.0
-    for sign in (1.0, -1.0):
-        lowest, highest = np.inf, -np.inf
-        for t in range(len(f)):
-            if by_class and y[t] != sign:
-                continue
-            can_rise, can_fall = _moves(y[t], u[t], alpha[t])
-            if can_rise and f[t] < lowest:
-                lowest = f[t]
-            if can_fall and f[t] > highest:
-                highest = f[t]
-        if highest - lowest > worst:
-            worst, middle = highest - lowest, 0.5 * (highest + lowest)
-        if not by_class:
-            break
-    return worst, middle
-
-
-@kernel
-def _positives_first(y, chosen, n_chosen):
-    """Reorder `chosen`, stably; return how many have y = +1."""
-    count = 0
-    ordered = np.empty(n_chosen, np.int64)
-    for k in range(n_chosen):
-        if y[chosen[k]] > 0:
-            ordered[count] = chosen[k]
-            count += 1
-    rest = count
-    for k in range(n_chosen):
-        if y[chosen[k]] < 0:
-            ordered[rest] = chosen[k]
-            rest += 1
-    for k in range(n_chosen):
-        chosen[k] = ordered[k]
-    return count
-
-
-@kernel
-def _choose(y, u, alpha, f, chosen, n_kept, is_chosen, keys):
-    """Fill `chosen` beyond its n_kept entries with the worst violators of both kinds."""
-    count = n_kept
-    for side in range(2):
-        wanted = (len(chosen) - n_kept) // 2 if side == 0 else len(chosen) - count
-        candidates = 0
-        for t in range(len(f)):
-            can_rise, can_fall = _moves(y[t], u[t], alpha[t])
-            if not is_chosen[t] and (can_rise if side == 0 else can_fall):
-                keys[candidates] = f[t] if side == 0 else -f[t]
-                candidates += 1
-        if candidates > wanted:
-            limit = np.partition(keys[:candidates], wanted - 1)[wanted - 1]
-        else:
-            limit = np.inf
-        # First those strictly beyond the limit, then ties in order of position.
-        for with_ties in range(2):
-            for t in range(len(f)):
-                if wanted == 0:
-                    break
-                can_rise, can_fall = _moves(y[t], u[t], alpha[t])
-                key = f[t] if side == 0 else -f[t]
-                if (
-                    not is_chosen[t]
-                    and (can_rise if side == 0 else can_fall)
-                    and (key < limit or (with_ties == 1 and key == limit))
-                ):
-                    chosen[count] = t
-                    is_chosen[t] = True
-                    count += 1
-                    wanted -= 1
-    return count
-
-
-@kernel
-def _keep_half(chosen, n_chosen, alpha, u, is_chosen):
-    """Keep up to half of a subtile for the next one, free variables first; forget the others."""
-    before = chosen[:n_chosen].copy()
-    kept = 0
-    for wants_free in (True, False):
-        for k in range(n_chosen):
-            is_free = alpha[k] > 0.0 and alpha[k] < u[k]
-            if is_free == wants_free:
-                t = before[k]
-                is_chosen[t] = kept < len(chosen) // 2
-                if is_chosen[t]:
-                    chosen[kept] = t
-                    kept += 1
-    return kept
-
-
-@kernel(fast_sums=True)
-def _pair_steps(
-    K, n, diagonal, y, u, alpha, up, low, gains, split, tol, eta_floor, max_steps, names,
-    record_first, record_second, record_change, n_recorded,
-):  # fmt: skip
-    """Steps on a contiguous tile; up and low are f where a variable may move, else +-huge.
-
-    Pairs come from the first `split` variables or from the others, never one from each.
-    """
     real = K.dtype.type
-    zero, two, relative, tiny = real(0.0), real(2.0), real(eta_floor), real(_TINY_ETA)
-    # Loops start at 0: a start that might be negative would be checked for at every index.
-    up_b, low_b = up[split:n], low[split:n]
-    up_a, low_a = up[:split], low[:split]
-    lowest, highest = _move_all(up_a, low_a, K[0], K[0], zero, zero)
+    zero, relative, tiny, huge = real(0.0), real(eta_floor), real(_TINY_ETA), real(_HUGE)
+    up, low = np.empty(m, K.dtype), np.empty(m, K.dtype)
+    own_diagonal, gains = np.empty(m, K.dtype), np.empty(m, K.dtype)
+    shift = _middle_f(y, u, alpha, f)
+    for t in range(m):
+        # Near the solution what matters lies close together: float32 resolves differences.
+        shifted = real(min(max(f[t] - shift, -0.1 * _HUGE), 0.1 * _HUGE))
+        can_rise, can_fall = _moves(y[t], u[t], alpha[t])
+        up[t] = shifted if can_rise else huge
+        low[t] = shifted if can_fall else -huge
+        own_diagonal[t] = diagonal[t]
+    # Loops run over arrays of their own from 0: a start that might be negative would be checked
+    # for at every index, and nothing vectorise.
+    up_a, up_b, low_a, low_b = up[:middle], up[middle:], low[:middle], low[middle:]
+    diagonal_a, diagonal_b = own_diagonal[:middle], own_diagonal[middle:]
+    gains_a, gains_b = gains[:middle], gains[middle:]
+    size_b = m - middle
+    lowest_a, highest_a = _move_all(up_a, low_a, K[0], K[0], zero, zero)
     lowest_b, highest_b = _move_all(up_b, low_b, K[0], K[0], zero, zero)
     for step in range(max_steps):
-        begin, end, worst = 0, split, lowest
-        gap = highest - lowest
-        if highest_b - lowest_b > gap:
-            begin, end, worst = split, n, lowest_b
-            gap = highest_b - lowest_b
+        in_a = in_b = True
+        if by_class:
+            in_a = highest_a - lowest_a >= highest_b - lowest_b
+            in_b = not in_a
+            gap = highest_a - lowest_a if in_a else highest_b - lowest_b
+            lowest = lowest_a if in_a else lowest_b
+        else:
+            gap = max(highest_a, highest_b) - min(lowest_a, lowest_b)
+            lowest = min(lowest_a, lowest_b)
         if gap < tol:
             return step
-        i = begin
-        while i < end - 1 and up[i] != worst:
-            i += 1
-        row_i, diagonal_i = K[i], diagonal[i]
-        best = _ordered(zero)
-        row, own_low, own_diagonal = row_i[begin:end], low[begin:end], diagonal[begin:end]
-        for t in range(end - begin):
-            promised = max(own_low[t] - worst, zero)
-            both = diagonal_i + own_diagonal[t]
-            eta = max(max(both - two * row[t], relative * both), tiny)  # noqa: PLW3301
-            gain = promised * promised / eta
-            gains[t] = gain
-            best = max(best, _ordered(gain))
-        most = _unordered(best)
-        j = begin
-        while j < end - 1 and gains[j - begin] != most:
-            j += 1
-        both = diagonal_i + diagonal[j]
-        eta = max(max(both - two * row_i[j], relative * both), tiny)  # noqa: PLW3301
+        i = _where(up_a, lowest) if in_a else -1
+        if i < 0:
+            i = middle + _where(up_b, lowest)
+        row_i = K[first + i if i < middle else second + (i - middle)]
+        diagonal_i = own_diagonal[i]
+        best_a = best_b = _ordered(zero)
+        if in_a:
+            row = row_i[first : first + middle]
+            best_a = _promises(low_a, row, lowest, diagonal_i, diagonal_a, relative, tiny, gains_a)
+        if in_b:
+            row = row_i[second : second + size_b]
+            best_b = _promises(low_b, row, lowest, diagonal_i, diagonal_b, relative, tiny, gains_b)
+        if best_a >= best_b:
+            j = _where(gains_a, _unordered(best_a))
+        else:
+            j = middle + _where(gains_b, _unordered(best_b))
+        row_j = K[first + j if j < middle else second + (j - middle)]
+        K_ij = row_i[first + j if j < middle else second + (j - middle)]
+        both = diagonal_i + own_diagonal[j]
+        eta = max(np.float64(both) - 2.0 * np.float64(K_ij), np.float64(relative * both))
+        eta = max(eta, _TINY_ETA)
         room_i = u[i] - alpha[i] if y[i] > 0 else alpha[i]
         room_j = alpha[j] if y[j] > 0 else u[j] - alpha[j]
         room = min(room_i, room_j)
-        length = min(np.float64(low[j] - worst) / np.float64(eta), room)
+        length = min(np.float64(low[j] - lowest) / eta, room)
         old_i, old_j = alpha[i], alpha[j]
         # Landing on a bound is exact, or rounding would leave dust that counts as free.
         if length == room_i:
@@ -324,19 +169,76 @@ def _pair_steps(
         if change_i == 0.0 and change_j == 0.0:  # the end of floating point
             return step
         if len(record_first) > 0:
-            record_first[n_recorded + step] = names[i]
-            record_second[n_recorded + step] = names[j]
-            record_change[n_recorded + step] = length
+            record_first[step], record_second[step], record_change[step] = i, j, length
         f_i, f_j = up[i], low[j]
         can_rise, can_fall = _moves(y[i], u[i], alpha[i])
-        up[i], low[i] = f_i if can_rise else real(_HUGE), f_i if can_fall else real(-_HUGE)
+        up[i], low[i] = f_i if can_rise else huge, f_i if can_fall else -huge
         can_rise, can_fall = _moves(y[j], u[j], alpha[j])
-        up[j], low[j] = f_j if can_rise else real(_HUGE), f_j if can_fall else real(-_HUGE)
-        row_j = K[j]
+        up[j], low[j] = f_j if can_rise else huge, f_j if can_fall else -huge
         move_i, move_j = real(change_i), real(change_j)
-        lowest, highest = _move_all(up_a, low_a, row_i, row_j, move_i, move_j)
-        lowest_b, highest_b = _move_all(up_b, low_b, row_i[split:n], row_j[split:n], move_i, move_j)
+        lowest_a, highest_a = _move_all(
+            up_a,
+            low_a,
+            row_i[first : first + middle],
+            row_j[first : first + middle],
+            move_i,
+            move_j,
+        )
+        if size_b > 0:
+            end = second + size_b
+            lowest_b, highest_b = _move_all(
+                up_b, low_b, row_i[second:end], row_j[second:end], move_i, move_j
+            )
     return max_steps
+
+
+@kernel
+def _moves(y, u, alpha):
+    """Whether y * alpha can grow, and whether it can shrink."""
+    below, above = alpha < u, alpha > 0.0
+    if y > 0:
+        return below, above
+    return above, below
+
+
+@kernel
+def _middle_f(y, u, alpha, f):
+    """Between the smallest f that may rise and the largest that may fall."""
+    lowest, highest = np.inf, -np.inf
+    for t in range(len(f)):
+        can_rise, can_fall = _moves(y[t], u[t], alpha[t])
+        if can_rise and f[t] < lowest:
+            lowest = f[t]
+        if can_fall and f[t] > highest:
+            highest = f[t]
+    if lowest == np.inf or highest == -np.inf:
+        return 0.0
+    return 0.5 * (highest + lowest)
+
+
+@kernel
+def _where(values, wanted):
+    """The first position of a value; -1 if there is none."""
+    for t in range(len(values)):
+        if values[t] == wanted:
+            return t
+    return -1
+
+
+@kernel(fast_sums=True)
+def _promises(low, row_i, lowest, diagonal_i, diagonal, relative, tiny, gains):
+    """By how much the objective falls with each partner j of i; the largest, as an integer."""
+    real = low.dtype.type
+    zero, two = real(0.0), real(2.0)
+    best = _ordered(zero)
+    for t in range(len(low)):
+        gap = max(low[t] - lowest, zero)
+        both = diagonal_i + diagonal[t]
+        eta = max(max(both - two * row_i[t], relative * both), tiny)  # noqa: PLW3301
+        gain = gap * gap / eta
+        gains[t] = gain
+        best = max(best, _ordered(gain))
+    return best
 
 
 @kernel(fast_sums=True)

@@ -29,7 +29,7 @@ from margrove._slices import step_capacity
 from margrove._threads import run_tiles
 from margrove.margin.problems import DualProblem
 from margrove.margin.qmatrix import GramSource, TileView
-from margrove.margin.solvers.pairs import FLOAT32_ETA, FLOAT64_ETA, SUBTILE, solve_tile
+from margrove.margin.solvers.pairs import FLOAT32_ETA, FLOAT64_ETA, solve_tile
 from margrove.margin.solvers.result import SolverResult, TracePoint
 
 __all__ = ["Gram", "SmoProcess", "SmoRule", "SmoStep"]
@@ -59,7 +59,6 @@ class SmoRule:
     tol: float = 1e-3
     max_iter: int = -1
     block: int = 2048
-    subtile: int = SUBTILE
 
     def budget(self, n_variables: int) -> int:
         """`max_iter`, or what no sane problem needs."""
@@ -74,13 +73,13 @@ class Gram:
 
     fast      float32 rows, or float64 ones where nothing is to be gained
     exact     makes float64 rows, when asked for
-    values    (c) -> K c in float64
+    values    (c, rows) -> (K c)_i of these rows, in float64
     rounding  root mean square error of an entry of `fast`
     """
 
     fast: GramSource
     exact: Callable[[], GramSource]
-    values: Callable[[np.ndarray], np.ndarray]
+    values: Callable[[np.ndarray, np.ndarray], np.ndarray]
     rounding: float
 
 
@@ -99,6 +98,8 @@ class SmoProcess:
         names: np.ndarray | None = None,
         n_threads: int = 1,
     ) -> None:
+        if np.count_nonzero(np.diff(problem.y)) > 1:
+            raise ValueError("The variables of a DualProblem must be sorted by the sign of y.")
         self._problem = problem
         self._gram = gram
         self._rule = rule
@@ -110,9 +111,11 @@ class SmoProcess:
         self._budget = rule.budget(len(problem))
         self.alpha = problem.start.copy()
         self._coef = self._coefficients()
-        self._values = gram.values(self._coef) if self._coef.any() else np.zeros(len(gram.fast))
-        self._coef_of_fresh = self._coef
+        self._values = gram.values(self._coef, np.arange(len(gram.fast)))
+        self._is_fresh = True
         self._block = np.empty(0, dtype=np.int64)
+        self._n_kept = 0
+        self._last_tile = np.empty((0, 0))
         self._whole: TileView | None = None
         self._steps: list[SmoStep] = []
         self._last_fresh = np.inf
@@ -128,7 +131,7 @@ class SmoProcess:
 
     @property
     def converged(self) -> bool:
-        return self.violation < self._rule.tol and self._is_trusted()
+        return self.violation < self._rule.tol and (self._is_fresh or self._is_trusted())
 
     def figures(self) -> dict[str, float]:
         return {"violation": self.violation, "objective": self.objective}
@@ -142,24 +145,22 @@ class SmoProcess:
         if self.violation < self._rule.tol:
             self._refresh()
             return float(len(self._problem))
-        chosen = self._choose_block()
-        alpha, steps = self._solve_block(chosen)
+        chosen, alpha, steps = self._solve_block(self._choose_block())
         if steps == 0:
             self._refresh()
             return float(len(self._problem))
         change = alpha - self.alpha[chosen]
-        moved = np.flatnonzero(change)
         if len(chosen) == len(self._problem):
             self._values = self._values + self._sum_of_tile(change)
         else:
-            self._values = self._values + self._sum_of_rows(chosen[moved], change[moved])
+            self._values = self._values + self._sum_of_rows(chosen, change)
         self.alpha[chosen] = alpha
         self._coef = self._coefficients()
-        self._block = chosen
+        self._is_fresh = False
         self.iterations += steps
         self.rounds += 1
         self._measure()
-        return float(len(moved)) * len(self._source) + float(steps) * len(chosen)
+        return float(np.count_nonzero(change)) * len(self._source) + float(steps) * len(chosen)
 
     def result(self) -> SolverResult:
         rho, r = self._offsets()
@@ -189,35 +190,59 @@ class SmoProcess:
         low[lowest] = False
         wanted = size - len(kept) - len(lowest)
         highest = _smallest(np.where(low, -self._f, np.inf), wanted)
-        return np.concatenate([lowest, highest, kept])
+        self._n_kept = len(kept)
+        self._block = np.concatenate([lowest, highest, kept])
+        return self._block
 
-    def _solve_block(self, chosen: np.ndarray) -> tuple[np.ndarray, int]:
+    def _solve_block(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+        """The block, perhaps in another order, its new alpha and the number of steps."""
         problem, rule = self._problem, self._rule
-        rows = problem.rows[chosen]
         if len(chosen) == len(problem):
             tile, tol = self._whole_tile(), 0.9 * rule.tol
         else:
-            tile = TileView(self._source.tile(rows), 0, len(chosen), 0)
+            chosen, tile = self._tile_of_block(chosen)
             tol = max(0.5 * rule.tol, _INNER_SHARE * self.violation)
+        rows = problem.rows[chosen]
         alpha, f = self.alpha[chosen], self._f[chosen]
         most = min(self._budget - self.iterations, _STEPS_A_VARIABLE * len(chosen) + 10_000)
         recorded = [np.empty(most if step_capacity() else 0, kind) for kind in (int, int, float)]
         eta = FLOAT32_ETA if tile.K.dtype == np.float32 else FLOAT64_ETA
-        steps, _ = solve_tile(
+        steps = solve_tile(
             *tile, self._source.diagonal[rows], problem.y[chosen], problem.u[chosen], alpha, f,
-            problem.keeps_sum, tol, eta, most, rule.subtile, *recorded,
+            problem.keeps_sum, tol, eta, most, *recorded,
         )  # fmt: skip
         if len(recorded[0]):
             self._record(rows, recorded, steps)
-        return alpha, int(steps)
+        return chosen, alpha, int(steps)
+
+    def _tile_of_block(self, chosen: np.ndarray) -> tuple[np.ndarray, TileView]:
+        """K of the block; the corner of what was kept from the last block is there already."""
+        rows, n_new = self._problem.rows[chosen], len(chosen) - self._n_kept
+        tile = np.empty((len(chosen), len(chosen)), dtype=self._source.slab.dtype)
+        tile[:n_new] = self._source.block(rows[:n_new], rows)
+        tile[n_new:, :n_new] = tile[:n_new, n_new:].T
+        tile[n_new:, n_new:] = self._last_tile[: self._n_kept, : self._n_kept]
+        self._last_tile = tile
+        if not self._problem.keeps_sum:
+            return chosen, TileView(tile, 0, len(chosen), 0)
+        order = np.argsort(-self._problem.y[chosen], kind="stable")
+        n_positive = int(np.count_nonzero(self._problem.y[chosen] > 0))
+        return chosen[order], TileView(tile[np.ix_(order, order)], 0, n_positive, n_positive)
 
     def _whole_tile(self) -> TileView:
-        """All variables as one tile; those of a regression are its points twice over."""
+        """All variables as one tile, whose runs are the two signs of y.
+
+        Those of a regression are its points twice over; classes stand one after the other.
+        """
         if self._whole is None:
             n = len(self._source)
             shared = self._source.whole()
             if shared is None:
-                shared = TileView(self._source.tile(np.arange(n)), 0, n, 0)
+                is_first = self._problem.y[:n] == self._problem.y[0]
+                middle = n if len(self._problem) > n else int(np.count_nonzero(is_first))
+                everyone = np.arange(n)
+                second = 0 if len(self._problem) > n else middle
+                shared = TileView(self._source.block(everyone, everyone), 0, middle, second)
             self._whole = shared
         return self._whole
 
@@ -241,14 +266,16 @@ class SmoProcess:
         _add_rows(K, places, weights[moved], second, total[middle:])
         return total
 
-    def _sum_of_rows(self, variables: np.ndarray, change: np.ndarray) -> np.ndarray:
+    def _sum_of_rows(self, chosen: np.ndarray, change: np.ndarray) -> np.ndarray:
         """K times the change of the coefficients, from full rows."""
-        rows, inverse = np.unique(self._problem.rows[variables], return_inverse=True)
-        weights = np.bincount(inverse, weights=change * self._problem.y[variables])
+        rows, inverse = np.unique(self._problem.rows[chosen], return_inverse=True)
+        weights = np.bincount(inverse, weights=change * self._problem.y[chosen])
+        moved, others = np.flatnonzero(weights), rows[weights == 0.0]
+        rows, weights = rows[moved], weights[moved]
         total = np.zeros(len(self._source))
         for start in range(0, len(rows), self._source.capacity):
             part = slice(start, start + self._source.capacity)
-            places = self._source.fetch(rows[part])
+            places = self._source.fetch(rows[part], others)
             self._add_rows(places, weights[part], total)
         return total
 
@@ -295,18 +322,20 @@ class SmoProcess:
         self.trace.append(TracePoint(self.iterations, self.objective, self.violation))
 
     def _is_trusted(self) -> bool:
-        """Whether rounding since the last fresh values is small beside the tolerance."""
+        """Whether rounding is small beside the tolerance."""
         return self._rounding_error() <= _SAFE_SHARE * self._rule.tol
 
     def _rounding_error(self) -> float:
         """Five standard deviations of the error of a value, errors of entries being independent."""
-        drift = float(np.linalg.norm(self._coef - self._coef_of_fresh))
-        return 5.0 * self._rounding * drift
+        return 5.0 * self._rounding * float(np.linalg.norm(self._coef))
 
     def _refresh(self) -> None:
-        """Compute the values in float64; without progress since the last time, go to float64."""
-        self._values = self._gram.values(self._coef)
-        self._coef_of_fresh = self._coef
+        """Compute values in float64; without progress since the last time, go to float64."""
+        critical = self._critical_rows()
+        values = self._values.copy()
+        values[critical] = self._gram.values(self._coef, critical)
+        self._values = values
+        self._is_fresh = True
         self._measure()
         if self.violation < self._rule.tol:
             return
@@ -316,9 +345,25 @@ class SmoProcess:
             else:
                 self._source, self._rounding = self._gram.exact(), 0.0
                 self._whole = None
+                self._block = self._block[:0]
                 self._last_fresh = np.inf
                 return
         self._last_fresh = self.violation
+
+    def _critical_rows(self) -> np.ndarray:
+        """Rows that decide about the violation, whichever way their values are rounded."""
+        if self._rounding == 0.0:
+            return np.arange(len(self._values))
+        up, low = self._sides()
+        reach = 2.0 * self._rounding_error()
+        critical = np.zeros(len(self._values), dtype=bool)
+        for group in self._groups():
+            above, below = up & group, low & group
+            highest = float(self._f.max(initial=-np.inf, where=below))
+            lowest = float(self._f.min(initial=np.inf, where=above))
+            near = (above & (self._f <= highest + reach)) | (below & (self._f >= lowest - reach))
+            critical[self._problem.rows[near]] = True
+        return np.flatnonzero(critical)
 
     def _offsets(self) -> tuple[float, float]:
         """rho and r from f of the free variables, which agree at the optimum."""
