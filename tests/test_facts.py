@@ -56,7 +56,7 @@ MACHINES = {
 PERCEPTRONS = {
     "Perceptron": (Perceptron(), IRIS[:100], SPECIES[:100]),
     "Perceptron, three classes": (Perceptron(), IRIS, SPECIES),
-    "KernelPerceptron": (KernelPerceptron(gamma=2.0), MOONS, SIDES),
+    "KernelPerceptron": (KernelPerceptron(gamma=20.0), MOONS, SIDES),
     "KernelPerceptron, three classes": (KernelPerceptron(gamma=1.0), IRIS, SPECIES),
     "KernelPerceptron, linear": (KernelPerceptron(kernel="linear"), IRIS[:100], SPECIES[:100]),
 }
@@ -582,9 +582,9 @@ def test_data_changed_in_place_since() -> None:
     model = SVC().fit(X, SIDES)
     X += 1.0
     facts = describe(model)
-    if np.shares_memory(model._record.X, X):
-        assert facts.proof is None
-        assert "not rows of X" in facts.unproven
+    assert facts.proof is None
+    assert "not rows of X" in facts.unproven
+    assert facts.machines[0].trace is not None
 
 
 def test_any_estimator_has_an_outline() -> None:

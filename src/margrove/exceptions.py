@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 __all__ = [
@@ -49,7 +51,16 @@ class InfeasibleNuError(ValueError):
 
 
 class NotSeparableError(ValueError):
-    """A hard margin was asked for, but no plane separates the classes."""
+    """A hard margin was asked for, but no plane separates the classes.
+
+    `rows` with `weights` prove it: in feature space, a weighted average of those of one class is
+    one of those of the other.
+    """
+
+    def __init__(self, message: str, rows: Any = (), weights: Any = ()) -> None:
+        super().__init__(message)
+        self.rows = rows
+        self.weights = weights
 
 
 class FitCancelled(Exception):  # noqa: N818, cancelling is not an error

@@ -14,12 +14,11 @@ from margrove import watch
 from margrove.exceptions import InvalidDataError, NotSeparableError
 from margrove.margin.problems import c_svc, epsilon_svr, largest_feasible_nu, nu_svc
 from margrove.margin.solvers.dual_cd import CoordinateProcess, projected_gradient
-from margrove.margin.solvers.hull import (
+from margrove.margin.solvers.hull import HullProcess, project
+from margrove.margin.solvers.hull_margins import (
     HardMarginProcess,
-    HullProcess,
     SoftMarginProcess,
     hard_margin,
-    project,
     soft_margin,
 )
 from margrove.margin.solvers.primal_sgd import SubgradientProcess, best_bias, primal_objective

@@ -55,7 +55,7 @@ def best_objective(problem, X, kernel):
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
-@settings(max_examples=40)
+@settings(max_examples=200)
 @given(seed=st.integers(0, 10**6), kernel=st.sampled_from(KERNELS), n=st.integers(4, 40))
 def test_objective_is_that_of_an_interior_point_method(formulation, seed, kernel, n):
     X, problem = a_problem(formulation, np.random.default_rng(seed), n, 3)

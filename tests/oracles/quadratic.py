@@ -39,7 +39,26 @@ def solve_qp(Q, p, A, b, u, *, iterations=300, tol=1e-13):
                 length = min(length, 0.995 * (-value[falling] / change[falling]).min())
         a, room, lam = a + length * da, room - length * da, lam + length * dlam
         low, high = low + length * dlow, high + length * dhigh
-    return np.minimum(a, u)
+    return _polished(Q, p, A, b, u, np.clip(a, 0.0, u))
+
+
+def _polished(Q, p, A, b, u, a):
+    """Variables near a bound put on it, the others solved for: constraints then hold exactly."""
+    for near in (1e-4, 1e-6, 1e-8):
+        low, high = a <= near * u, a >= (1 - near) * u
+        free = ~(low | high)
+        exact = np.where(high, u, 0.0)
+        k = len(b)
+        KKT = np.block([[Q[np.ix_(free, free)], -A[:, free].T], [A[:, free], np.zeros((k, k))]])
+        right = np.r_[-(p + Q @ exact)[free], b - A @ exact]
+        exact[free] = np.linalg.lstsq(KKT, right, rcond=None)[0][: free.sum()]
+        is_feasible = (exact >= 0).all() and (exact <= u).all()
+        residual = np.abs(A @ exact - b).max()
+        if is_feasible and residual <= 1e-12 * u.max() * len(u):
+            gain = objective(Q, p, exact) - objective(Q, p, a)
+            if gain <= 1e-9 * max(1.0, abs(objective(Q, p, a))):
+                return exact
+    return a
 
 
 def objective(Q, p, a):

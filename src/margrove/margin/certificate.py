@@ -21,7 +21,7 @@ from margrove._threads import available_cores
 from margrove.exceptions import InvalidDataError
 from margrove.margin.expansions import kernel_sums
 from margrove.margin.gaps import gap_terms
-from margrove.margin.kernels import Kernel, Points, Precomputed, resolve_kernel
+from margrove.margin.kernels import Kernel, Linear, Points, Precomputed, resolve_kernel
 from margrove.margin.multiclass import machine_coefs, pairs_of
 from margrove.margin.problems import DualProblem, c_svc, epsilon_svr, one_class
 from margrove.margin.solvers.result import TracePoint
@@ -219,11 +219,11 @@ def certificate(model: Any, X: Any, y: Any = None, sample_weight: Any = None) ->
     True
     """
     check_is_fitted(model)
-    kind = type(model).__name__
-    if kind not in _VIEWS:
+    kind = next((cls.__name__ for cls in type(model).__mro__ if cls.__name__ in _VIEWS), None)
+    if kind is None:
         raise TypeError(
             f"certificate knows {', '.join(sorted(_VIEWS))}, of margrove and of scikit-learn. "
-            f"Got {kind}."
+            f"Got {type(model).__name__}."
         )
     kernel = _kernel_of(model)
     table = check_table(X, model, accept_sparse=not isinstance(kernel, Precomputed))
@@ -273,7 +273,11 @@ def _certify(view: _View, values_of: _KernelValues) -> MachineCertificate:
     f = values[problem.rows] + problem.y * problem.p
     quadratic = float(view.coef[view.rows] @ values)
     dual = -(0.5 * quadratic + float(problem.p @ view.alpha))
+    reduced = problem.y * f - view.rho * problem.y - view.r
     gap = float(gap_terms(problem, view.alpha, values, view.rho, view.r).sum())
+    if np.isinf(gap):  # a hard margin: slack is not for sale, but w can be made longer
+        smallest = 1.0 - float(np.maximum(-reduced, 0.0).max())
+        gap = 0.5 * quadratic / smallest**2 - dual if smallest > 0 else np.inf
     # A bound is met if nothing worth mentioning is missing.
     at_upper = view.alpha >= problem.u * (1.0 - _AT_BOUND)
     above_zero = view.alpha > 0
@@ -281,7 +285,12 @@ def _certify(view: _View, values_of: _KernelValues) -> MachineCertificate:
     up = np.where(positive, ~at_upper, above_zero)
     low = np.where(positive, above_zero, ~at_upper)
     violation, where = 0.0, (-1, -1)
-    groups = (positive, ~positive) if problem.keeps_sum else (np.ones(len(positive), dtype=bool),)
+    if not problem.has_bias:
+        misses = np.where(up & low, np.abs(f), np.where(up, -f, np.where(low, f, 0.0)))
+        worst = int(misses.argmax())
+        violation = max(0.0, float(misses[worst]))
+        where = (int(view.rows[problem.rows[worst]]),) * 2
+    groups = [np.ones(len(positive), dtype=bool)] if problem.has_bias else []
     for group in groups:
         if (up & group).any() and (low & group).any():
             i = int(np.argmin(np.where(up & group, f, np.inf)))
@@ -293,7 +302,6 @@ def _certify(view: _View, values_of: _KernelValues) -> MachineCertificate:
                     int(view.rows[problem.rows[j]]),
                 )
     n = len(view.rows)
-    reduced = problem.y * f - view.rho * problem.y - view.r
     errors = np.zeros(n)
     np.maximum.at(errors, problem.rows, np.maximum(-reduced, 0.0))
     bounded = np.zeros(n, dtype=bool)
@@ -362,8 +370,19 @@ def _classifier_views(
             scale = float(alpha.sum())
             bounds = bounds * (scale / total if scale > 0 else 1.0)
         else:
-            bounds = bounds * float(model.C)
-        yield _View(name, members, c_svc(signs, bounds), alpha, coef, rho)
+            bounds = _bounds(model, bounds)
+        problem = c_svc(signs, bounds, has_bias=getattr(model, "fit_intercept", True))
+        yield _View(name, members, problem, alpha, coef, rho)
+
+
+def _bounds(model: Any, weight: np.ndarray) -> np.ndarray:
+    """C times the weights; scaled features divide a linear kernel, and so multiply C."""
+    bounds = float(model.C) * weight
+    if isinstance(getattr(model, "kernel_", None), Linear):
+        scale = float(model.feature_scale_)
+        with np.errstate(over="ignore"):
+            bounds = bounds / scale / scale
+    return bounds if np.isinf(model.C) else np.clip(bounds, 1e-300, 1e300)
 
 
 def _lighter(weight: np.ndarray, positive: np.ndarray) -> float:
@@ -397,7 +416,9 @@ def _regressor_views(
     coef[model.support_] = dual_coef[0]
     rho = -float(np.asarray(model.intercept_)[0])
     epsilon = _tube_of(model)
-    problem = epsilon_svr(targets[rows], float(model.C) * weight[rows], epsilon)
+    has_bias = getattr(model, "fit_intercept", True)
+    bounds = _bounds(model, weight[rows])
+    problem = epsilon_svr(targets[rows], bounds, epsilon, has_bias=has_bias)
     alpha = np.r_[np.maximum(coef[rows], 0.0), np.maximum(-coef[rows], 0.0)]
     yield _View("regression", rows, problem, alpha, coef, rho)
 

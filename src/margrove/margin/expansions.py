@@ -9,7 +9,7 @@ import numpy as np
 from margrove._threads import run_tiles, single_threaded_blas
 from margrove._tiles import TILE_ROWS
 from margrove.margin.kernel_blocks import TILE_COLUMNS
-from margrove.margin.kernels import Kernel, Points, tile_of
+from margrove.margin.kernels import Kernel, Points
 
 __all__ = ["kernel_sums"]
 
@@ -33,25 +33,36 @@ def kernel_sums(
     """
     bounds = np.array([0, len(support)]) if edges is None else edges
     out = np.zeros((len(bounds) - 1, len(points), coef.shape[1]))
+    kind = np.result_type(points.X.dtype, support.X.dtype)
     sources = [
-        (group, support.take(piece), np.ascontiguousarray(coef[piece]))
+        (group, support.take(piece), np.ascontiguousarray(coef[piece], dtype=kind))
         for group, (begin, end) in enumerate(pairwise(bounds.tolist()))
         for piece in _pieces(begin, end)
     ]
 
+    n_columns = max((len(source) for _, source, _ in sources), default=0)
+
     def add(tile: int) -> None:
         rows = slice(tile * TILE_ROWS, (tile + 1) * TILE_ROWS)
-        part = points.take(rows)
-        padded = np.zeros((TILE_ROWS, TILE_COLUMNS))
+        part = _filled_up(points.take(rows))
+        buffer = np.empty(TILE_ROWS * n_columns, dtype=kind)
         with np.errstate(over="ignore", invalid="ignore"):
             for group, source, weights in sources:
-                block = padded[:, : len(source)]
-                block[: len(part)] = tile_of(kernel, part, source)
-                out[group, rows] += (block @ weights)[: len(part)]
+                block = buffer[: TILE_ROWS * len(source)].reshape(TILE_ROWS, len(source))
+                kernel.block(part, source, block)
+                out[group, rows] += (block @ weights)[: len(out[group, rows])]
 
     with single_threaded_blas():
         run_tiles(add, -(-len(points) // TILE_ROWS), n_threads)
     return out if edges is not None else out[0]
+
+
+def _filled_up(part: Points) -> Points:
+    """A whole tile of points: the last one repeated, if need be."""
+    n = len(part)
+    if n == TILE_ROWS:
+        return part
+    return part.take(np.minimum(np.arange(TILE_ROWS), n - 1))
 
 
 def _pieces(begin: int, end: int) -> list[slice]:

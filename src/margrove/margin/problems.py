@@ -36,7 +36,7 @@ __all__ = [
 class DualProblem:
     """One dual problem; arrays have one entry a variable.
 
-    y          float64, +1 or -1; those of one sign stand together
+    y          float64, +1 or -1; where the sum is kept, those of one sign stand together
     p          float64, the linear term
     u          float64, upper bounds > 0, possibly infinite
     rows       int64, the row of the data behind each variable

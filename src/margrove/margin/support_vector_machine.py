@@ -13,23 +13,25 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from margrove._data import CanonicalForm, canonical_form, given_order
+from margrove._data import CanonicalForm, canonical_form, given_order, seed_of
 from margrove._estimator import RUN_CONTROL
+from margrove._memory import require_memory
 from margrove._slices import Ending, drive
 from margrove._threads import resolve_n_jobs
-from margrove.exceptions import ConvergenceWarning
+from margrove.exceptions import ConvergenceWarning, DataWarning
 from margrove.margin.certificate import Certificate, certificate
 from margrove.margin.gaps import duality_gap
 from margrove.margin.grams import SharedGram, gram_of
 from margrove.margin.kernel_machine import KERNEL_PARAMETERS, KernelMachine, TrainingSet
-from margrove.margin.kernels import Linear
+from margrove.margin.kernels import Linear, symmetric_gram
 from margrove.margin.problems import DualProblem
 from margrove.margin.qmatrix import cache_bytes_of
+from margrove.margin.solvers.choice import DENSE_SOLVERS, Demand
 from margrove.margin.solvers.many import ManyProblems, Solver
 from margrove.margin.solvers.result import SolverResult, TracePoint
 from margrove.margin.solvers.smo import Gram, SmoProcess, SmoRule
 
-__all__ = ["SVM_PARAMETERS", "FitRecord", "Machine", "SupportVectorMachine"]
+__all__ = ["LARGEST_BOUND", "SVM_PARAMETERS", "FitRecord", "Machine", "SupportVectorMachine"]
 
 SVM_PARAMETERS: dict[str, list[Any]] = {
     **KERNEL_PARAMETERS,
@@ -43,7 +45,7 @@ SVM_PARAMETERS: dict[str, list[Any]] = {
 }
 
 
-_LARGEST_BOUND = 1e300
+LARGEST_BOUND = 1e300
 
 
 @dataclass
@@ -146,11 +148,13 @@ class SupportVectorMachine(KernelMachine):
 
     def _bounds(self, training: TrainingSet, weight: np.ndarray) -> np.ndarray:
         """C times the weights; the linear kernel has no gamma to make up for scaled features."""
-        bounds = np.minimum(float(self.C) * weight, _LARGEST_BOUND)
+        if np.isinf(self.C):
+            return np.full(len(weight), np.inf)
+        bounds = np.minimum(float(self.C) * weight, LARGEST_BOUND)
         if isinstance(training.kernel, Linear):
             with np.errstate(over="ignore"):
                 bounds = bounds / training.scale / training.scale
-        return np.clip(bounds, 1.0 / _LARGEST_BOUND, _LARGEST_BOUND)
+        return np.clip(bounds, 1.0 / LARGEST_BOUND, LARGEST_BOUND)
 
     def _price(self) -> float:
         """C, where there is one: what bounds and coefficients are proportional to."""
@@ -188,8 +192,13 @@ class SupportVectorMachine(KernelMachine):
         inner_threads = 1 if side_by_side > 1 else n_threads
 
         def make(machine: Machine, gram: Callable[[], Gram]) -> Solver:
-            rule = SmoRule(tol=float(self.tol) * machine.unit, max_iter=int(self.max_iter))
-            names = training.rows[machine.members]
+            tol, names = float(self.tol) * machine.unit, training.rows[machine.members]
+            solver = self._solver_for(machine.problem)
+            if solver != "smo":
+                K = self._dense_gram(training, machine, inner_threads)
+                demand = Demand(tol, seed_of(getattr(self, "random_state", 0)), names, machine.name)
+                return DENSE_SOLVERS[solver](K, machine.problem, demand)
+            rule = SmoRule(tol=tol, max_iter=int(self.max_iter))
             return SmoProcess(machine.problem, gram(), rule, names=names, n_threads=inner_threads)
 
         makers = [partial(make, m, gram) for m, gram in zip(machines, grams, strict=True)]
@@ -208,6 +217,37 @@ class SupportVectorMachine(KernelMachine):
         self._warn_unless_converged(ending, training, machines, results)
         return results
 
+    def _solver_for(self, problem: DualProblem) -> str:
+        """The name of the solver that the parameters ask for, or an error that says why not."""
+        asked = getattr(self, "solver", "auto")
+        is_hard = bool(np.isinf(problem.u).all())
+        best = "cd" if not problem.has_bias else "hull" if is_hard else "smo"
+        if asked == "auto" or (asked == "smo" and is_hard):
+            return best
+        if asked == "cd" and problem.has_bias:
+            raise ValueError("solver='cd' is for machines without a bias: use fit_intercept=False.")
+        if asked in ("smo", "hull") and not problem.has_bias:
+            raise ValueError(
+                f"solver={asked!r} is for machines with a bias. With fit_intercept=False use "
+                "solver='cd' or 'auto'."
+            )
+        if is_hard and asked != "hull":
+            raise ValueError(
+                f"solver={asked!r} needs a finite C. Use solver='hull' or 'auto' for C=inf."
+            )
+        return str(asked)
+
+    def _dense_gram(self, training: TrainingSet, machine: Machine, n_threads: int) -> np.ndarray:
+        n = len(machine.members)
+        require_memory(
+            3.0 * 8 * n * n,
+            f"The Gram matrix of {n} rows, which C=inf and the solvers 'hull', 'cd' and 'sgd' need "
+            "as a whole,",
+            "Use solver='smo' with a large finite C, or fewer rows.",
+        )
+        points = training.points.take(machine.members)
+        return symmetric_gram(training.kernel, points, n_threads=n_threads)
+
     def _grams(
         self, training: TrainingSet, machines: list[Machine], n_threads: int
     ) -> tuple[list[Callable[[], Gram]], int]:
@@ -216,7 +256,8 @@ class SupportVectorMachine(KernelMachine):
         kernel, points = training.kernel, training.points
         fits = len(points) ** 2 * 4 <= cache_bytes
         largest = max(len(machine.problem) for machine in machines)
-        if len(machines) == 1 or (largest > SmoRule.block and not fits):
+        in_order = all(bool(np.all(np.diff(machine.members) > 0)) for machine in machines)
+        if len(machines) == 1 or not in_order or (largest > SmoRule.block and not fits):
 
             def own(machine: Machine, cache_bytes: int, n_threads: int) -> Gram:
                 part = (
@@ -235,8 +276,15 @@ class SupportVectorMachine(KernelMachine):
         machines: list[Machine],
         results: list[SolverResult],
     ) -> None:
+        for machine, result in zip(machines, results, strict=True):
+            if result.doubt:
+                warnings.warn(
+                    f"{machine.name}{machine.name and ': '}{result.doubt}",
+                    DataWarning,
+                    stacklevel=4,
+                )
         unfinished = [k for k, result in enumerate(results) if not result.converged]
-        if not unfinished or ending != "finished":
+        if not unfinished or ending != "finished" or self._fails_if_unsolved():
             return
         worst = max(unfinished, key=lambda k: results[k].violation)
         machine, result = machines[worst], results[worst]
@@ -257,6 +305,10 @@ class SupportVectorMachine(KernelMachine):
             ConvergenceWarning,
             stacklevel=4,
         )
+
+    def _fails_if_unsolved(self) -> bool:
+        """Whether an unsolved problem is an error, not a matter of tolerance."""
+        return False
 
     def _gap(self, training: TrainingSet, machine: Machine, result: SolverResult) -> float:
         points = training.points.take(machine.members)

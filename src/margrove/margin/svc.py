@@ -69,6 +69,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     break_ties: bool
     probability: bool
     n_support_: np.ndarray
+    _keeps_sums = False  # whether dual problems need their rows sorted by sign
     probA_: np.ndarray  # noqa: N815
     random_state: Any
 
@@ -224,10 +225,11 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         if len(classes) == 2:
             sides = [(everyone, codes == 1, "")]
         elif self.multi_class == "ovr":
-            sides = [
-                (everyone, codes == k, f"{label!r} against the rest")
-                for k, label in enumerate(classes.tolist())
-            ]
+            sides = []
+            for k, label in enumerate(classes.tolist()):
+                is_own = codes == k
+                members = np.argsort(~is_own, kind="stable") if self._keeps_sums else everyone
+                sides.append((members, is_own[members], f"{label!r} against the rest"))
         else:
             names = classes.tolist()
             runs = [np.flatnonzero(codes == k) for k in range(len(classes))]
@@ -373,7 +375,9 @@ class SVC(SupportVectorClassifier):
     Parameters
     ----------
     C : float, default=1
-        The price of a unit of slack.
+        The price of a unit of slack. `inf` asks for the hard margin: no slack at all, or a
+        `NotSeparableError` that proves that there is no such plane; with many classes, for each
+        pair.
     kernel : str, Kernel or callable, default="rbf"
         A name in `margrove.kernels.KERNELS`, "precomputed", a kernel object such as
         `margrove.kernels.RBF(sigma=2.0)`, or a function of two matrices. Objects and functions
@@ -406,6 +410,13 @@ class SVC(SupportVectorClassifier):
         `predict`, always.
     random_state : int, RandomState, Generator or None, default=0
         For the folds of `probability=True`.
+    solver : {"auto", "smo", "hull", "cd", "sgd"}, default="auto"
+        "smo" is for every size. The others are taught beside it and take the whole Gram matrix:
+        "hull" finds the nearest points of the two classes' (reduced) convex hulls, "cd" ascends
+        coordinate by coordinate and is for `fit_intercept=False`, "sgd" follows stochastic
+        subgradients of the primal until the relative duality gap is 1 %.
+    fit_intercept : bool, default=True
+        Whether the machine has a bias.
     warm_start : bool, default=False
         Start from the solution of the last fit, if it was on as many rows of as many classes.
     n_jobs : int or None, default=None
@@ -467,7 +478,9 @@ class SVC(SupportVectorClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "C": [Interval(Real, 0.0, None, closed="right")],
+        "solver": [StrOptions({"auto", "smo", "hull", "cd", "sgd"})],
+        "fit_intercept": ["boolean"],
         **CLASSIFIER_PARAMETERS,
     }
 
@@ -490,6 +503,8 @@ class SVC(SupportVectorClassifier):
         break_ties: bool = False,
         random_state: Any = 0,
         multi_class: Literal["ovo", "ovr"] = "ovo",
+        solver: Literal["auto", "smo", "hull", "cd", "sgd"] = "auto",
+        fit_intercept: bool = True,
         warm_start: bool = False,
         n_jobs: int | None = None,
         max_time: float | None = None,
@@ -511,13 +526,15 @@ class SVC(SupportVectorClassifier):
         self.break_ties = break_ties
         self.random_state = random_state
         self.multi_class = multi_class
+        self.solver = solver
+        self.fit_intercept = fit_intercept
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.max_time = max_time
         self.on_interrupt = on_interrupt
 
     def _dual_problem(self, signs: np.ndarray, bounds: np.ndarray) -> DualProblem:
-        return c_svc(signs, bounds)
+        return c_svc(signs, bounds, has_bias=self.fit_intercept)
 
     def _bounds_of(self, training: TrainingSet, weight: np.ndarray) -> np.ndarray:
         return self._bounds(training, weight)
@@ -568,6 +585,9 @@ class NuSVC(SupportVectorClassifier):
         `predict`, always.
     random_state : int, RandomState, Generator or None, default=0
         For the folds of `probability=True`.
+    solver : {"auto", "smo", "hull"}, default="auto"
+        "smo" is for every size. "hull", which takes the whole Gram matrix, finds the nearest
+        points of the two classes' reduced convex hulls.
     warm_start : bool, default=False
         Start from the solution of the last fit, if it was on as many rows of as many classes.
     n_jobs : int or None, default=None
@@ -630,6 +650,7 @@ class NuSVC(SupportVectorClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
+        "solver": [StrOptions({"auto", "smo", "hull"})],
         **CLASSIFIER_PARAMETERS,
     }
 
@@ -652,6 +673,7 @@ class NuSVC(SupportVectorClassifier):
         break_ties: bool = False,
         random_state: Any = 0,
         multi_class: Literal["ovo", "ovr"] = "ovo",
+        solver: Literal["auto", "smo", "hull"] = "auto",
         warm_start: bool = False,
         n_jobs: int | None = None,
         max_time: float | None = None,
@@ -673,10 +695,13 @@ class NuSVC(SupportVectorClassifier):
         self.break_ties = break_ties
         self.random_state = random_state
         self.multi_class = multi_class
+        self.solver = solver
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.max_time = max_time
         self.on_interrupt = on_interrupt
+
+    _keeps_sums = True
 
     def _dual_problem(self, signs: np.ndarray, weight: np.ndarray) -> DualProblem:
         nu = float(self.nu)

@@ -11,17 +11,18 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import OutlierMixin, RegressorMixin
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_targets, check_weights, moderate
-from margrove.exceptions import DataWarning
+from margrove.exceptions import DataWarning, NotSeparableError
 from margrove.margin.kernel_machine import TrainingSet
 from margrove.margin.kernels import Kernel
 from margrove.margin.mistake_driven import finite_decisions, require_shape
 from margrove.margin.problems import DualProblem, epsilon_svr, nu_svr, one_class
 from margrove.margin.solvers.result import SolverResult
 from margrove.margin.support_vector_machine import (
+    LARGEST_BOUND,
     SVM_PARAMETERS,
     FitRecord,
     Machine,
@@ -42,10 +43,10 @@ class TargetScale:
     factor: float
 
     @classmethod
-    def of(cls, targets: np.ndarray) -> TargetScale:
+    def of(cls, targets: np.ndarray, *, centred: bool = True) -> TargetScale:
         low, high = float(targets.min()), float(targets.max())
-        centre = 0.5 * low + 0.5 * high
-        spread = 0.5 * high - 0.5 * low
+        centre = 0.5 * low + 0.5 * high if centred else 0.0
+        spread = max(abs(low - centre), abs(high - centre))
         if spread == 0.0 or 1e-20 < spread < 1e20:
             return cls(centre, 1.0)
         return cls(centre, float(np.ldexp(1.0, -int(np.frexp(spread)[1]))))
@@ -83,6 +84,8 @@ class SingleMachine(SupportVectorMachine):
             return self._learnt(training, problem, results[0], scale)
 
         results = self._solve(training, [machine], given[0], given[1], learnt)
+        if self._fails_if_unsolved() and not results[0].converged:
+            raise _no_such_function(training, results[0])
         return learnt(results) | {"_record": FitRecord(*given, [results[0].trace], self._price())}
 
     def _learnt(
@@ -104,11 +107,30 @@ class SingleMachine(SupportVectorMachine):
             "shape_fit_": training.X.shape,
         }
 
+    def _fails_if_unsolved(self) -> bool:
+        return bool(np.isinf(getattr(self, "C", 1.0)))
+
     def _values(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         require_shape(self, "intercept_", (1,))
         require_shape(self, "dual_coef_", (1, len(self.support_)))
         return finite_decisions(self._expansion(X, self.dual_coef_.T) + self.intercept_)
+
+
+def _no_such_function(training: TrainingSet, result: SolverResult) -> NotSeparableError:
+    """The rows on which the dual variables grow without end prove that the tube is too narrow."""
+    n = len(training.rows)
+    pull = np.abs(result.alpha[:n] - result.alpha[n:]) if len(result.alpha) > n else result.alpha
+    worst = np.argsort(-pull, kind="stable")[:10]
+    worst = worst[pull[worst] > 1e-3 * pull.max()]
+    rows = training.rows[worst]
+    return NotSeparableError(
+        "No function of this kernel passes within epsilon of all targets, so C=inf has no "
+        f"solution: rows {', '.join(str(row) for row in rows[:5].tolist())} cannot be met "
+        "together. Use a finite C, a larger epsilon or a more flexible kernel.",
+        rows,
+        pull[worst] / pull.sum(),
+    )
 
 
 class SupportVectorRegressor(RegressorMixin, SingleMachine):
@@ -135,7 +157,8 @@ class SupportVectorRegressor(RegressorMixin, SingleMachine):
         weight = moderate(check_weights(sample_weight, table.X.shape[0]))
         form = self._presented(table.X, targets, weight)
         training = self._training_set(table.X, form, np.arange(len(form.rows)))
-        scale = TargetScale.of(targets[training.rows])
+        has_bias = getattr(self, "fit_intercept", True)
+        scale = TargetScale.of(targets[training.rows], centred=has_bias)
         bounds = self._bounds(training, form.weight * scale.factor)
         problem = self._dual_problem(scale.apply(targets[training.rows]), bounds, scale)
         attributes = self._fit_one(training, problem, scale, (X, y, sample_weight))
@@ -185,12 +208,18 @@ class SVR(SupportVectorRegressor):
         Megabytes for rows of the Gram matrix; None takes a good part of the memory that is free.
         The result does not depend on it.
     C : float, default=1
-        The price of a unit of error beyond the tube.
+        The price of a unit of error beyond the tube. `inf` asks for a function that passes within
+        epsilon of all targets, or a `NotSeparableError` if this kernel has none.
     epsilon : float, default=0.1
         Half the width of the tube in which errors are free.
     shrinking : bool, default=True
         Accepted for compatibility. The solver works on blocks of the variables that matter, so
         that there is nothing left to shrink.
+    solver : {"auto", "smo", "cd"}, default="auto"
+        "smo" is for every size. "cd", which takes the whole Gram matrix, ascends coordinate by
+        coordinate and is for `fit_intercept=False`.
+    fit_intercept : bool, default=True
+        Whether the machine has a bias.
     warm_start : bool, default=False
         Start from the solution of the last fit, if it was on as many rows of as many classes.
     n_jobs : int or None, default=None
@@ -244,7 +273,9 @@ class SVR(SupportVectorRegressor):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SVM_PARAMETERS,
-        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "C": [Interval(Real, 0.0, None, closed="right")],
+        "solver": [StrOptions({"auto", "smo", "cd"})],
+        "fit_intercept": ["boolean"],
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
     }
 
@@ -262,6 +293,8 @@ class SVR(SupportVectorRegressor):
         cache_size: float | None = None,
         verbose: int = 0,
         max_iter: int = -1,
+        solver: Literal["auto", "smo", "cd"] = "auto",
+        fit_intercept: bool = True,
         warm_start: bool = False,
         n_jobs: int | None = None,
         max_time: float | None = None,
@@ -278,6 +311,8 @@ class SVR(SupportVectorRegressor):
         self.cache_size = cache_size
         self.verbose = verbose
         self.max_iter = max_iter
+        self.solver = solver
+        self.fit_intercept = fit_intercept
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.max_time = max_time
@@ -294,7 +329,9 @@ class SVR(SupportVectorRegressor):
                 DataWarning,
                 stacklevel=3,
             )
-        return epsilon_svr(targets, bounds, float(self.epsilon) * scale.factor)
+        bounds = np.minimum(bounds, LARGEST_BOUND)
+        epsilon = float(self.epsilon) * scale.factor
+        return epsilon_svr(targets, bounds, epsilon, has_bias=self.fit_intercept)
 
 
 class NuSVR(SupportVectorRegressor):

@@ -30,6 +30,7 @@ class SolverResult:
     iterations  elementary steps
     converged   whether the violation is below the tolerance asked for
     trace       how objective and violation came down
+    doubt       what a careful reader should know, or nothing
     """
 
     alpha: np.ndarray
@@ -40,3 +41,4 @@ class SolverResult:
     iterations: int
     converged: bool
     trace: list[TracePoint] = field(default_factory=list)
+    doubt: str = ""

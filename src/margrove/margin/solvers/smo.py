@@ -98,8 +98,8 @@ class SmoProcess:
         names: np.ndarray | None = None,
         n_threads: int = 1,
     ) -> None:
-        if np.count_nonzero(np.diff(problem.y)) > 1:
-            raise ValueError("The variables of a DualProblem must be sorted by the sign of y.")
+        if problem.keeps_sum and np.count_nonzero(np.diff(problem.y)) > 1:
+            raise ValueError("Variables of one sign must stand together where e'a is kept.")
         self._problem = problem
         self._gram = gram
         self._rule = rule
@@ -230,21 +230,27 @@ class SmoProcess:
         return chosen[order], TileView(tile[np.ix_(order, order)], 0, n_positive, n_positive)
 
     def _whole_tile(self) -> TileView:
-        """All variables as one tile, whose runs are the two signs of y.
-
-        Those of a regression are its points twice over; classes stand one after the other.
-        """
+        """All variables as one tile."""
         if self._whole is None:
             n = len(self._source)
             shared = self._source.whole()
             if shared is None:
-                is_first = self._problem.y[:n] == self._problem.y[0]
-                middle = n if len(self._problem) > n else int(np.count_nonzero(is_first))
                 everyone = np.arange(n)
-                second = 0 if len(self._problem) > n else middle
-                shared = TileView(self._source.block(everyone, everyone), 0, middle, second)
-            self._whole = shared
+                shared = TileView(self._source.block(everyone, everyone), 0, n, 0)
+            self._whole = self._split_by_sign(shared)
         return self._whole
+
+    def _split_by_sign(self, tile: TileView) -> TileView:
+        """The same tile, its runs the two signs of y, where pairs must be of equal sign.
+
+        The variables of a regression are its points twice over.
+        """
+        if len(self._problem) > len(self._source):
+            return TileView(tile.K, 0, len(self._source), 0)
+        if not self._problem.keeps_sum or tile.middle < len(self._problem):
+            return tile
+        middle = int(np.count_nonzero(self._problem.y == self._problem.y[0]))
+        return TileView(tile.K, tile.first, middle, tile.first + middle)
 
     def _record(self, rows: np.ndarray, recorded: list[np.ndarray], steps: int) -> None:
         names = rows if self._names is None else self._names[rows]

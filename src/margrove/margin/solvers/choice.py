@@ -1,0 +1,58 @@
+"""The ways to solve a dual problem, by name: what `solver=` of an estimator means.
+
+"smo" works on blocks and rows of the Gram matrix; the others, which the lectures teach beside it,
+take all of it at once and are for problems of up to some thousand rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from margrove.margin.problems import DualProblem
+from margrove.margin.solvers.dual_cd import CoordinateProcess
+from margrove.margin.solvers.hull import HullProcess
+from margrove.margin.solvers.hull_margins import HardMarginProcess, SoftMarginProcess
+from margrove.margin.solvers.many import Solver
+from margrove.margin.solvers.primal_sgd import SubgradientProcess
+
+__all__ = ["DENSE_SOLVERS", "SGD_GAP", "Demand"]
+
+SGD_GAP = 1e-2  # the relative duality gap at which the subgradient method stops
+
+
+@dataclass(frozen=True)
+class Demand:
+    """How well a problem is to be solved, and how its rows are called."""
+
+    tol: float
+    seed: int
+    names: np.ndarray
+    title: str = ""
+
+
+def _by_hull(K: np.ndarray, problem: DualProblem, demand: Demand) -> Solver:
+    if problem.keeps_sum:
+        return HullProcess(K, problem, tol=demand.tol)
+    if np.isinf(problem.u).all():
+        return HardMarginProcess(
+            K, problem.y, tol=demand.tol, names=demand.names, title=demand.title
+        )
+    return SoftMarginProcess(K, problem.y, problem.u, tol=demand.tol)
+
+
+def _by_coordinates(K: np.ndarray, problem: DualProblem, demand: Demand) -> Solver:
+    return CoordinateProcess(K, problem, tol=demand.tol, seed=demand.seed)
+
+
+def _by_subgradients(K: np.ndarray, problem: DualProblem, demand: Demand) -> Solver:
+    return SubgradientProcess(K, problem, tol_gap=SGD_GAP, seed=demand.seed)
+
+
+DENSE_SOLVERS: dict[str, Callable[[np.ndarray, DualProblem, Demand], Solver]] = {
+    "hull": _by_hull,
+    "cd": _by_coordinates,
+    "sgd": _by_subgradients,
+}
