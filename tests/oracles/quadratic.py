@@ -53,7 +53,7 @@ def _polished(Q, p, A, b, u, a):
         right = np.r_[-(p + Q @ exact)[free], b - A @ exact]
         exact[free] = np.linalg.lstsq(KKT, right, rcond=None)[0][: free.sum()]
         is_feasible = (exact >= 0).all() and (exact <= u).all()
-        residual = np.abs(A @ exact - b).max()
+        residual = np.abs(A @ exact - b).max(initial=0.0)
         if is_feasible and residual <= 1e-12 * u.max() * len(u):
             gain = objective(Q, p, exact) - objective(Q, p, a)
             if gain <= 1e-9 * max(1.0, abs(objective(Q, p, a))):

@@ -19,7 +19,7 @@ from margrove._data.scan import RowScan, scan_rows
 from margrove._data.seeds import seed_of
 from margrove._data.tables import ScannedTable, Table, check_and_scan, check_table, like_fitted
 from margrove._data.training import Batch, TrainingLabels, check_batch, check_training_labels
-from margrove._data.weights import check_weights, moderate
+from margrove._data.weights import check_weights, class_factors, moderate
 
 __all__ = [
     "Batch",

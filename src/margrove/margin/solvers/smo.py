@@ -29,6 +29,7 @@ from margrove._slices import step_capacity
 from margrove._threads import run_tiles
 from margrove.margin.problems import DualProblem
 from margrove.margin.qmatrix import GramSource, TileView
+from margrove.margin.solvers.faces import descend_on_faces
 from margrove.margin.solvers.pairs import FLOAT32_ETA, FLOAT64_ETA, solve_tile
 from margrove.margin.solvers.result import SolverResult, TracePoint
 
@@ -119,6 +120,7 @@ class SmoProcess:
         self._whole: TileView | None = None
         self._steps: list[SmoStep] = []
         self._last_fresh = np.inf
+        self._creeps = False
         self._at_floor = False
         self.rounds = 0
         self.iterations = 0
@@ -145,6 +147,9 @@ class SmoProcess:
         if self.violation < self._rule.tol:
             self._refresh()
             return float(len(self._problem))
+        if self._creeps and self._is_small():
+            self._step_on_faces()
+            return float(len(self._problem)) ** 2
         chosen, alpha, steps = self._solve_block(self._choose_block())
         if steps == 0:
             self._refresh()
@@ -155,6 +160,7 @@ class SmoProcess:
         else:
             self._values = self._values + self._sum_of_rows(chosen, change)
         self.alpha[chosen] = alpha
+        self._creeps = steps >= _STEPS_A_VARIABLE * len(chosen)
         self._coef = self._coefficients()
         self._is_fresh = False
         self.iterations += steps
@@ -251,6 +257,25 @@ class SmoProcess:
             return tile
         middle = int(np.count_nonzero(self._problem.y == self._problem.y[0]))
         return TileView(tile.K, tile.first, middle, tile.first + middle)
+
+    def _is_small(self) -> bool:
+        """Whether all of K is at hand in float64."""
+        return len(self._problem) <= self._rule.block and self._source.slab.dtype == np.float64
+
+    def _step_on_faces(self) -> None:
+        """Newton steps where pair steps creep; the values are computed afresh."""
+        self._creeps = False
+        problem = self._problem
+        K, first, middle, second = self._whole_tile()
+        t = np.arange(len(problem))
+        index = np.where(t < middle, first + t, second + (t - middle))
+        own = K[np.ix_(index, index)]
+        self.alpha = descend_on_faces(
+            own, problem.y, problem.u, self.alpha, self._f, self._groups()
+        )
+        self._coef = self._coefficients()
+        self._values = self._gram.values(self._coef, np.arange(len(self._values)))
+        self._measure()
 
     def _record(self, rows: np.ndarray, recorded: list[np.ndarray], steps: int) -> None:
         names = rows if self._names is None else self._names[rows]

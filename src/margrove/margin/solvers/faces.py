@@ -1,0 +1,95 @@
+"""Newton steps on a face: all free variables of a small problem move at once.
+
+Pair steps settle quickly which variables are at their bounds, but creep where the others are nearly
+dependent: large C, few features. With s = y a, gradient f and free variables F, the lowest point of
+the face solves
+
+    | K_FF  1 | | d  |   | -f_F |
+    | 1'    0 | | mu | = |   0  |          (one row of ones for each group whose sum is kept)
+
+The step towards it is cut short at the first bound, which then holds one more variable, so that
+there are at most as many steps as variables before a full one. The objective falls with each.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from margrove._threads import single_threaded_blas
+
+__all__ = ["descend_on_faces"]
+
+_RIDGE = 1e-14
+_MOST_STEPS = 50
+
+
+def descend_on_faces(
+    K: np.ndarray,
+    y: np.ndarray,
+    u: np.ndarray,
+    alpha: np.ndarray,
+    f: np.ndarray,
+    groups: list[np.ndarray],
+) -> np.ndarray:
+    """alpha after some Newton steps; K is the float64 Gram matrix of the variables."""
+    s, f = y * alpha, f.copy()
+    lowest, highest = np.where(y > 0, 0.0, -u), np.where(y > 0, u, 0.0)
+    with single_threaded_blas():
+        for _ in range(_MOST_STEPS):
+            free = np.flatnonzero((s > lowest) & (s < highest))
+            if len(free) < 2:
+                break
+            direction = _newton_direction(K, f, free, groups)
+            length, full = _longest_step(K, f, s, direction, free, lowest, highest)
+            if not length > 0.0:
+                break
+            moved = s[free] + length * direction
+            # Landing on a bound is exact.
+            close = 1e-15 * np.maximum(np.abs(lowest[free]), np.abs(highest[free]))
+            moved = np.where(moved <= lowest[free] + close, lowest[free], moved)
+            moved = np.where(moved >= highest[free] - close, highest[free], moved)
+            f += K[:, free] @ (moved - s[free])
+            s[free] = moved
+            if full:
+                break
+    return np.clip(y * s, 0.0, u)
+
+
+def _newton_direction(
+    K: np.ndarray, f: np.ndarray, free: np.ndarray, groups: list[np.ndarray]
+) -> np.ndarray:
+    own = K[np.ix_(free, free)]
+    own[np.diag_indices_from(own)] += _RIDGE * max(1e-300, float(np.trace(own)) / len(free))
+    ones = np.array([group[free] for group in groups], dtype=np.float64)
+    ones = ones[ones.any(axis=1)]
+    k = len(ones)
+    system = np.block([[own, ones.T], [ones, np.zeros((k, k))]])
+    right = np.concatenate([-f[free], np.zeros(k)])
+    try:
+        direction = np.linalg.solve(system, right)[: len(free)]
+    except np.linalg.LinAlgError:
+        direction = np.linalg.lstsq(system, right, rcond=None)[0][: len(free)]
+    for row in ones:  # rounding must not move the sums
+        direction -= row * (row @ direction) / row.sum()
+    return direction
+
+
+def _longest_step(
+    K: np.ndarray,
+    f: np.ndarray,
+    s: np.ndarray,
+    direction: np.ndarray,
+    free: np.ndarray,
+    lowest: np.ndarray,
+    highest: np.ndarray,
+) -> tuple[float, bool]:
+    """How far the objective falls along the direction within the bounds; whether none is met."""
+    slope = float(f[free] @ direction)
+    curvature = float(direction @ K[np.ix_(free, free)] @ direction)
+    if not slope < 0.0:
+        return 0.0, False
+    best = -slope / curvature if curvature > 0.0 else np.inf
+    with np.errstate(divide="ignore", invalid="ignore"):
+        room = np.where(direction > 0, highest[free] - s[free], lowest[free] - s[free]) / direction
+    limit = float(np.min(room[direction != 0.0], initial=np.inf))
+    return (best, True) if best < limit else (limit, False)
