@@ -60,8 +60,8 @@ class Estimator(BaseEstimator):
     def _check_parameters(self) -> None:
         """scikit-learn's parameter validation; in addition, True is not a number."""
         self._validate_params()
-        for name, value in self.get_params(deep=False).items():
-            allowed = self._parameter_constraints.get(name, ())
+        for name, allowed in self._parameter_constraints.items():
+            value = getattr(self, name)
             if isinstance(value, int) and abs(value) > _LARGEST_NUMBER:
                 raise InvalidParameterError(
                     f"The {name!r} parameter of {type(self).__name__} is beyond floating point."

@@ -11,19 +11,57 @@ import scipy.sparse as sp
 
 __all__ = ["run_everything_once"]
 
+_MANY_ROWS = 2100  # more than 2048: from there on Gram matrices are float32
+
 
 def run_everything_once() -> None:
     """Fit and use each learner on toy data, dense and sparse, float64 and float32."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for X, y in _toy_data():
+            _run_perceptrons(X, y)
+            _run_support_vector_machines(X, y)
+        _run_on_many_rows()
+
+
+def _run_perceptrons(X: Any, y: np.ndarray) -> None:
     from margrove.margin.kernel_perceptron import KernelPerceptron
     from margrove.margin.kernels import KERNELS
     from margrove.margin.perceptron import Perceptron
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for X, y in _toy_data():
-            Perceptron(max_iter=2).fit(X, y).predict(X)
-            for kernel in sorted(KERNELS):
-                KernelPerceptron(kernel=kernel, max_iter=1).fit(X, y).predict(X)
+    Perceptron(max_iter=2).fit(X, y).predict(X)
+    for kernel in sorted(KERNELS):
+        KernelPerceptron(kernel=kernel, max_iter=1).fit(X, y).predict(X)
+
+
+def _run_support_vector_machines(X: Any, y: np.ndarray) -> None:
+    """Two classes and three, regression, a region, and each solver."""
+    from margrove.margin.svc import SVC, NuSVC
+    from margrove.margin.svr import SVR, NuSVR, OneClassSVM
+
+    for machine in (SVC(), NuSVC(nu=0.2), SVC(solver="hull"), SVC(C=np.inf, kernel="linear")):
+        for labels in (y, y == 0):
+            machine.fit(X, labels).predict(X)
+    for machine in (
+        SVC(solver="sgd"),
+        SVC(fit_intercept=False),
+        SVR(),
+        SVR(fit_intercept=False),
+        NuSVR(),
+        OneClassSVM(),
+    ):
+        machine.fit(X, y).predict(X)
+
+
+def _run_on_many_rows() -> None:
+    """Classes far apart, so that a handful of steps will do."""
+    from margrove.margin.svc import SVC
+
+    y = np.arange(_MANY_ROWS) % 3
+    X = np.random.default_rng(0).random((_MANY_ROWS, 2)) + 2.0 * y[:, None]
+    for kernel in ("linear", "rbf"):
+        for labels in (y, y == 0):  # the Gram matrix shared by three pairs, and rows on demand
+            SVC(kernel=kernel).fit(X, labels).predict(X[:1])
 
 
 def _toy_data() -> Iterator[tuple[Any, np.ndarray]]:

@@ -39,6 +39,8 @@ KERNEL_PARAMETERS: dict[str, list[Any]] = {
 _DENSE_ENOUGH = 1 / 64
 _SMALL_ENOUGH = 12_000_000
 
+_FEW_PAIRS = 500_000  # whose kernel values take less time than starting a thread
+
 
 @dataclass(frozen=True)
 class TrainingSet:
@@ -141,7 +143,8 @@ class KernelMachine(Estimator):
         X = like_fitted(X, self, accept_sparse=not isinstance(kernel, Precomputed))
         shift, support = self._support_points(X)
         points = kernel.points(_scaled(X, self._scale()), shift=shift)
-        n_threads = resolve_n_jobs(self.n_jobs, unset="all")
+        few = X.shape[0] * len(self.support_) < _FEW_PAIRS
+        n_threads = 1 if few else resolve_n_jobs(self.n_jobs, unset="all")
         return kernel_sums(kernel, points, support, coef, edges, n_threads=n_threads)
 
     def _scale(self) -> float:

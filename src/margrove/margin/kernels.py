@@ -58,6 +58,7 @@ __all__ = [
 ]
 
 _DIAGONAL_BLOCK = 64
+_AT_ONCE = 1024  # points whose Gram matrix is one product
 _LARGEST_GAMMA = 1e300
 
 KERNELS: dict[str, type[Kernel]] = {}
@@ -200,6 +201,12 @@ def symmetric_gram(
     n = len(A)
     if out is None:
         out = np.empty((n, n), dtype=A.X.dtype)
+    is_plain = isinstance(A.X, np.ndarray) and A.X.dtype == np.float64
+    if n <= _AT_ONCE and is_plain and isinstance(kernel, DotKernel):
+        with single_threaded_blas():
+            np.matmul(A.X, A.X.T, out=out)
+        kernel.finish(out, A.squared_norms, A.squared_norms)
+        return out
     stripes = [slice(i, min(i + TILE_COLUMNS, n)) for i in range(0, n, TILE_COLUMNS)]
     corners = [(i, j) for i in range(len(stripes)) for j in range(i, len(stripes))]
     parts = [A.take(stripe) for stripe in stripes]

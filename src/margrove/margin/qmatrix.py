@@ -100,7 +100,10 @@ class GramRows:
         """
         if self._is_full:
             return self.slab[np.ix_(rows, columns)]
-        own, others = self._points.take(rows), self._points.take(columns)
+        own = self._points.take(rows)
+        if rows is columns:
+            return symmetric_gram(self._kernel, own, n_threads=self._n_threads)
+        others = self._points.take(columns)
         return gram(self._kernel, own, others, n_threads=self._n_threads)
 
     def fill(self) -> None:

@@ -46,6 +46,7 @@ SVM_PARAMETERS: dict[str, list[Any]] = {
 
 
 LARGEST_BOUND = 1e300
+_FEW = 1000
 
 
 @dataclass
@@ -187,7 +188,7 @@ class SupportVectorMachine(KernelMachine):
         learnt: Callable[[list[SolverResult]], dict[str, Any]],
     ) -> list[SolverResult]:
         """Solve all machines; `learnt` turns results into fitted attributes, for callbacks."""
-        n_threads = resolve_n_jobs(self.n_jobs, unset="all")
+        n_threads = self._threads(len(training.points))
         grams, side_by_side = self._grams(training, machines, n_threads)
         inner_threads = 1 if side_by_side > 1 else n_threads
 
@@ -248,12 +249,19 @@ class SupportVectorMachine(KernelMachine):
         points = training.points.take(machine.members)
         return symmetric_gram(training.kernel, points, n_threads=n_threads)
 
+    def _threads(self, n_points: int) -> int:
+        """As many as `n_jobs` says, but starting one takes longer than a small problem."""
+        return 1 if n_points < _FEW else resolve_n_jobs(self.n_jobs, unset="all")
+
     def _grams(
         self, training: TrainingSet, machines: list[Machine], n_threads: int
     ) -> tuple[list[Callable[[], Gram]], int]:
         """A Gram matrix for each machine, made when its turn comes, and how many run together."""
-        cache_bytes = cache_bytes_of(self.cache_size)
         kernel, points = training.kernel, training.points
+        if self.cache_size is None and len(points) < _FEW:
+            cache_bytes = 8 * _FEW**2
+        else:
+            cache_bytes = cache_bytes_of(self.cache_size)
         fits = len(points) ** 2 * 4 <= cache_bytes
         largest = max(len(machine.problem) for machine in machines)
         in_order = all(bool(np.all(np.diff(machine.members) > 0)) for machine in machines)

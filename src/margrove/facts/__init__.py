@@ -1,0 +1,43 @@
+"""What is to be known about a fitted model, as plain values.
+
+`describe` is the one place that looks into an estimator. Plots, reports, the command line and web
+pages render what it returns: frozen dataclasses of numbers, strings and read-only arrays, which
+`as_dict` turns into what JSON can hold. Rows are always rows of the X that `fit` got.
+"""
+
+from margrove.facts.describing import describe, is_described
+from margrove.facts.outlines import outline
+from margrove.facts.values import (
+    ClassifierFacts,
+    Facts,
+    KernelFacts,
+    MachineFacts,
+    OneClassFacts,
+    Outline,
+    PerceptronFacts,
+    PerceptronMachineFacts,
+    Probabilities,
+    Proof,
+    RegressorFacts,
+    SupportKind,
+    Trace,
+)
+
+__all__ = [
+    "ClassifierFacts",
+    "Facts",
+    "KernelFacts",
+    "MachineFacts",
+    "OneClassFacts",
+    "Outline",
+    "PerceptronFacts",
+    "PerceptronMachineFacts",
+    "Probabilities",
+    "Proof",
+    "RegressorFacts",
+    "SupportKind",
+    "Trace",
+    "describe",
+    "is_described",
+    "outline",
+]

@@ -1,0 +1,91 @@
+"""`describe`: from a fitted margin machine to everything there is to say about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from margrove.facts.outlines import Given
+from margrove.facts.perceptrons import kernel_perceptron_facts, perceptron_facts
+from margrove.facts.support_vector_machines import (
+    classifier_facts,
+    one_class_facts,
+    regressor_facts,
+)
+from margrove.facts.values import Facts
+from margrove.margin.kernel_perceptron import KernelPerceptron
+from margrove.margin.perceptron import Perceptron
+from margrove.margin.svc import SVC, NuSVC
+from margrove.margin.svr import SVR, NuSVR, OneClassSVM
+
+__all__ = ["describe", "is_described"]
+
+Describer = Callable[[Any, Given], Facts]
+
+_DESCRIBERS: dict[type, Describer] = {
+    SVC: classifier_facts,
+    NuSVC: classifier_facts,
+    SVR: regressor_facts,
+    NuSVR: regressor_facts,
+    OneClassSVM: one_class_facts,
+    Perceptron: perceptron_facts,
+    KernelPerceptron: kernel_perceptron_facts,
+}
+
+
+def describe(model: Any, X: Any = None, y: Any = None, sample_weight: Any = None) -> Facts:
+    """Everything there is to say about a fitted margin machine, as plain values.
+
+    Parameters
+    ----------
+    model : fitted SVC, NuSVC, SVR, NuSVR, OneClassSVM, Perceptron or KernelPerceptron
+    X, y, sample_weight : optional
+        What it was fitted to. A support vector machine remembers that itself, but not across
+        pickling, and without them there are no proof and no kinds of support vectors. Perceptrons
+        do not need them.
+
+    Returns
+    -------
+    ClassifierFacts, RegressorFacts, OneClassFacts or PerceptronFacts
+
+    Examples
+    --------
+    >>> from margrove import SVC
+    >>> from margrove.facts import describe
+    >>> model = SVC(kernel="linear", C=10).fit([[0, 0], [0, 2], [2, 0], [2, 2]], list("aabb"))
+    >>> facts = describe(model)
+    >>> facts.kernel.formula, facts.machines[0].name
+    ('x.z', "'b' against 'a'")
+    >>> round(facts.machines[0].margin_width, 3)
+    2.0
+    >>> sorted(facts.machines[0].as_dict()["proof"])
+    ['dual', 'gap', 'place', 'primal', 'relative_gap', 'violation']
+    """
+    describer = _describer_of(model)
+    if describer is None:
+        known = ", ".join(sorted(cls.__name__ for cls in _DESCRIBERS))
+        raise TypeError(f"describe knows {known}, of margrove. Got {_class_name(model)}.")
+    check_is_fitted(model)
+    return describer(model, (X, y, sample_weight))
+
+
+def is_described(model: Any) -> bool:
+    """Whether `describe` knows this kind of estimator.
+
+    Examples
+    --------
+    >>> from margrove import SVC, facts
+    >>> facts.is_described(SVC()), facts.is_described("SVC")
+    (True, False)
+    """
+    return _describer_of(model) is not None
+
+
+def _describer_of(model: Any) -> Describer | None:
+    return next((_DESCRIBERS[cls] for cls in type(model).__mro__ if cls in _DESCRIBERS), None)
+
+
+def _class_name(model: Any) -> str:
+    return f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
