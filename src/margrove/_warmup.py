@@ -67,6 +67,7 @@ def _run_on_many_rows() -> None:
 def _toy_data() -> Iterator[tuple[Any, np.ndarray]]:
     y = np.arange(12) % 3
     X = np.random.default_rng(0).random((12, 4)) + y[:, None]
+    X[-1] = X[-4]  # a row that is there twice
     for dtype in (np.float64, np.float32):
         yield X.astype(dtype), y
         yield sp.csr_array(X.astype(dtype)), y

@@ -38,10 +38,11 @@ __all__ = ["Gram", "SmoProcess", "SmoRule", "SmoStep"]
 _COLUMNS_AT_ONCE = 4096
 _INNER_SHARE = 0.1  # a block is solved to this share of the violation at its start
 _STEPS_A_VARIABLE = 10
+_PATIENCE = 3  # fresh computations without progress
 _PROGRESS = 0.5  # of the violation, between two fresh computations of the values
 _SAFE_SHARE = 0.125  # of the tolerance, that rounding may take without a fresh computation
 _LEAST_BUDGET = 5_000_000
-_BUDGET_A_VARIABLE = 200
+_BUDGET_A_VARIABLE = 1000
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,8 @@ class SmoProcess:
         self._whole: TileView | None = None
         self._steps: list[SmoStep] = []
         self._last_fresh = np.inf
+        self._coef_of_fresh = self._coef
+        self._stalls = 0
         self._creeps = False
         self._at_floor = False
         self.rounds = 0
@@ -144,7 +147,7 @@ class SmoProcess:
 
     def advance(self, work: float) -> float:
         """Solve one block, which is short enough for a slice, or make sure of the values."""
-        if self.violation < self._rule.tol:
+        if self.violation < max(self._rule.tol, self._drift()):
             self._refresh()
             return float(len(self._problem))
         if self._creeps and self._is_small():
@@ -360,6 +363,11 @@ class SmoProcess:
         """Five standard deviations of the error of a value, errors of entries being independent."""
         return 5.0 * self._rounding * float(np.linalg.norm(self._coef))
 
+    def _drift(self) -> float:
+        """What of that has come since values were last computed afresh, if it matters at all."""
+        drift = 5.0 * self._rounding * float(np.linalg.norm(self._coef - self._coef_of_fresh))
+        return drift if drift > _SAFE_SHARE * self._rule.tol else 0.0
+
     def _refresh(self) -> None:
         """Compute values in float64; without progress since the last time, go to float64."""
         critical = self._critical_rows()
@@ -367,19 +375,23 @@ class SmoProcess:
         values[critical] = self._gram.values(self._coef, critical)
         self._values = values
         self._is_fresh = True
+        self._coef_of_fresh = self._coef
         self._measure()
-        if self.violation < self._rule.tol:
+        is_progress = self.violation <= _PROGRESS * self._last_fresh
+        self._stalls = 0 if is_progress else self._stalls + 1
+        self._last_fresh = min(self._last_fresh, self.violation)
+        if self.violation >= self._rule.tol and self._stalls > _PATIENCE:
+            self._raise_precision()
+
+    def _raise_precision(self) -> None:
+        """From float32 to float64; from there, nowhere."""
+        if self._source.slab.dtype == np.float64:
+            self._at_floor = True
             return
-        if self.violation > _PROGRESS * self._last_fresh:
-            if self._source.slab.dtype == np.float64:
-                self._at_floor = True
-            else:
-                self._source, self._rounding = self._gram.exact(), 0.0
-                self._whole = None
-                self._block = self._block[:0]
-                self._last_fresh = np.inf
-                return
-        self._last_fresh = self.violation
+        self._source, self._rounding = self._gram.exact(), 0.0
+        self._whole = None
+        self._block = self._block[:0]
+        self._last_fresh, self._stalls = np.inf, 0
 
     def _critical_rows(self) -> np.ndarray:
         """Rows that decide about the violation, whichever way their values are rounded."""
