@@ -9,7 +9,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
-from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
+from sklearn.utils._param_validation import (
+    Interval,
+    InvalidParameterError,
+    StrOptions,
+    validate_parameter_constraints,
+)
 
 from margrove._slices import SUPPORTS_CALLBACKS
 from margrove._version import __version__
@@ -59,9 +64,10 @@ class Estimator(BaseEstimator):
 
     def _check_parameters(self) -> None:
         """scikit-learn's parameter validation; in addition, True is not a number."""
-        self._validate_params()
+        given = {name: getattr(self, name) for name in self._parameter_constraints}
+        validate_parameter_constraints(self._parameter_constraints, given, type(self).__name__)
         for name, allowed in self._parameter_constraints.items():
-            value = getattr(self, name)
+            value = given[name]
             if isinstance(value, int) and abs(value) > _LARGEST_NUMBER:
                 raise InvalidParameterError(
                     f"The {name!r} parameter of {type(self).__name__} is beyond floating point."

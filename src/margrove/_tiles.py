@@ -8,6 +8,7 @@ take tiles. Results are then independent of the number of threads and of the nei
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,36 @@ import scipy.sparse as sp
 
 from margrove._threads import run_tiles, single_threaded_blas
 
-__all__ = ["TILE_ROWS", "padded_tile", "row_products"]
+__all__ = ["TILE_ROWS", "Scratch", "on_large_pages", "padded_tile", "row_products"]
 
 TILE_ROWS = 256
+
+
+_LARGE = 2**22
+
+
+def on_large_pages(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """An empty array for which NumPy asks for huge pages, though it may be smaller than they are.
+
+    The first touch of a page costs as much as a hundred computed kernel values.
+    """
+    size = int(np.prod(shape))
+    room = max(size, _LARGE // np.dtype(dtype).itemsize + 1)
+    return np.empty(room, dtype=dtype)[:size].reshape(shape)
+
+
+class Scratch(threading.local):
+    """A buffer for each thread, to be used again for tile after tile."""
+
+    def __init__(self) -> None:
+        self._buffer = np.empty(0)
+
+    def tile(self, n_rows: int, n_columns: int, dtype: Any) -> np.ndarray:
+        """A contiguous array with anything in it; the last one of this thread is overwritten."""
+        size = n_rows * n_columns
+        if self._buffer.size < size or self._buffer.dtype != dtype:
+            self._buffer = on_large_pages((size,), dtype)
+        return self._buffer[:size].reshape(n_rows, n_columns)
 
 
 def padded_tile(X: np.ndarray, start: int, size: int) -> np.ndarray:

@@ -40,7 +40,8 @@ def describe(model: Any, X: Any = None, y: Any = None, sample_weight: Any = None
 
     Parameters
     ----------
-    model : fitted SVC, NuSVC, SVR, NuSVR, OneClassSVM, Perceptron or KernelPerceptron
+    model : fitted estimator
+        One of SVC, NuSVC, SVR, NuSVR, OneClassSVM, Perceptron and KernelPerceptron.
     X, y, sample_weight : optional
         What it was fitted to. A support vector machine remembers that itself, but not across
         pickling, and without them there are no proof and no kinds of support vectors. Perceptrons

@@ -223,7 +223,7 @@ class Facts(Outline):
     kinds : tuple of SupportKind
         Over all machines, every row once, as the worst that it is. Empty without a proof.
     margin_level : float or None
-        |f| on the margins, where there is one machine that has them.
+        The size of f on the margins, where there is one machine that has them.
     iterations : int
         Of all machines together.
     converged : bool or None

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from margrove._threads import run_tiles, single_threaded_blas
-from margrove._tiles import TILE_ROWS
+from margrove._tiles import TILE_ROWS, Scratch
 from margrove.margin.kernel_blocks import TILE_COLUMNS
 from margrove.margin.kernels import Kernel, Points
 
@@ -40,15 +40,14 @@ def kernel_sums(
         for piece in _pieces(begin, end)
     ]
 
-    n_columns = max((len(source) for _, source, _ in sources), default=0)
+    scratch = Scratch()
 
     def add(tile: int) -> None:
         rows = slice(tile * TILE_ROWS, (tile + 1) * TILE_ROWS)
         part = _filled_up(points.take(rows))
-        buffer = np.empty(TILE_ROWS * n_columns, dtype=kind)
         with np.errstate(over="ignore", invalid="ignore"):
             for group, source, weights in sources:
-                block = buffer[: TILE_ROWS * len(source)].reshape(TILE_ROWS, len(source))
+                block = scratch.tile(TILE_ROWS, len(source), kind)
                 kernel.block(part, source, block)
                 out[group, rows] += (block @ weights)[: len(out[group, rows])]
 

@@ -24,7 +24,7 @@ import scipy.sparse as sp
 
 from margrove._data import check_table, read_only
 from margrove._threads import run_tiles, single_threaded_blas
-from margrove._tiles import TILE_ROWS
+from margrove._tiles import TILE_ROWS, Scratch, on_large_pages
 from margrove.exceptions import InvalidDataError, NumericalOverflowError
 from margrove.margin.kernel_blocks import (
     TILE_COLUMNS,
@@ -179,15 +179,20 @@ def gram(
 
     A and B are `kernel.points(...)`; to get a Gram matrix from plain arrays, call the kernel.
     """
+    kind = np.result_type(A.X.dtype, B.X.dtype)
     if out is None:
-        out = np.empty((len(A), len(B)), dtype=np.result_type(A.X.dtype, B.X.dtype))
+        out = np.empty((len(A), len(B)), dtype=kind)
     n_columns = -(-len(B) // TILE_COLUMNS)
+    scratch = Scratch()
 
     def fill(tile: int) -> None:
         i, j = divmod(tile, n_columns)
         rows = slice(i * TILE_ROWS, (i + 1) * TILE_ROWS)
         columns = slice(j * TILE_COLUMNS, (j + 1) * TILE_COLUMNS)
-        out[rows, columns] = tile_of(kernel, A.take(rows), B.take(columns))
+        left, right = A.take(rows), B.take(columns)
+        block = scratch.tile(len(left), len(right), kind)
+        kernel.block(left, right, block)
+        out[rows, columns] = block
 
     with single_threaded_blas():
         run_tiles(fill, -(-len(A) // TILE_ROWS) * n_columns, n_threads)
@@ -200,7 +205,7 @@ def symmetric_gram(
     """K(a, a') for all pairs of points: half is computed, half mirrored."""
     n = len(A)
     if out is None:
-        out = np.empty((n, n), dtype=A.X.dtype)
+        out = on_large_pages((n, n), A.X.dtype)
     is_plain = isinstance(A.X, np.ndarray) and A.X.dtype == np.float64
     if n <= _AT_ONCE and is_plain and isinstance(kernel, DotKernel):
         with single_threaded_blas():
@@ -210,12 +215,16 @@ def symmetric_gram(
     stripes = [slice(i, min(i + TILE_COLUMNS, n)) for i in range(0, n, TILE_COLUMNS)]
     corners = [(i, j) for i in range(len(stripes)) for j in range(i, len(stripes))]
     parts = [A.take(stripe) for stripe in stripes]
+    scratch = Scratch()
 
     def fill(corner: int) -> None:
         i, j = corners[corner]
         for start in range(stripes[i].start, stripes[i].stop, TILE_ROWS):
             rows = slice(start, min(start + TILE_ROWS, stripes[i].stop))
-            out[rows, stripes[j]] = tile_of(kernel, A.take(rows), parts[j])
+            left = A.take(rows)
+            block = scratch.tile(len(left), len(parts[j]), A.X.dtype)
+            kernel.block(left, parts[j], block)
+            out[rows, stripes[j]] = block
         if i != j:
             out[stripes[j], stripes[i]] = out[stripes[i], stripes[j]].T
 

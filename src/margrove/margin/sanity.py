@@ -22,7 +22,7 @@ from margrove.margin.kernels import (
 __all__ = ["warn_of_degenerate_kernel", "warn_of_indefinite_kernel", "warn_of_unequal_features"]
 
 _UNEQUAL = 1e7
-_SAMPLE = 16
+_SAMPLE = 8
 _EIGEN_SAMPLE = 200
 
 
@@ -47,8 +47,8 @@ def warn_of_degenerate_kernel(kernel: Kernel, points: Points) -> None:
     """A gamma so small that all points are the same, or so large that no two are alike."""
     if not isinstance(kernel, RBF | Laplacian) or sp.issparse(points.X) or len(points) < 2:
         return
-    sample = np.unique(np.linspace(0, len(points) - 1, 2 * _SAMPLE).astype(np.int64))
-    difference = points.X[sample[::2], None] - points.X[None, sample[1::2]]
+    sample = points.X[:: max(1, len(points) // (2 * _SAMPLE))][: 2 * _SAMPLE]
+    difference = sample[::2, None] - sample[None, 1::2]
     power = 2 if isinstance(kernel, RBF) else 1
     with np.errstate(over="ignore"):
         exponents = kernel.gamma * (np.abs(difference) ** power).sum(axis=2)
