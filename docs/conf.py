@@ -10,4 +10,5 @@ html_theme = "furo"
 exclude_patterns = ["_build"]
 autodoc_typehints = "none"
 suppress_warnings = ["myst.xref_missing"]
+myst_heading_anchors = 2
 napoleon_use_rtype = False
