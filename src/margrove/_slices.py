@@ -312,7 +312,10 @@ def _drive_with_callbacks(
 
 
 def _warn_of_early_end(ending: Ending, name: str, process: Process, max_time: float | None) -> None:
-    figures = ", ".join(f"{key} {value:.6g}" for key, value in process.figures().items())
+    if ending not in ("max_time", "interrupt"):
+        return
+    closing = getattr(process, "closing_figures", process.figures)()
+    figures = ", ".join(f"{key} {value:.6g}" for key, value in closing.items())
     if ending == "max_time":
         warnings.warn(
             f"{name} used up max_time={max_time:g} s after {process.rounds} of {process.total} "

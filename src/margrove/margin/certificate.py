@@ -404,7 +404,8 @@ def _binary_parts(
     members = np.flatnonzero(known)
     positives = [1] if len(names) == 2 else range(len(names))
     for k, coef, own_rho in zip(positives, coefs, rho, strict=True):
-        yield f"{names[k]!r} against the rest", members, codes[members] == k, coef, own_rho
+        others = repr(names[0]) if len(names) == 2 else "the rest"
+        yield f"{names[k]!r} against {others}", members, codes[members] == k, coef, own_rho
 
 
 def _regressor_views(

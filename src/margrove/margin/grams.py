@@ -8,7 +8,7 @@ import numpy as np
 
 from margrove.margin.expansions import kernel_sums
 from margrove.margin.kernels import CallableKernel, Kernel, Points, Precomputed, gram
-from margrove.margin.qmatrix import GramRows, TwoRuns
+from margrove.margin.qmatrix import GramRows, GramSource, TwoRuns
 from margrove.margin.solvers.smo import Gram
 
 __all__ = ["SharedGram", "gram_of", "rounding_of", "values_of"]
@@ -44,10 +44,10 @@ class SharedGram:
     ) -> None:
         self._kernel = kernel
         self._points = points
-        chosen = _fast(kernel, points)
+        chosen = self._chosen = _fast(kernel, points)
         self._rounding = rounding_of(kernel, chosen, points)
         self._rows: GramRows | None = None
-        if len(points) ** 2 * chosen.X.dtype.itemsize <= cache_bytes:
+        if len(points) <= _SMALL or len(points) ** 2 * 4 <= cache_bytes:
             self._rows = GramRows(
                 kernel, chosen, cache_bytes=0, at_least=len(points), n_threads=n_threads
             )
@@ -56,10 +56,15 @@ class SharedGram:
     def part(self, members: np.ndarray) -> Gram:
         """The Gram matrix of some points, whose positions form at most two runs."""
         own = self._points.take(members)
+        fast: GramSource
         if self._rows is None:
-            return gram_of(self._kernel, own, cache_bytes=0)
+            fast = GramRows(
+                self._kernel, self._chosen.take(members), cache_bytes=0, at_least=_LEAST_ROWS
+            )
+        else:
+            fast = TwoRuns(self._rows, *_runs(members))
         return Gram(
-            fast=TwoRuns(self._rows, *_runs(members)),
+            fast=fast,
             exact=partial(GramRows, self._kernel, own, cache_bytes=0, at_least=_LEAST_ROWS),
             values=partial(values_of, self._kernel, own),
             rounding=self._rounding,

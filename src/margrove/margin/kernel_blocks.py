@@ -43,12 +43,12 @@ def densified(X: Any) -> np.ndarray:
 
 
 def inner_products(X: Any, Z: Any, out: np.ndarray) -> None:
-    """Inner products of a tile: the same BLAS call for every row, whatever stands beside it."""
+    """Inner products of a tile: always the same BLAS call, whatever part of it is wanted."""
     if sp.issparse(X) and sp.issparse(Z):
         _csr_dots(kernel_rows(X), kernel_rows(Z), np.zeros(Z.shape[1]), out)
         return
     X, Z = densified(X), densified(Z)
-    if len(X) == TILE_ROWS and X.dtype == Z.dtype == out.dtype and out.flags.c_contiguous:
+    if out.shape == (TILE_ROWS, TILE_COLUMNS) and X.dtype == Z.dtype == out.dtype:
         np.matmul(X, Z.T, out=out)
         return
     left = padded_tile(X, 0, TILE_ROWS).astype(out.dtype, copy=False)

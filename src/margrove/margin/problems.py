@@ -58,11 +58,15 @@ class DualProblem:
 
     def starting_near(self, alpha: np.ndarray) -> DualProblem:
         """The same problem, started from the feasible point near `alpha` (>= 0)."""
-        start = np.minimum(alpha, self.u)
+        with np.errstate(invalid="ignore"):
+            start = np.where(alpha >= self.u * (1.0 - 1e-9), self.u, alpha)
         positive = self.y > 0
         if self.keeps_sum or positive.all():
             for side in (positive, ~positive):
-                start[side] = _with_sum(start[side], self.u[side], float(self.start[side].sum()))
+                total = float(self.start[side].sum())
+                if start[side].sum() > total * (1.0 + 1e-7):
+                    return self  # which of those at their bounds should leave it is not known
+                start[side] = _with_sum(start[side], self.u[side], total)
         elif self.has_bias:  # y'a = 0: the side that has more gives way
             above, below = float(start[positive].sum()), float(start[~positive].sum())
             if above > below:
@@ -162,20 +166,13 @@ def one_class(weight: np.ndarray, nu: float) -> DualProblem:
 
 
 def _with_sum(alpha: np.ndarray, bounds: np.ndarray, total: float) -> np.ndarray:
-    """alpha scaled, each at most to its bound, until it sums to `total`; then others are filled."""
-    used = alpha > 0
-    order = np.argsort(bounds[used] / alpha[used])  # those that meet their bounds first
-    own, limits = alpha[used][order], bounds[used][order]
-    full = np.concatenate([[0.0], np.cumsum(limits)])
-    left = np.concatenate([np.cumsum(own[::-1])[::-1], [0.0]])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        factors = (total - full) / left  # if the first k are at their bounds
-    ratios = np.concatenate([limits / own, [np.inf]])
-    k = int(np.argmax(factors <= ratios))
-    scaled = np.zeros(len(alpha))
-    scaled[used] = (
-        np.minimum(alpha[used] * factors[k], bounds[used]) if k < len(own) else bounds[used]
-    )
+    """alpha with those below their bounds scaled until it sums to `total`; then others filled."""
+    free = (alpha > 0) & (alpha < bounds)
+    missing = total - float(alpha.sum())
+    present = float(alpha[free].sum())
+    scaled = alpha.copy()
+    if present > 0.0:
+        scaled[free] = np.minimum(alpha[free] * max(0.0, 1.0 + missing / present), bounds[free])
     missing = max(0.0, total - float(scaled.sum()))
     return scaled + _filled(bounds - scaled, missing)
 

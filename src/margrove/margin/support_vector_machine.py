@@ -53,14 +53,15 @@ _FEW = 1000
 class FitRecord:
     """What a fit was given and how it went, for a certificate that nobody may ever ask for.
 
-    `price` is the factor C on the bounds of its dual variables.
+    `scales` are the factors by which each machine's dual variables, as solved for, are larger than
+    its coefficients; divided by C they do not depend on it.
     """
 
     X: Any
     y: Any
     sample_weight: Any
     traces: list[list[TracePoint]]
-    price: float = 1.0
+    scales: list[float]
     certificate: Certificate | None = None
 
     def certificate_of(self, model: Any) -> Certificate:
@@ -168,13 +169,13 @@ class SupportVectorMachine(KernelMachine):
 
         Coefficients grow and shrink with C, so that what was at its bound is there again.
         """
-        ratio = 1.0
-        if "_record" in vars(self):
-            ratio = self._price() / self._record.price
+        scales = [1.0] * len(machines)
+        if "_record" in vars(self) and len(self._record.scales) == len(machines):
+            scales = [self._price() * scale for scale in self._record.scales]
         started = []
-        for machine, coef in zip(machines, coefs, strict=True):
+        for machine, coef, scale in zip(machines, coefs, scales, strict=True):
             problem = machine.problem
-            signed = training.summed(coef)[machine.members] * ratio
+            signed = training.summed(coef)[machine.members] * scale
             alpha = np.maximum(signed[problem.rows] * problem.y, 0.0)
             started.append(replace(machine, problem=problem.starting_near(alpha)))
         return started
@@ -197,13 +198,18 @@ class SupportVectorMachine(KernelMachine):
             solver = self._solver_for(machine.problem)
             if solver != "smo":
                 K = self._dense_gram(training, machine, inner_threads)
-                demand = Demand(tol, seed_of(getattr(self, "random_state", 0)), names, machine.name)
+                seed = seed_of(getattr(self, "random_state", 0))
+                demand = Demand(tol, int(self.max_iter), seed, names, machine.name)
                 return DENSE_SOLVERS[solver](K, machine.problem, demand)
             rule = SmoRule(tol=tol, max_iter=int(self.max_iter))
             return SmoProcess(machine.problem, gram(), rule, names=names, n_threads=inner_threads)
 
         makers = [partial(make, m, gram) for m, gram in zip(machines, grams, strict=True)]
-        process = ManyProblems(makers, side_by_side=side_by_side)
+        process = ManyProblems(
+            makers,
+            side_by_side=side_by_side,
+            gap_of=lambda k, result: self._gap(training, machines[k], result),
+        )
         ending = drive(
             process,
             self,
@@ -222,12 +228,12 @@ class SupportVectorMachine(KernelMachine):
         """The name of the solver that the parameters ask for, or an error that says why not."""
         asked = getattr(self, "solver", "auto")
         is_hard = bool(np.isinf(problem.u).all())
-        best = "cd" if not problem.has_bias else "hull" if is_hard else "smo"
+        best = "hull" if is_hard else "smo" if problem.has_bias else "cd"
         if asked == "auto" or (asked == "smo" and is_hard):
             return best
         if asked == "cd" and problem.has_bias:
             raise ValueError("solver='cd' is for machines without a bias: use fit_intercept=False.")
-        if asked in ("smo", "hull") and not problem.has_bias:
+        if asked in ("smo", "hull") and not problem.has_bias and not is_hard:
             raise ValueError(
                 f"solver={asked!r} is for machines with a bias. With fit_intercept=False use "
                 "solver='cd' or 'auto'."
@@ -268,9 +274,7 @@ class SupportVectorMachine(KernelMachine):
         if len(machines) == 1 or not in_order or (largest > SmoRule.block and not fits):
 
             def own(machine: Machine, cache_bytes: int, n_threads: int) -> Gram:
-                part = (
-                    points if len(machine.members) == len(points) else points.take(machine.members)
-                )
+                part = points if len(machines) == 1 else points.take(machine.members)
                 return gram_of(kernel, part, cache_bytes=cache_bytes, n_threads=n_threads)
 
             return [partial(own, machine, cache_bytes, n_threads) for machine in machines], 1
@@ -292,7 +296,7 @@ class SupportVectorMachine(KernelMachine):
                     stacklevel=4,
                 )
         unfinished = [k for k, result in enumerate(results) if not result.converged]
-        if not unfinished or ending != "finished" or self._fails_if_unsolved():
+        if not unfinished or ending != "finished":
             return
         worst = max(unfinished, key=lambda k: results[k].violation)
         machine, result = machines[worst], results[worst]
@@ -313,10 +317,6 @@ class SupportVectorMachine(KernelMachine):
             ConvergenceWarning,
             stacklevel=4,
         )
-
-    def _fails_if_unsolved(self) -> bool:
-        """Whether an unsolved problem is an error, not a matter of tolerance."""
-        return False
 
     def _gap(self, training: TrainingSet, machine: Machine, result: SolverResult) -> float:
         points = training.points.take(machine.members)

@@ -102,7 +102,9 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
         results = self._solve(training, machines, X, y, learnt)
         calibration = self._calibrated(training, labels, codes) if self.probability else {}
-        record = FitRecord(X, y, sample_weight, [r.trace for r in results], self._price())
+        record = FitRecord(
+            X, y, sample_weight, [r.trace for r in results], self._scales(machines, results)
+        )
         self._commit(learnt(results) | calibration | {"_record": record})
         return self
 
@@ -207,6 +209,14 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     def _unscaled(self, machine: Machine, result: SolverResult) -> tuple[np.ndarray, float]:
         """Alpha and rho such that f(x) = +-1 on the margin."""
 
+    @abstractmethod
+    def _scale_of(self, problem: DualProblem, result: SolverResult) -> float:
+        """What the alphas of a solver are to be divided by for that."""
+
+    def _scales(self, machines: list[Machine], results: list[SolverResult]) -> list[float]:
+        pairs = zip(machines, results, strict=True)
+        return [self._scale_of(machine.problem, r) / self._price() for machine, r in pairs]
+
     def _uses_pairs(self) -> bool:
         """Whether the fitted machines are one-vs-one; two classes have one machine either way."""
         return len(self.classes_) > 2 and len(self.dual_coef_) == len(self.classes_) - 1
@@ -259,7 +269,9 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         found = [self._unscaled(m, result) for m, result in zip(machines, results, strict=True)]
         coefs = [m.problem.y * alpha for m, (alpha, _) in zip(machines, found, strict=True)]
         if n_classes == 2 or self.multi_class == "ovr":
-            coef = np.column_stack(coefs)
+            coef = np.zeros((len(codes), len(machines)))
+            for k, machine in enumerate(machines):
+                coef[machine.members, k] = coefs[k]
         else:
             coef = _compact_layout(coefs, machines, codes, n_classes)
         row_coef = training.shared_out(coef)
@@ -271,7 +283,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             "support_vectors_": self._vectors(training.X, support),
             "n_support_": n_support.astype(np.int32),
             "dual_coef_": np.ascontiguousarray(row_coef[support].T),
-            "intercept_": np.array([-rho for _, rho in found]),
+            "intercept_": np.array([0.0 - rho for _, rho in found]),
             "classes_": labels.classes,
             "class_weight_": labels.factors,
             "kernel_": training.kernel,
@@ -454,8 +466,8 @@ class SVC(SupportVectorClassifier):
     n_iter_ : ndarray of shape (n_machines,)
         Pair steps.
     probA_, probB_ : ndarray of shape (n_machines,)
-        With `probability=True`: P(positive side) = 1 / (1 + exp(probA_ f + probB_)). probB_ is 0,
-        so that one half is where f is 0.
+        With `probability=True`: P(positive side) = ``1 / (1 + exp(probA_ * f + probB_))``. The
+        offset is 0, so that one half is where f is 0.
     price_of_agreement_ : PriceOfAgreement
         With `probability=True`: the log-loss, and what it would be if probabilities did not have
         to agree with `predict`.
@@ -542,6 +554,9 @@ class SVC(SupportVectorClassifier):
     def _unscaled(self, machine: Machine, result: SolverResult) -> tuple[np.ndarray, float]:
         return result.alpha, result.rho
 
+    def _scale_of(self, problem: DualProblem, result: SolverResult) -> float:
+        return 1.0
+
 
 class NuSVC(SupportVectorClassifier):
     """Support vector classifier with a bound nu on the share of margin errors.
@@ -625,8 +640,8 @@ class NuSVC(SupportVectorClassifier):
     n_iter_ : ndarray of shape (n_machines,)
         Pair steps.
     probA_, probB_ : ndarray of shape (n_machines,)
-        With `probability=True`: P(positive side) = 1 / (1 + exp(probA_ f + probB_)). probB_ is 0,
-        so that one half is where f is 0.
+        With `probability=True`: P(positive side) = ``1 / (1 + exp(probA_ * f + probB_))``. The
+        offset is 0, so that one half is where f is 0.
     price_of_agreement_ : PriceOfAgreement
         With `probability=True`: the log-loss, and what it would be if probabilities did not have
         to agree with `predict`.
@@ -731,12 +746,16 @@ class NuSVC(SupportVectorClassifier):
                 stacklevel=4,
             )
             return np.zeros(len(problem)), -float(np.sign(problem.u @ problem.y) or 1.0)
-        # Where nu had to be reduced, all of the lighter class is at its bound and the plane may be
-        # moved towards it without leaving the optimum: by as much as nu fell short.
-        shortfall = max(0.0, 1.0 - float(problem.start.sum() / problem.u.sum()) / float(self.nu))
+        r = self._scale_of(problem, result)
         heavier = float(np.sign(problem.u @ problem.y))
-        r, rho = (1.0 + shortfall) * result.r, result.rho - heavier * shortfall * result.r
-        return result.alpha / r, rho / r
+        return result.alpha / r, (result.rho - heavier * (r - result.r)) / r
+
+    def _scale_of(self, problem: DualProblem, result: SolverResult) -> float:
+        """r, or more: where nu had to be reduced, all of the lighter class is at its bound, and the
+        plane may be moved towards it without leaving the optimum, by as much as nu fell short.
+        """
+        shortfall = max(0.0, 1.0 - float(problem.start.sum() / problem.u.sum()) / float(self.nu))
+        return (1.0 + shortfall) * result.r
 
 
 def _class_sum(problem: DualProblem) -> float:

@@ -22,7 +22,6 @@ from margrove.margin.mistake_driven import finite_decisions, require_shape
 from margrove.margin.problems import DualProblem, epsilon_svr, nu_svr, one_class
 from margrove.margin.solvers.result import SolverResult
 from margrove.margin.support_vector_machine import (
-    LARGEST_BOUND,
     SVM_PARAMETERS,
     FitRecord,
     Machine,
@@ -30,6 +29,8 @@ from margrove.margin.support_vector_machine import (
 )
 
 __all__ = ["SVR", "NuSVR", "OneClassSVM"]
+
+_NO_BOUND = 1e10
 
 
 @dataclass(frozen=True)
@@ -84,9 +85,12 @@ class SingleMachine(SupportVectorMachine):
             return self._learnt(training, problem, results[0], scale)
 
         results = self._solve(training, [machine], given[0], given[1], learnt)
-        if self._fails_if_unsolved() and not results[0].converged:
+        at_end = results[0].alpha >= problem.u * (1.0 - 1e-9)
+        if np.isinf(getattr(self, "C", 1.0)) and at_end.any():
             raise _no_such_function(training, results[0])
-        return learnt(results) | {"_record": FitRecord(*given, [results[0].trace], self._price())}
+        return learnt(results) | {
+            "_record": FitRecord(*given, [results[0].trace], [1.0 / self._price()])
+        }
 
     def _learnt(
         self, training: TrainingSet, problem: DualProblem, result: SolverResult, scale: TargetScale
@@ -106,9 +110,6 @@ class SingleMachine(SupportVectorMachine):
             "fit_status_": int(not result.converged),
             "shape_fit_": training.X.shape,
         }
-
-    def _fails_if_unsolved(self) -> bool:
-        return bool(np.isinf(getattr(self, "C", 1.0)))
 
     def _values(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
@@ -160,6 +161,10 @@ class SupportVectorRegressor(RegressorMixin, SingleMachine):
         has_bias = getattr(self, "fit_intercept", True)
         scale = TargetScale.of(targets[training.rows], centred=has_bias)
         bounds = self._bounds(training, form.weight * scale.factor)
+        if np.isinf(self.C):  # as good as no bound, but short of where products overflow
+            spread = float(np.abs(scale.apply(targets[training.rows])).max()) or 1.0
+            typical = float(np.abs(training.kernel.diagonal(training.points)).mean()) or 1.0
+            bounds = np.full(len(bounds), _NO_BOUND * spread / typical)
         problem = self._dual_problem(scale.apply(targets[training.rows]), bounds, scale)
         attributes = self._fit_one(training, problem, scale, (X, y, sample_weight))
         self._commit(table.attributes | attributes)
@@ -188,7 +193,7 @@ class SupportVectorRegressor(RegressorMixin, SingleMachine):
 class SVR(SupportVectorRegressor):
     """Support vector regression: errors below epsilon are free.
 
-    Minimises 1/2 ||w||^2 + C sum_i max(0, |y_i - f(x_i)| - epsilon).
+    Minimises ``1/2 ||w||^2 + C sum_i max(0, |y_i - f(x_i)| - epsilon)``.
 
     Parameters
     ----------
@@ -329,7 +334,6 @@ class SVR(SupportVectorRegressor):
                 DataWarning,
                 stacklevel=3,
             )
-        bounds = np.minimum(bounds, LARGEST_BOUND)
         epsilon = float(self.epsilon) * scale.factor
         return epsilon_svr(targets, bounds, epsilon, has_bias=self.fit_intercept)
 
@@ -538,7 +542,7 @@ class OneClassSVM(OutlierMixin, SingleMachine):
     n_features_in_ : int
     feature_names_in_ : ndarray
     offset_ : ndarray of shape (1,)
-        -intercept_, so that decision_function = score_samples - offset_.
+        Minus the intercept, so that decision_function is score_samples minus it.
 
     Examples
     --------

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from margrove.margin.problems import DualProblem
 from margrove.margin.solvers.dual_cd import CoordinateProcess
-from margrove.margin.solvers.hull import HullProcess
-from margrove.margin.solvers.hull_margins import HardMarginProcess, SoftMarginProcess
+from margrove.margin.solvers.hull import STEPS_PER_SWEEP, HullProcess
+from margrove.margin.solvers.hull_margins import (
+    HardMarginProcess,
+    HardMarginThroughOrigin,
+    SoftMarginProcess,
+)
 from margrove.margin.solvers.many import Solver
 from margrove.margin.solvers.primal_sgd import SubgradientProcess
 
@@ -28,27 +33,47 @@ class Demand:
     """How well a problem is to be solved, and how its rows are called."""
 
     tol: float
+    max_iter: int
     seed: int
     names: np.ndarray
     title: str = ""
 
+    def limit(self, name: str, steps: int = 1) -> dict[str, Any]:
+        """`max_iter` as a number of a solver's own rounds of so many steps, if there is a limit."""
+        return {name: max(1, self.max_iter // steps)} if self.max_iter >= 0 else {}
+
 
 def _by_hull(K: np.ndarray, problem: DualProblem, demand: Demand) -> Solver:
+    limit = demand.limit("max_sweeps", steps=STEPS_PER_SWEEP)
     if problem.keeps_sum:
-        return HullProcess(K, problem, tol=demand.tol)
-    if np.isinf(problem.u).all():
-        return HardMarginProcess(
-            K, problem.y, tol=demand.tol, names=demand.names, title=demand.title
-        )
-    return SoftMarginProcess(K, problem.y, problem.u, tol=demand.tol)
+        return HullProcess(K, problem, tol=demand.tol, **limit)
+    if np.isfinite(problem.u).all():
+        limit |= demand.limit("max_reductions", steps=STEPS_PER_SWEEP)
+        return SoftMarginProcess(K, problem.y, problem.u, tol=demand.tol, **limit)
+    kind = HardMarginProcess if problem.has_bias else HardMarginThroughOrigin
+    return kind(K, problem.y, tol=demand.tol, names=demand.names, title=demand.title, **limit)
 
 
 def _by_coordinates(K: np.ndarray, problem: DualProblem, demand: Demand) -> Solver:
-    return CoordinateProcess(K, problem, tol=demand.tol, seed=demand.seed)
+    return CoordinateProcess(
+        K,
+        problem,
+        tol=demand.tol,
+        seed=demand.seed,
+        names=demand.names,
+        **demand.limit("max_epochs"),
+    )
 
 
 def _by_subgradients(K: np.ndarray, problem: DualProblem, demand: Demand) -> Solver:
-    return SubgradientProcess(K, problem, tol_gap=SGD_GAP, seed=demand.seed)
+    return SubgradientProcess(
+        K,
+        problem,
+        tol_gap=SGD_GAP,
+        seed=demand.seed,
+        names=demand.names,
+        **demand.limit("max_epochs"),
+    )
 
 
 DENSE_SOLVERS: dict[str, Callable[[np.ndarray, DualProblem, Demand], Solver]] = {

@@ -70,6 +70,7 @@ class CoordinateProcess:
         tol: float = 1e-6,
         max_epochs: int = 10_000,
         seed: int = 0,
+        names: np.ndarray | None = None,
     ) -> None:
         if problem.has_bias or problem.keeps_sum:
             raise ValueError("Coordinates cannot move alone where their sum is fixed.")
@@ -80,6 +81,7 @@ class CoordinateProcess:
         self._given = tuple(map(read_only, (problem.y, problem.p, problem.u, problem.rows)))
         self._tol = tol
         self._seed = seed
+        self._names = (np.arange(len(K)) if names is None else names)[problem.rows]
         self.total: int | None = max_epochs
         self._largest = max(float(self._K.max()), -float(self._K.min()))
         self.alpha = problem.start.copy()
@@ -113,7 +115,11 @@ class CoordinateProcess:
     def read_steps(self) -> list[CoordinateStep]:
         records = self._records[: self._n_records[0]].tolist()
         self._n_records[0] = 0
-        return [CoordinateStep(int(epoch), int(i), g, change) for epoch, i, g, change in records]
+        names = np.append(self._names, -1)  # -1 is all of them
+        return [
+            CoordinateStep(int(epoch), int(names[int(i)]), g, change)
+            for epoch, i, g, change in records
+        ]
 
     def advance(self, work: float) -> float:
         problem, before = self._problem, self._cursor

@@ -89,7 +89,7 @@ def _longest_step(
     if not slope < 0.0:
         return 0.0, False
     best = -slope / curvature if curvature > 0.0 else np.inf
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         room = np.where(direction > 0, highest[free] - s[free], lowest[free] - s[free]) / direction
     limit = float(np.min(room[direction != 0.0], initial=np.inf))
     return (best, True) if best < limit else (limit, False)

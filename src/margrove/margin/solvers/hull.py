@@ -38,6 +38,7 @@ from margrove.margin.problems import DualProblem
 from margrove.margin.solvers.result import SolverResult, TracePoint
 
 __all__ = [
+    "STEPS_PER_SWEEP",
     "HullProcess",
     "HullStep",
     "kkt_interval",
@@ -48,7 +49,7 @@ __all__ = [
 ]
 
 _EPS = float(np.finfo(np.float64).eps)
-_STEPS_PER_SWEEP = 50
+STEPS_PER_SWEEP = 50
 _PATIENCE = 20  # sweeps without progress in the objective or the violation
 
 
@@ -109,7 +110,7 @@ class HullProcess:
 
     @property
     def rounds(self) -> int:
-        return self.steps // _STEPS_PER_SWEEP
+        return self.steps // STEPS_PER_SWEEP
 
     @property
     def finished(self) -> bool:
@@ -140,10 +141,10 @@ class HullProcess:
         self.steps += 1
         self._turns += 1
         self._measure()
-        if self._is_solved() or self.violation <= self._floor or self.steps % _STEPS_PER_SWEEP == 0:
+        if self._is_solved() or self.violation <= self._floor or self.steps % STEPS_PER_SWEEP == 0:
             self._refresh()
             self._stuck |= self.violation <= self._floor
-        if self.steps % _STEPS_PER_SWEEP == 0:
+        if self.steps % STEPS_PER_SWEEP == 0:
             self._end_sweep()
         if self._capacity:
             objective, violation = self.objective * self.largest, self.violation * self.largest

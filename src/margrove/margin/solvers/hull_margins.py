@@ -13,6 +13,7 @@ it is therefore tried as well. What counts is the C-SVC's own KKT violation.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -100,6 +101,37 @@ class HardMarginProcess(HullProcess):
             doubt=f"The classes are {separation.distance:.2g} apart in feature space, which is "
             f"little beside rounding ({separation.bound:.2g}): whether they are separable at all "
             "is doubtful.",
+        )
+
+
+class HardMarginThroughOrigin(HardMarginProcess):
+    """The hard margin without a bias: the hull of the points y_i phi(x_i), seen from the origin.
+
+    The origin is the other class. The margin is then measured from it, not from the midpoint.
+    """
+
+    def __init__(self, K: np.ndarray, signs: np.ndarray, **settings: Any) -> None:
+        n = len(signs)
+        extended = np.zeros((n + 1, n + 1))
+        extended[:n, :n] = signs[:, None] * K * signs
+        names = settings.pop("names", None)
+        names = np.append(np.arange(n) if names is None else names, -1)
+        super().__init__(extended, np.append(np.ones(n), -1.0), names=names, **settings)
+        self._signs = np.asarray(signs, dtype=np.float64)
+
+    def result(self) -> SolverResult:
+        found = super().result()
+        alpha = found.alpha[:-1] / 2.0
+        margins = row_sums(self.K[:-1, :-1], alpha)  # y f(x)
+        return replace(
+            found,
+            alpha=alpha,
+            rho=0.0,
+            objective=0.5 * float(alpha @ margins) - float(alpha.sum()),
+            violation=max(
+                float(np.maximum(1.0 - margins, 0.0).max()),
+                float(np.abs(1.0 - margins[alpha > 0]).max(initial=0.0)),
+            ),
         )
 
 

@@ -35,7 +35,9 @@ class ManyProblems:
         *,
         side_by_side: int = 1,
         unit: str = "problem",
+        gap_of: Callable[[int, SolverResult], float] | None = None,
     ) -> None:
+        self._gap_of = gap_of
         self.unit = unit
         self.total: int | None = len(makers)
         self._makers = list(makers)
@@ -59,6 +61,15 @@ class ManyProblems:
             {"violation": result.violation} for result in self._results if result is not None
         ]
         return {"violation": max((own["violation"] for own in figures), default=np.inf)}
+
+    def closing_figures(self) -> dict[str, float]:
+        """How it stands at an early end: the worst machine's violation and duality gap."""
+        results = self.results()
+        worst = max(range(len(results)), key=lambda k: results[k].violation)
+        figures = {"violation": results[worst].violation}
+        if self._gap_of is not None:
+            figures["duality gap"] = self._gap_of(worst, results[worst])
+        return figures
 
     def read_steps(self) -> list[Any]:
         steps, self._steps = self._steps, []

@@ -78,6 +78,7 @@ class SubgradientProcess:
         tol_gap: float = 1e-2,
         max_epochs: int = 5000,
         seed: int = 0,
+        names: np.ndarray | None = None,
     ) -> None:
         if problem.keeps_sum or (problem.p != -1.0).any() or K.shape != (len(problem),) * 2:
             raise ValueError("Subgradients are for the problem of c_svc, one row of K a variable.")
@@ -88,6 +89,7 @@ class SubgradientProcess:
         self._y, self._C = read_only(problem.y), read_only(problem.u)
         self._tol_gap = tol_gap
         self._seed = seed
+        self._names = (np.arange(len(K)) if names is None else names)[problem.rows]
         self.total: int | None = max_epochs
         n = len(problem)
         self._visits = np.zeros(n)  # how often each row violated, times C_n
@@ -126,7 +128,10 @@ class SubgradientProcess:
     def read_steps(self) -> list[SubgradientStep]:
         records = self._records[: self._n_records[0]].tolist()
         self._n_records[0] = 0
-        return [SubgradientStep(int(epoch), int(i), value) for epoch, i, value in records]
+        return [
+            SubgradientStep(int(epoch), int(self._names[int(i)]), value)
+            for epoch, i, value in records
+        ]
 
     def advance(self, work: float) -> float:
         problem, before = self._problem, self._cursor

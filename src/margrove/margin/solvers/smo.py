@@ -10,7 +10,7 @@ Only then are full rows of K computed, for those variables that changed, and the
 
 **Stopping** is on the violation over all variables, from values of all points: no counter ever
 gives up. Values are float64, but rows may be float32, whose rounding adds up; how much is measured
-(`precision.rounding_of`). Where that could hide a violation of the size of the tolerance, the
+(`grams.rounding_of`). Where that could hide a violation of the size of the tolerance, the
 values are computed afresh in float64 and the iteration goes on from there; where float32 makes no
 progress any more, rows and tiles become float64; where float64 makes none, that is the precision
 floor, and the result says that it has not converged.
@@ -35,6 +35,7 @@ from margrove.margin.solvers.result import SolverResult, TracePoint
 
 __all__ = ["Gram", "SmoProcess", "SmoRule", "SmoStep"]
 
+_EPS = float(np.finfo(np.float64).eps)
 _COLUMNS_AT_ONCE = 4096
 _INNER_SHARE = 0.1  # a block is solved to this share of the violation at its start
 _STEPS_A_VARIABLE = 10
@@ -109,6 +110,7 @@ class SmoProcess:
         self._n_threads = n_threads
         self._source = gram.fast
         self._rounding = gram.rounding
+        self._largest_entry = float(np.abs(gram.fast.diagonal).max(initial=0.0))
         self._yp = problem.y * problem.p
         self._budget = rule.budget(len(problem))
         self.alpha = problem.start.copy()
@@ -132,11 +134,15 @@ class SmoProcess:
 
     @property
     def finished(self) -> bool:
-        return self.converged or self._at_floor or self.iterations >= self._budget
+        if self.converged or self._at_floor or self.iterations >= self._budget:
+            return True
+        return self._is_fresh and self.violation < min(self._rule.tol, self._noise())
 
     @property
     def converged(self) -> bool:
-        return self.violation < self._rule.tol and (self._is_fresh or self._is_trusted())
+        if self.violation >= self._rule.tol or self._rule.tol < self._noise():
+            return False
+        return self._is_fresh or self._is_trusted()
 
     def figures(self) -> dict[str, float]:
         return {"violation": self.violation, "objective": self.objective}
@@ -195,12 +201,18 @@ class SmoProcess:
         kept = self._block[: size // 2]
         up, low = self._sides()
         up[kept] = low[kept] = False
-        lowest = _smallest(np.where(up, self._f, np.inf), (size - len(kept)) // 2)
-        low[lowest] = False
-        wanted = size - len(kept) - len(lowest)
-        highest = _smallest(np.where(low, -self._f, np.inf), wanted)
+        room = size - len(kept)
+        groups = self._groups()
+        chosen = []
+        for number, group in enumerate(groups):
+            share = room // (len(groups) - number)
+            lowest = _smallest(np.where(up & group, self._f, np.inf), share // 2)
+            low[lowest] = False
+            highest = _smallest(np.where(low & group, -self._f, np.inf), share - len(lowest))
+            chosen += [lowest, highest]
+            room -= len(lowest) + len(highest)
         self._n_kept = len(kept)
-        self._block = np.concatenate([lowest, highest, kept])
+        self._block = np.concatenate([*chosen, kept])
         return self._block
 
     def _solve_block(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
@@ -358,6 +370,10 @@ class SmoProcess:
     def _is_trusted(self) -> bool:
         """Whether rounding is small beside the tolerance."""
         return self._rounding_error() <= _SAFE_SHARE * self._rule.tol
+
+    def _noise(self) -> float:
+        """What float64 leaves uncertain in a value, however it is computed."""
+        return 8.0 * _EPS * self._largest_entry * float(np.linalg.norm(self._coef))
 
     def _rounding_error(self) -> float:
         """Five standard deviations of the error of a value, errors of entries being independent."""
