@@ -366,7 +366,10 @@ def test_one_against_the_rest_is_as_many_binary_machines() -> None:
         values = np.column_stack([part.decision_function(X) for part in parts])
         assert model.decision_function(X).shape == values.shape
         assert np.abs(model.decision_function(X) - values).max() <= CLOSE
-        assert np.array_equal(model.predict(X), values.argmax(axis=1))
+        top = np.sort(values, axis=1)
+        clear = top[:, -1] - top[:, -2] > 2 * CLOSE
+        assert np.array_equal(model.predict(X)[clear], values.argmax(axis=1)[clear])
+        assert clear.mean() > 0.9
         assert model.dual_coef_.shape == (6, len(model.support_))
         assert model.intercept_.shape == model.n_iter_.shape == (6,)
 
@@ -441,8 +444,13 @@ def test_hulls_of_the_nu_machine_and_of_many_classes() -> None:
         for cls, own in ((NuSVC, {"nu": nu}), (SVC, {"C": 0.5})):
             smo = cls(**settings, **own).fit(X, y)
             hull = cls(**settings, **own, solver="hull").fit(X, y)
-            values = smo.decision_function(X)
-            assert np.abs(hull.decision_function(X) - values).max() <= 1e-4 * np.abs(values).max()
+            for ours, other in zip(
+                smo.certificate_.machines, hull.certificate_.machines, strict=True
+            ):
+                if cls is SVC:  # nu machines may have an interval of offsets, and so of scales
+                    assert abs(ours.dual - other.dual) <= 1e-6 * ours.dual
+                assert ours.relative_gap <= 1e-5
+                assert other.relative_gap <= 1e-5
 
 
 @pytest.mark.nojit

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from margrove._data import check_table, check_targets, check_weights
+from margrove._data import check_table, check_targets, check_weights, moderate
 from margrove._threads import available_cores
 from margrove.exceptions import InvalidDataError
 from margrove.margin.expansions import kernel_sums
@@ -227,7 +227,7 @@ def certificate(model: Any, X: Any, y: Any = None, sample_weight: Any = None) ->
         )
     kernel = _kernel_of(model)
     table = check_table(X, model, accept_sparse=not isinstance(kernel, Precomputed))
-    weight = check_weights(sample_weight, table.X.shape[0])
+    weight = moderate(check_weights(sample_weight, table.X.shape[0]))
     values = _KernelValues(kernel, model, table.X)
     _require_same_rows(model, table.X)
     parts = _VIEWS[kind](model, y, weight, _dual_coef(model))
@@ -359,7 +359,7 @@ def _classifier_views(
         raise InvalidDataError(
             f"y has {labels[row]!r} at row {row}, which the model does not know."
         )
-    counted = weight * np.asarray(model.class_weight_)[np.where(known, codes, 0)]
+    counted = moderate(weight * np.asarray(model.class_weight_)[np.where(known, codes, 0)])
     n = len(labels)
     for name, members, positive, coef, rho in _binary_parts(model, codes, known, dual_coef, n):
         signs = np.where(positive, 1.0, -1.0)
@@ -371,8 +371,24 @@ def _classifier_views(
             bounds = bounds * (scale / total if scale > 0 else 1.0)
         else:
             bounds = _bounds(model, bounds)
+        _require_feasible(model, alpha, bounds)
         problem = c_svc(signs, bounds, has_bias=getattr(model, "fit_intercept", True))
         yield _View(name, members, problem, alpha, coef, rho)
+
+
+def _require_feasible(model: Any, alpha: np.ndarray, bounds: np.ndarray) -> None:
+    """Dual variables of another y or sample_weight prove nothing about these.
+
+    With an indefinite kernel r can be negative, and with it all coefficients of a nu machine.
+    """
+    if not _kernel_of(model).positive_definite:
+        return
+    slip = 1e-6 * float(np.abs(alpha).max(initial=0.0))
+    if (alpha < -slip).any() or (alpha > bounds * (1.0 + 1e-6) + slip).any():
+        raise InvalidDataError(
+            "The dual coefficients of the model are not feasible for these data. Pass the y and "
+            "the sample_weight that it was fitted to."
+        )
 
 
 def _bounds(model: Any, weight: np.ndarray) -> np.ndarray:
@@ -421,6 +437,7 @@ def _regressor_views(
     bounds = _bounds(model, weight[rows])
     problem = epsilon_svr(targets[rows], bounds, epsilon, has_bias=has_bias)
     alpha = np.r_[np.maximum(coef[rows], 0.0), np.maximum(-coef[rows], 0.0)]
+    _require_feasible(model, alpha, problem.u)
     yield _View("regression", rows, problem, alpha, coef, rho)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
@@ -54,7 +55,7 @@ class FitRecord:
     """What a fit was given and how it went, for a certificate that nobody may ever ask for.
 
     `scales` are the factors by which each machine's dual variables, as solved for, are larger than
-    its coefficients; divided by C they do not depend on it.
+    its coefficients; divided by C they do not depend on it. `parameters` are those of the fit.
     """
 
     X: Any
@@ -62,11 +63,14 @@ class FitRecord:
     sample_weight: Any
     traces: list[list[TracePoint]]
     scales: list[float]
+    parameters: dict[str, Any]
     certificate: Certificate | None = None
 
     def certificate_of(self, model: Any) -> Certificate:
         if self.certificate is None:
-            found = certificate(model, self.X, self.y, self.sample_weight)
+            as_fitted = copy(model)
+            as_fitted.__dict__ |= self.parameters  # they may have been set anew since
+            found = certificate(as_fitted, self.X, self.y, self.sample_weight)
             machines = zip(found.machines, self.traces, strict=True)
             self.certificate = Certificate(
                 tuple(replace(machine, trace=trace) for machine, trace in machines)
@@ -157,6 +161,10 @@ class SupportVectorMachine(KernelMachine):
             with np.errstate(over="ignore"):
                 bounds = bounds / training.scale / training.scale
         return np.clip(bounds, 1.0 / LARGEST_BOUND, LARGEST_BOUND)
+
+    def _given(self) -> dict[str, Any]:
+        """The parameters, as they are now."""
+        return {name: getattr(self, name) for name in self._parameter_constraints}
 
     def _price(self) -> float:
         """C, where there is one: what bounds and coefficients are proportional to."""

@@ -103,7 +103,12 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         results = self._solve(training, machines, X, y, learnt)
         calibration = self._calibrated(training, labels, codes) if self.probability else {}
         record = FitRecord(
-            X, y, sample_weight, [r.trace for r in results], self._scales(machines, results)
+            X,
+            y,
+            sample_weight,
+            [result.trace for result in results],
+            self._scales(machines, results),
+            self._given(),
         )
         self._commit(learnt(results) | calibration | {"_record": record})
         return self

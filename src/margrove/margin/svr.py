@@ -88,9 +88,9 @@ class SingleMachine(SupportVectorMachine):
         at_end = results[0].alpha >= problem.u * (1.0 - 1e-9)
         if np.isinf(getattr(self, "C", 1.0)) and at_end.any():
             raise _no_such_function(training, results[0])
-        return learnt(results) | {
-            "_record": FitRecord(*given, [results[0].trace], [1.0 / self._price()])
-        }
+        traces, scales = [results[0].trace], [1.0 / self._price()]
+        record = FitRecord(*given, traces, scales, self._given())
+        return learnt(results) | {"_record": record}
 
     def _learnt(
         self, training: TrainingSet, problem: DualProblem, result: SolverResult, scale: TargetScale

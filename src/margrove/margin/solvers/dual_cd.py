@@ -28,6 +28,7 @@ from margrove._data import read_only
 from margrove._jit import kernel
 from margrove._slices import step_capacity
 from margrove.margin.problems import DualProblem
+from margrove.margin.solvers.faces import descend_on_faces
 from margrove.margin.solvers.hull import row_sums
 from margrove.margin.solvers.result import SolverResult, TracePoint
 from margrove.margin.solvers.visits import shuffle
@@ -36,6 +37,7 @@ __all__ = ["CoordinateProcess", "CoordinateStep", "projected_gradient"]
 
 _EPS = float(np.finfo(np.float64).eps)
 _EPOCHS_BETWEEN_REFRESHES = 50
+_EPOCHS_BETWEEN_FACES = 200
 _POINTS_IN_TRACE = 200
 
 
@@ -142,6 +144,8 @@ class CoordinateProcess:
         self._cursor = 0
         self._move_on()
         self._epoch += 1
+        if self._epoch % _EPOCHS_BETWEEN_FACES == 0:
+            self._step_on_faces()
         self._measure()
         floor = 8.0 * _EPS * (self._largest * float(self.alpha.sum()) + self._longest_p())
         if self.violation < max(self._tol, floor) or self._epoch % _EPOCHS_BETWEEN_REFRESHES == 0:
@@ -171,6 +175,14 @@ class CoordinateProcess:
             if len(self._records):
                 self._records[self._n_records[0]] = self._epoch, -1, slope, step
                 self._n_records[0] += 1
+
+    def _step_on_faces(self) -> None:
+        """Newton steps where coordinates creep; a listener hears of them as of a move of all."""
+        problem = self._problem
+        own = self._K[np.ix_(problem.rows, problem.rows)]
+        f = self._fresh_f()[problem.rows] + problem.y * problem.p
+        self.alpha = descend_on_faces(own, problem.y, problem.u, self.alpha, f, [])
+        self._f = self._fresh_f()
 
     def _longest_p(self) -> float:
         return float(np.abs(self._problem.p).max())

@@ -37,20 +37,17 @@ def descend_on_faces(
     with single_threaded_blas():
         for _ in range(_MOST_STEPS):
             free = np.flatnonzero((s > lowest) & (s < highest))
-            if len(free) < 2:
+            if not len(free):
                 break
             direction = _newton_direction(K, f, free, groups)
-            length, full = _longest_step(K, f, s, direction, free, lowest, highest)
+            length, hits = _longest_step(K, f, s, direction, free, lowest, highest)
             if not length > 0.0:
                 break
-            moved = s[free] + length * direction
-            # Landing on a bound is exact.
-            close = 1e-15 * np.maximum(np.abs(lowest[free]), np.abs(highest[free]))
-            moved = np.where(moved <= lowest[free] + close, lowest[free], moved)
-            moved = np.where(moved >= highest[free] - close, highest[free], moved)
+            bounds = np.where(direction > 0, highest[free], lowest[free])
+            moved = np.where(hits, bounds, s[free] + length * direction)  # landing is exact
             f += K[:, free] @ (moved - s[free])
             s[free] = moved
-            if full:
+            if not hits.any():
                 break
     return np.clip(y * s, 0.0, u)
 
@@ -60,7 +57,7 @@ def _newton_direction(
 ) -> np.ndarray:
     own = K[np.ix_(free, free)]
     own[np.diag_indices_from(own)] += _RIDGE * max(1e-300, float(np.trace(own)) / len(free))
-    ones = np.array([group[free] for group in groups], dtype=np.float64)
+    ones = np.array([group[free] for group in groups], dtype=np.float64).reshape(-1, len(free))
     ones = ones[ones.any(axis=1)]
     k = len(ones)
     system = np.block([[own, ones.T], [ones, np.zeros((k, k))]])
@@ -82,14 +79,16 @@ def _longest_step(
     free: np.ndarray,
     lowest: np.ndarray,
     highest: np.ndarray,
-) -> tuple[float, bool]:
-    """How far the objective falls along the direction within the bounds; whether none is met."""
+) -> tuple[float, np.ndarray]:
+    """How far the objective falls along the direction within the bounds; who meets one there."""
     slope = float(f[free] @ direction)
     curvature = float(direction @ K[np.ix_(free, free)] @ direction)
+    nobody = np.zeros(len(free), dtype=bool)
     if not slope < 0.0:
-        return 0.0, False
+        return 0.0, nobody
     best = -slope / curvature if curvature > 0.0 else np.inf
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         room = np.where(direction > 0, highest[free] - s[free], lowest[free] - s[free]) / direction
-    limit = float(np.min(room[direction != 0.0], initial=np.inf))
-    return (best, True) if best < limit else (limit, False)
+    room = np.where(direction != 0.0, room, np.inf)
+    limit = float(room.min())
+    return (best, nobody) if best < limit else (limit, room <= limit * (1.0 + 1e-12))
