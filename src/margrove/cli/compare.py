@@ -80,7 +80,7 @@ def command(
 def _learners() -> dict[str, Callable[[], Any]]:
     from sklearn.dummy import DummyClassifier
 
-    from margrove import KernelPerceptron, Perceptron
+    from margrove import SVC, KernelPerceptron, Perceptron
 
     return {
         "always the largest class": lambda: DummyClassifier(strategy="most_frequent"),
@@ -89,6 +89,8 @@ def _learners() -> dict[str, Callable[[], Any]]:
         "Perceptron, margin 1": lambda: Perceptron(margin=1.0),
         "KernelPerceptron, rbf": KernelPerceptron,
         "KernelPerceptron, poly 2": lambda: KernelPerceptron(kernel="poly", degree=2, coef0=1.0),
+        "SVC, linear": lambda: SVC(kernel="linear"),
+        "SVC, rbf": SVC,
     }
 
 
