@@ -69,3 +69,56 @@ def test_objective_is_that_of_an_interior_point_method(formulation, seed, kernel
         if problem.keeps_sum:
             assert abs((found.alpha - problem.start).sum()) <= 1e-9 * problem.u.max()
         assert objective(Q, problem.p, found.alpha) - best <= relative * scale
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@settings(max_examples=15)
+@given(
+    seed=st.integers(0, 10**6),
+    kernel=st.sampled_from(KERNELS),
+    block=st.sampled_from([8, 16, 32]),
+)
+def test_blocks_smaller_than_the_problem_lead_to_the_same_solution(
+    formulation, seed, kernel, block
+):
+    X, problem = a_problem(formulation, np.random.default_rng(seed), 40, 3)
+    best, Q = best_objective(problem, X, kernel)
+    found = run(problem, X, kernel, tol=1e-6, block=block)
+    assert found.converged
+    assert ((found.alpha >= 0) & (found.alpha <= problem.u)).all()
+    assert objective(Q, problem.p, found.alpha) - best <= 1e-6 * max(abs(best), 1e-3)
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@settings(max_examples=10)
+@given(seed=st.integers(0, 10**6), kernel=st.sampled_from(KERNELS))
+def test_any_feasible_start_leads_to_the_same_solution(formulation, seed, kernel):
+    rng = np.random.default_rng(seed)
+    X, problem = a_problem(formulation, rng, 30, 3)
+    best, Q = best_objective(problem, X, kernel)
+    total = problem.y @ problem.start
+    for guess in (
+        np.zeros(len(problem)),
+        problem.u,
+        rng.uniform(0, 1, len(problem)) * problem.u,
+        10.0 * rng.uniform(0, 1, len(problem)) * problem.u,
+        rng.integers(0, 2, len(problem)) * problem.u,
+    ):
+        moved = problem.starting_near(guess)
+        assert ((moved.start >= 0) & (moved.start <= problem.u * (1 + 1e-12))).all()
+        assert abs(problem.y @ moved.start - total) <= 1e-9 * problem.u.sum()
+        if problem.keeps_sum:
+            assert abs((moved.start - problem.start).sum()) <= 1e-9 * problem.u.sum()
+        found = run(moved, X, kernel, tol=1e-6)
+        assert objective(Q, problem.p, found.alpha) - best <= 1e-6 * max(abs(best), 1e-3)
+
+
+def test_the_solution_is_a_start_that_stays():
+    """Also where the solution is given in another scale, as that of a nu machine is."""
+    for formulation in FORMULATIONS:
+        X, problem = a_problem(formulation, np.random.default_rng(0), 40, 3)
+        solved = run(problem, X, RBF(gamma=0.5), tol=1e-8)
+        scales = (0.1, 1.0, 30.0) if formulation in ("nu_svc", "one_class") else (1.0,)
+        for scale in scales:
+            again = problem.starting_near(scale * solved.alpha)
+            assert run(again, X, RBF(gamma=0.5), tol=1e-6).iterations == 0, (formulation, scale)

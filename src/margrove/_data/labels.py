@@ -36,11 +36,14 @@ def check_labels(y: Any, n_rows: int) -> Labels:
     array = _label_array(y)
     if array.size == 0 and n_rows:
         raise InvalidDataError(f"y is empty, but X has {n_rows} rows.")
-    if array.ndim != 1 or array.dtype.kind not in "biu":  # plain integers need no second look
+    is_plain = array.ndim == 1 and array.dtype.kind in "biu"
+    if not is_plain:
         check_classification_targets(array)
         array = column_or_1d(array, warn=True)
     _require_length(array, n_rows, "y")
     classes, codes = np.unique(array, return_inverse=True)
+    if is_plain and 2 * len(classes) > len(array):  # else integers need no second look
+        check_classification_targets(array)
     if classes.dtype == object:
         classes = _readable_classes(classes)
     _warn_of_lookalikes(classes)

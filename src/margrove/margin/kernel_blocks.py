@@ -132,7 +132,11 @@ def rbf_block_64(dots, a2, b2, gamma):
     scales = powers.view(np.float64)
     for i in range(dots.shape[0]):
         for j in range(dots.shape[1]):
-            x = max(-gamma * max(a2[i] + b2[j] - 2.0 * dots[i, j], 0.0), -708.0)
+            both = a2[i] + b2[j]
+            squared = both - 2.0 * dots[i, j]
+            # What is left of equal points is rounding, which a huge gamma must not blow up.
+            squared = squared if squared > 2e-15 * both else 0.0
+            x = max(-gamma * squared, -708.0)
             n = np.floor(x * 1.4426950408889634 + 0.5)
             r = x - n * 6.93145751953125e-1
             r = r - n * 1.42860682030941723212e-6

@@ -21,6 +21,7 @@ from margrove.margin.expansions import kernel_sums
 from margrove.margin.kernel_blocks import largest_value
 from margrove.margin.kernels import ChiSquare, Kernel, Points, Precomputed, resolve_kernel
 from margrove.margin.sanity import (
+    require_sound_function,
     warn_of_degenerate_kernel,
     warn_of_indefinite_kernel,
     warn_of_unequal_features,
@@ -131,6 +132,7 @@ class KernelMachine(Estimator):
         points = kernel.points(chosen, shift=kernel.centre(chosen))
         points = Points(points.X, points.squared_norms, rows)
         kernel.require_finite(points)
+        require_sound_function(kernel, points)
         warn_of_unequal_features(chosen, kernel)
         warn_of_degenerate_kernel(kernel, points)
         warn_of_indefinite_kernel(kernel, points)

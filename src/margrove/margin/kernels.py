@@ -361,7 +361,8 @@ class Sigmoid(DotKernel):
     coef0: float = 0.0
 
     def finish(self, dots: np.ndarray, a2: np.ndarray, b2: np.ndarray) -> None:
-        dots *= self.gamma
+        with np.errstate(over="ignore"):  # tanh(inf) is 1
+            dots *= self.gamma
         dots += self.coef0
         np.tanh(dots, out=dots)
 
@@ -390,7 +391,8 @@ class Laplacian(Kernel):
 
     def block(self, A: Points, B: Points, out: np.ndarray) -> None:
         city_block(densified(A.X), densified(B.X), out)
-        out *= -self.gamma
+        with np.errstate(over="ignore"):  # exp(-inf) is 0
+            out *= -self.gamma
         np.exp(out, out=out)
 
     def diagonal(self, A: Points) -> np.ndarray:
@@ -419,7 +421,8 @@ class ChiSquare(Kernel):
 
     def block(self, A: Points, B: Points, out: np.ndarray) -> None:
         chi_square(densified(A.X), densified(B.X), out)
-        out *= -self.gamma
+        with np.errstate(over="ignore"):  # exp(-inf) is 0
+            out *= -self.gamma
         np.exp(out, out=out)
 
     def diagonal(self, A: Points) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from margrove.exceptions import DataWarning
+from margrove.exceptions import DataWarning, InvalidDataError
 from margrove.margin.kernels import (
     RBF,
     CallableKernel,
@@ -19,7 +19,12 @@ from margrove.margin.kernels import (
     gram,
 )
 
-__all__ = ["warn_of_degenerate_kernel", "warn_of_indefinite_kernel", "warn_of_unequal_features"]
+__all__ = [
+    "require_sound_function",
+    "warn_of_degenerate_kernel",
+    "warn_of_indefinite_kernel",
+    "warn_of_unequal_features",
+]
 
 _UNEQUAL = 1e7
 _SAMPLE = 8
@@ -45,6 +50,9 @@ def warn_of_unequal_features(X: Any, kernel: Kernel) -> None:
 
 def warn_of_degenerate_kernel(kernel: Kernel, points: Points) -> None:
     """A gamma so small that all points are the same, or so large that no two are alike."""
+    if getattr(kernel, "gamma", 1.0) == 0.0:
+        _warn("The kernel is constant: gamma=0.")
+        return
     if not isinstance(kernel, RBF | Laplacian) or sp.issparse(points.X) or len(points) < 2:
         return
     sample = points.X[:: max(1, len(points) // (2 * _SAMPLE))][: 2 * _SAMPLE]
@@ -53,12 +61,33 @@ def warn_of_degenerate_kernel(kernel: Kernel, points: Points) -> None:
     with np.errstate(over="ignore"):
         exponents = kernel.gamma * (np.abs(difference) ** power).sum(axis=2)
     apart = exponents[exponents > 0]
-    if kernel.gamma == 0.0 or (len(apart) and apart.max() < 1e-14):
+    if len(apart) and apart.max() < 1e-14:
         _warn(f"The kernel is constant on these data: gamma={kernel.gamma:g} is too small.")
     elif len(apart) and apart.min() > 600.0:
         _warn(
             f"The kernel is the identity on these data: gamma={kernel.gamma:g} is so large that no "
             "two rows are alike and the machine only memorises."
+        )
+
+
+def require_sound_function(kernel: Kernel, points: Points) -> None:
+    """A user's kernel must give the same values again, and the same for (x, z) and (z, x)."""
+    if not isinstance(kernel, CallableKernel):
+        return
+    sample = np.unique(np.linspace(0, len(points) - 1, 2 * _SAMPLE).astype(np.int64))
+    chosen = points.take(sample)
+    values, again = gram(kernel, chosen, chosen), gram(kernel, chosen, chosen)
+    called = getattr(kernel.function, "__name__", repr(kernel.function))
+    slip = 1e-8 * float(np.abs(values).max())
+    if np.abs(values - again).max() > slip:
+        raise InvalidDataError(
+            f"The kernel function {called} returns other values for the same rows when it is "
+            "called again. A kernel must be deterministic."
+        )
+    if np.abs(values - values.T).max() > slip:
+        raise InvalidDataError(
+            f"The kernel function {called} is not symmetric: K(x, z) differs from K(z, x) by up to "
+            f"{np.abs(values - values.T).max():.3g}."
         )
 
 

@@ -32,7 +32,14 @@ from margrove.margin.solvers.many import ManyProblems, Solver
 from margrove.margin.solvers.result import SolverResult, TracePoint
 from margrove.margin.solvers.smo import Gram, SmoProcess, SmoRule
 
-__all__ = ["LARGEST_BOUND", "SVM_PARAMETERS", "FitRecord", "Machine", "SupportVectorMachine"]
+__all__ = [
+    "LARGEST_BOUND",
+    "SVM_PARAMETERS",
+    "FitRecord",
+    "Machine",
+    "SupportVectorMachine",
+    "power_of_two_near",
+]
 
 SVM_PARAMETERS: dict[str, list[Any]] = {
     **KERNEL_PARAMETERS,
@@ -46,8 +53,16 @@ SVM_PARAMETERS: dict[str, list[Any]] = {
 }
 
 
-LARGEST_BOUND = 1e300
+LARGEST_BOUND = 1e100  # as good as none, and far from where products overflow
 _FEW = 1000
+
+
+def power_of_two_near(weight: np.ndarray) -> float:
+    """1 for weights of ordinary size, else the power of two near the largest."""
+    largest = float(weight.max())
+    if 1e-6 < largest < 1e6:
+        return 1.0
+    return float(np.ldexp(1.0, int(np.frexp(largest)[1])))
 
 
 @dataclass

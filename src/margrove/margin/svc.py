@@ -35,6 +35,7 @@ from margrove.margin.support_vector_machine import (
     FitRecord,
     Machine,
     SupportVectorMachine,
+    power_of_two_near,
 )
 
 __all__ = ["SVC", "NuSVC"]
@@ -350,6 +351,12 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         by_pairs = self._uses_pairs()
         n_machines = len(pairs_of(n_classes)) if n_classes == 2 or by_pairs else n_classes
         require_shape(self, "intercept_", (n_machines,))
+        require_shape(self, "n_support_", (n_classes,))
+        if int(self.n_support_.sum()) != n_support:
+            raise ValueError(
+                f"The fitted state was altered: n_support_ sums to {self.n_support_.sum()}, but "
+                f"there are {n_support} support vectors. Fit the estimator again."
+            )
         require_shape(self, "dual_coef_", (n_classes - 1 if by_pairs else n_machines, n_support))
         if not by_pairs:
             return finite_decisions(self._expansion(X, self.dual_coef_.T) + self.intercept_)
@@ -738,7 +745,7 @@ class NuSVC(SupportVectorClassifier):
         return nu_svc(signs, nu, weight)
 
     def _bounds_of(self, training: TrainingSet, weight: np.ndarray) -> np.ndarray:
-        return weight
+        return weight / power_of_two_near(weight)  # the solution does not depend on their unit
 
     def _unscaled(self, machine: Machine, result: SolverResult) -> tuple[np.ndarray, float]:
         problem = machine.problem

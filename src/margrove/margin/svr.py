@@ -161,10 +161,10 @@ class SupportVectorRegressor(RegressorMixin, SingleMachine):
         has_bias = getattr(self, "fit_intercept", True)
         scale = TargetScale.of(targets[training.rows], centred=has_bias)
         bounds = self._bounds(training, form.weight * scale.factor)
-        if np.isinf(self.C):  # as good as no bound, but short of where products overflow
-            spread = float(np.abs(scale.apply(targets[training.rows])).max()) or 1.0
-            typical = float(np.abs(training.kernel.diagonal(training.points)).mean()) or 1.0
-            bounds = np.full(len(bounds), _NO_BOUND * spread / typical)
+        # What is as good as no bound, but short of where float64 ends.
+        spread = float(np.abs(scale.apply(targets[training.rows])).max()) or 1.0
+        typical = float(np.abs(training.kernel.diagonal(training.points)).mean()) or 1.0
+        bounds = np.minimum(bounds, _NO_BOUND * spread / typical)
         problem = self._dual_problem(scale.apply(targets[training.rows]), bounds, scale)
         attributes = self._fit_one(training, problem, scale, (X, y, sample_weight))
         self._commit(table.attributes | attributes)

@@ -34,14 +34,14 @@ def descend_on_faces(
     """alpha after some Newton steps; K is the float64 Gram matrix of the variables."""
     s, f = y * alpha, f.copy()
     lowest, highest = np.where(y > 0, 0.0, -u), np.where(y > 0, u, 0.0)
-    with single_threaded_blas():
+    with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
         for _ in range(_MOST_STEPS):
             free = np.flatnonzero((s > lowest) & (s < highest))
             if not len(free):
                 break
             direction = _newton_direction(K, f, free, groups)
             length, hits = _longest_step(K, f, s, direction, free, lowest, highest)
-            if not length > 0.0:
+            if not 0.0 < length < np.inf:
                 break
             bounds = np.where(direction > 0, highest[free], lowest[free])
             moved = np.where(hits, bounds, s[free] + length * direction)  # landing is exact

@@ -39,7 +39,7 @@ _EPS = float(np.finfo(np.float64).eps)
 _COLUMNS_AT_ONCE = 4096
 _INNER_SHARE = 0.1  # a block is solved to this share of the violation at its start
 _STEPS_A_VARIABLE = 10
-_PATIENCE = 3  # fresh computations without progress
+_PATIENCE = 3  # fresh computations, or Newton steps, without progress
 _PROGRESS = 0.5  # of the violation, between two fresh computations of the values
 _SAFE_SHARE = 0.125  # of the tolerance, that rounding may take without a fresh computation
 _LEAST_BUDGET = 5_000_000
@@ -126,6 +126,7 @@ class SmoProcess:
         self._coef_of_fresh = self._coef
         self._stalls = 0
         self._creeps = False
+        self._futile_faces = 0
         self._at_floor = False
         self.rounds = 0
         self.iterations = 0
@@ -156,7 +157,7 @@ class SmoProcess:
         if self.violation < max(self._rule.tol, self._drift()):
             self._refresh()
             return float(len(self._problem))
-        if self._creeps and self._is_small():
+        if self._creeps and self._is_small() and self._futile_faces < _PATIENCE:
             self._step_on_faces()
             return float(len(self._problem)) ** 2
         chosen, alpha, steps = self._solve_block(self._choose_block())
@@ -165,13 +166,15 @@ class SmoProcess:
             return float(len(self._problem))
         change = alpha - self.alpha[chosen]
         if len(chosen) == len(self._problem):
-            self._values = self._values + self._sum_of_tile(change)
+            values = self._values + self._sum_of_tile(change)
         else:
-            self._values = self._values + self._sum_of_rows(chosen, change)
-        self.alpha[chosen] = alpha
-        self._creeps = steps >= _STEPS_A_VARIABLE * len(chosen)
+            values = self._values + self._sum_of_rows(chosen, change)
+        everything = self.alpha.copy()
+        everything[chosen] = alpha
+        # All at once: an interrupt must find the point and what is known of it in agreement.
+        self.alpha, self._values, self._is_fresh = everything, values, False
         self._coef = self._coefficients()
-        self._is_fresh = False
+        self._creeps = steps >= _STEPS_A_VARIABLE * len(chosen)
         self.iterations += steps
         self.rounds += 1
         self._measure()
@@ -184,7 +187,7 @@ class SmoProcess:
             rho=rho,
             r=r,
             objective=self.objective,
-            violation=self.violation,
+            violation=max(self.violation, self._noise() if self._rule.tol < self._noise() else 0.0),
             iterations=self.iterations,
             converged=self.converged,
             trace=list(self.trace),
@@ -280,6 +283,7 @@ class SmoProcess:
     def _step_on_faces(self) -> None:
         """Newton steps where pair steps creep; the values are computed afresh."""
         self._creeps = False
+        before = self.violation
         problem = self._problem
         K, first, middle, second = self._whole_tile()
         t = np.arange(len(problem))
@@ -291,6 +295,7 @@ class SmoProcess:
         self._coef = self._coefficients()
         self._values = self._gram.values(self._coef, np.arange(len(self._values)))
         self._measure()
+        self._futile_faces += not self.violation <= _PROGRESS * before
 
     def _record(self, rows: np.ndarray, recorded: list[np.ndarray], steps: int) -> None:
         names = rows if self._names is None else self._names[rows]
