@@ -1,10 +1,11 @@
-"""SVR, NuSVR and OneClassSVM: scikit-learn's answers, independent solutions, what must not matter."""
+"""Estimators: SVR, NuSVR and OneClassSVM, against scikit-learn and on their own terms."""
 
 from __future__ import annotations
 
 import _thread
 import threading
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
@@ -296,6 +297,13 @@ def test_an_infinite_price_that_nothing_meets_is_an_error() -> None:
     rows, weights = np.asarray(caught.value.rows), np.asarray(caught.value.weights)
     assert len(rows) == len(weights) > 0
     assert np.array_equal(model.predict(X), before)
+    # A proof: a sum of targets that every line gives as zero, and that is not within epsilon of it.
+    assert any(
+        abs(signed.sum()) <= 1e-6
+        and np.abs(signed @ X[rows]).max() <= 1e-6
+        and signed @ y[rows] > 0.1 * np.abs(signed).sum()
+        for signed in (weights * np.array(signs) for signs in product([1, -1], repeat=len(rows)))
+    )
     # The rows named cannot be met by themselves either.
     with pytest.raises(NotSeparableError):
         SVR(kernel="linear", C=np.inf).fit(X[rows], y[rows])
@@ -432,6 +440,15 @@ def test_a_warm_start_when_the_unit_of_the_targets_changes() -> None:
     warm.set_params(C=1e30, epsilon=1e29).fit(X, y * 1e30)
     cold = SVR(tol=TIGHT).fit(X, y)
     assert np.abs(warm.predict(X) / 1e30 - cold.predict(X)).max() <= 1e-3
+
+
+def test_a_warm_start_to_and_from_the_hard_tube() -> None:
+    X, y = sine()
+    warm = SVR(warm_start=True, gamma=1.0, tol=1e-5)
+    for C in (1.0, np.inf, 1.0, np.inf):
+        warm.set_params(C=C).fit(X, y)
+        cold = SVR(C=C, gamma=1.0, tol=1e-5).fit(X, y)
+        assert np.abs(warm.predict(X) - cold.predict(X)).max() <= 1e-3
 
 
 # -- odd targets ---------------------------------------------------------------------------------

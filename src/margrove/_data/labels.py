@@ -123,9 +123,10 @@ def check_targets(y: Any, n_rows: int, *, multi_output: bool = False) -> np.ndar
             "This estimator requires y to be passed, but the target y is None: give one number "
             "for each row of X."
         )
-    targets = check_array(
-        y, ensure_2d=False, dtype=np.float64, input_name="y", allow_nd=False, order="C"
-    )
+    with np.errstate(over="ignore", invalid="ignore"):  # of a sum that only looks for NaN
+        targets = check_array(
+            y, ensure_2d=False, dtype=np.float64, input_name="y", allow_nd=False, order="C"
+        )
     if not multi_output:
         targets = column_or_1d(targets, warn=True)
     _require_length(targets, n_rows, "y")

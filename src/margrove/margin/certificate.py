@@ -23,7 +23,13 @@ from margrove.margin.expansions import kernel_sums
 from margrove.margin.gaps import gap_terms
 from margrove.margin.kernels import Kernel, Linear, Points, Precomputed, resolve_kernel
 from margrove.margin.multiclass import machine_coefs, pairs_of
-from margrove.margin.problems import DualProblem, c_svc, epsilon_svr, one_class
+from margrove.margin.problems import (
+    LARGEST_BOUND,
+    DualProblem,
+    c_svc,
+    epsilon_svr,
+    one_class,
+)
 from margrove.margin.solvers.result import TracePoint
 
 __all__ = ["Certificate", "MachineCertificate", "certificate"]
@@ -398,7 +404,7 @@ def _bounds(model: Any, weight: np.ndarray) -> np.ndarray:
         scale = float(model.feature_scale_)
         with np.errstate(over="ignore"):
             bounds = bounds / scale / scale
-    return bounds if np.isinf(model.C) else np.clip(bounds, 1e-300, 1e300)
+    return bounds if np.isinf(model.C) else np.clip(bounds, 1 / LARGEST_BOUND, LARGEST_BOUND)
 
 
 def _lighter(weight: np.ndarray, positive: np.ndarray) -> float:

@@ -22,6 +22,7 @@ import numpy as np
 from margrove.exceptions import InfeasibleNuError
 
 __all__ = [
+    "LARGEST_BOUND",
     "DualProblem",
     "c_svc",
     "epsilon_svr",
@@ -30,6 +31,9 @@ __all__ = [
     "nu_svr",
     "one_class",
 ]
+
+
+LARGEST_BOUND = 1e100  # as good as none, and far from where products overflow
 
 
 @dataclass(frozen=True)
@@ -69,9 +73,9 @@ class DualProblem:
                 start[side] = _with_sum(start[side], self.u[side], total)
         elif self.has_bias:  # y'a = 0: the side that has more gives way
             above, below = float(start[positive].sum()), float(start[~positive].sum())
-            if above > below:
+            if above > below * (1.0 + 1e-9):
                 start[positive] *= below / above
-            elif below > 0.0:
+            elif below > above * (1.0 + 1e-9):
                 start[~positive] *= above / below
         return replace(self, start=start)
 

@@ -50,8 +50,9 @@ def warn_of_unequal_features(X: Any, kernel: Kernel) -> None:
 
 def warn_of_degenerate_kernel(kernel: Kernel, points: Points) -> None:
     """A gamma so small that all points are the same, or so large that no two are alike."""
-    if getattr(kernel, "gamma", 1.0) == 0.0:
-        _warn("The kernel is constant: gamma=0.")
+    gamma = getattr(kernel, "gamma", 1.0)
+    if gamma < 1e-200:
+        _warn(f"The kernel is constant on these data: gamma={gamma:g} is too small.")
         return
     if not isinstance(kernel, RBF | Laplacian) or sp.issparse(points.X) or len(points) < 2:
         return

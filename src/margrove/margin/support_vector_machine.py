@@ -25,7 +25,7 @@ from margrove.margin.gaps import duality_gap
 from margrove.margin.grams import SharedGram, gram_of
 from margrove.margin.kernel_machine import KERNEL_PARAMETERS, KernelMachine, TrainingSet
 from margrove.margin.kernels import Linear, symmetric_gram
-from margrove.margin.problems import DualProblem
+from margrove.margin.problems import LARGEST_BOUND, DualProblem
 from margrove.margin.qmatrix import cache_bytes_of
 from margrove.margin.solvers.choice import DENSE_SOLVERS, Demand
 from margrove.margin.solvers.many import ManyProblems, Solver
@@ -53,7 +53,6 @@ SVM_PARAMETERS: dict[str, list[Any]] = {
 }
 
 
-LARGEST_BOUND = 1e100  # as good as none, and far from where products overflow
 _FEW = 1000
 
 
@@ -183,7 +182,8 @@ class SupportVectorMachine(KernelMachine):
 
     def _price(self) -> float:
         """C, where there is one: what bounds and coefficients are proportional to."""
-        return min(1e100, float(getattr(self, "C", 1.0)))
+        price = float(getattr(self, "C", 1.0))
+        return min(LARGEST_BOUND, price) if np.isfinite(price) else 1.0
 
     def _warm_started(
         self, training: TrainingSet, machines: list[Machine], coefs: Iterable[np.ndarray]

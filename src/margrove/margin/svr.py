@@ -26,6 +26,7 @@ from margrove.margin.support_vector_machine import (
     FitRecord,
     Machine,
     SupportVectorMachine,
+    power_of_two_near,
 )
 
 __all__ = ["SVR", "NuSVR", "OneClassSVM"]
@@ -610,8 +611,10 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         weight = moderate(check_weights(sample_weight, table.X.shape[0]))
         form = self._presented(table.X, np.zeros(table.X.shape[0]), weight)
         training = self._training_set(table.X, form, np.arange(len(form.rows)))
-        problem = one_class(form.weight, float(self.nu))
-        attributes = self._fit_one(training, problem, TargetScale(0.0, 1.0), (X, y, sample_weight))
+        unit = power_of_two_near(form.weight)
+        problem = one_class(form.weight / unit, float(self.nu))
+        scale = TargetScale(0.0, 1.0 / unit)
+        attributes = self._fit_one(training, problem, scale, (X, y, sample_weight))
         attributes["offset_"] = -attributes["intercept_"]
         self._commit(table.attributes | attributes)
         return self

@@ -39,10 +39,12 @@ _EPS = float(np.finfo(np.float64).eps)
 _COLUMNS_AT_ONCE = 4096
 _INNER_SHARE = 0.1  # a block is solved to this share of the violation at its start
 _STEPS_A_VARIABLE = 10
-_PATIENCE = 3  # fresh computations, or Newton steps, without progress
+_DISAGREEMENTS = 20  # rounds in which pair steps and values disagree about the violation
+_PATIENCE = 3  # fresh computations without progress
+_FUTILE = 40  # Newton descents without progress
 _PROGRESS = 0.5  # of the violation, between two fresh computations of the values
 _SAFE_SHARE = 0.125  # of the tolerance, that rounding may take without a fresh computation
-_LEAST_BUDGET = 5_000_000
+_LEAST_BUDGET = 2_000_000
 _BUDGET_A_VARIABLE = 1000
 
 
@@ -127,6 +129,8 @@ class SmoProcess:
         self._stalls = 0
         self._creeps = False
         self._futile_faces = 0
+        self._disagreements = 0
+        self._least_violation = np.inf
         self._at_floor = False
         self.rounds = 0
         self.iterations = 0
@@ -157,7 +161,7 @@ class SmoProcess:
         if self.violation < max(self._rule.tol, self._drift()):
             self._refresh()
             return float(len(self._problem))
-        if self._creeps and self._is_small() and self._futile_faces < _PATIENCE:
+        if self._creeps and self._is_small() and self._futile_faces < _FUTILE:
             self._step_on_faces()
             return float(len(self._problem)) ** 2
         chosen, alpha, steps = self._solve_block(self._choose_block())
@@ -178,6 +182,8 @@ class SmoProcess:
         self.iterations += steps
         self.rounds += 1
         self._measure()
+        if len(chosen) == len(self._problem) and not self._creeps:
+            self._notice_rounding()
         return float(np.count_nonzero(change)) * len(self._source) + float(steps) * len(chosen)
 
     def result(self) -> SolverResult:
@@ -278,7 +284,7 @@ class SmoProcess:
 
     def _is_small(self) -> bool:
         """Whether all of K is at hand in float64."""
-        return len(self._problem) <= self._rule.block and self._source.slab.dtype == np.float64
+        return len(self._problem) <= SmoRule.block and self._source.slab.dtype == np.float64
 
     def _step_on_faces(self) -> None:
         """Newton steps where pair steps creep; the values are computed afresh."""
@@ -402,6 +408,17 @@ class SmoProcess:
         self._stalls = 0 if is_progress else self._stalls + 1
         self._last_fresh = min(self._last_fresh, self.violation)
         if self.violation >= self._rule.tol and self._stalls > _PATIENCE:
+            self._raise_precision()
+
+    def _notice_rounding(self) -> None:
+        """A whole problem that pair steps think solved, but is not, has reached their precision."""
+        if self.violation < self._rule.tol or self.violation <= _PROGRESS * self._least_violation:
+            self._disagreements = 0
+            self._least_violation = self.violation
+            return
+        self._disagreements += 1
+        if self._disagreements > _DISAGREEMENTS:
+            self._disagreements = 0
             self._raise_precision()
 
     def _raise_precision(self) -> None:
