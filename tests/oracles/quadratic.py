@@ -43,8 +43,12 @@ def solve_qp(Q, p, A, b, u, *, iterations=300, tol=1e-13):
 
 
 def _polished(Q, p, A, b, u, a):
-    """Variables near a bound put on it, the others solved for: constraints then hold exactly."""
-    for near in (1e-4, 1e-6, 1e-8):
+    """Variables near a bound put on it, the others solved for: constraints then hold exactly.
+
+    What counts as near is tried out; the lowest objective of a feasible point wins.
+    """
+    candidates = []
+    for near in 10.0 ** -np.arange(3.0, 11.0):
         low, high = a <= near * u, a >= (1 - near) * u
         free = ~(low | high)
         exact = np.where(high, u, 0.0)
@@ -53,12 +57,9 @@ def _polished(Q, p, A, b, u, a):
         right = np.r_[-(p + Q @ exact)[free], b - A @ exact]
         exact[free] = np.linalg.lstsq(KKT, right, rcond=None)[0][: free.sum()]
         is_feasible = (exact >= 0).all() and (exact <= u).all()
-        residual = np.abs(A @ exact - b).max(initial=0.0)
-        if is_feasible and residual <= 1e-12 * u.max() * len(u):
-            gain = objective(Q, p, exact) - objective(Q, p, a)
-            if gain <= 1e-9 * max(1.0, abs(objective(Q, p, a))):
-                return exact
-    return a
+        if is_feasible and np.abs(A @ exact - b).max(initial=0.0) <= 1e-12 * u.max() * len(u):
+            candidates.append(exact)
+    return min(candidates, key=lambda exact: objective(Q, p, exact), default=a)
 
 
 def objective(Q, p, a):

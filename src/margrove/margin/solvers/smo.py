@@ -36,6 +36,7 @@ from margrove.margin.solvers.result import SolverResult, TracePoint
 __all__ = ["Gram", "SmoProcess", "SmoRule", "SmoStep"]
 
 _EPS = float(np.finfo(np.float64).eps)
+_DUST = 1e-10
 _COLUMNS_AT_ONCE = 4096
 _INNER_SHARE = 0.1  # a block is solved to this share of the violation at its start
 _STEPS_A_VARIABLE = 10
@@ -355,9 +356,9 @@ class SmoProcess:
     def _coefficients(self) -> np.ndarray:
         return self._problem.coefficients(self.alpha, len(self._gram.fast))
 
-    def _sides(self) -> tuple[np.ndarray, np.ndarray]:
-        """Which variables may move so that y a grows, and which so that it shrinks."""
-        below, above = self.alpha < self._problem.u, self.alpha > 0
+    def _sides(self, least: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+        """Which variables may move so that y a grows, by more than `least`, and which down."""
+        below, above = self._problem.u - self.alpha > least, self.alpha > least
         positive = self._problem.y > 0
         return np.where(positive, below, above), np.where(positive, above, below)
 
@@ -457,7 +458,8 @@ class SmoProcess:
 
     def _offset(self, group: np.ndarray) -> float:
         """The mean f of the free variables, else the middle of what the bounded ones allow."""
-        up, low = self._sides()
+        dust = _DUST * float(self.alpha.max(initial=0.0))  # what rounding leaves short of a bound
+        up, low = self._sides(dust)
         free = group & up & low
         if free.any():
             return float(self._f[free].mean())
