@@ -28,7 +28,10 @@ def solve_qp(Q, p, A, b, u, *, iterations=300, tol=1e-13):
         H = Q + np.diag(low / a + high / room)
         right = -dual + (target / a - low) - (target / room - high)
         KKT = np.block([[H, -A.T], [A, np.zeros((k, k))]])
-        step = np.linalg.lstsq(KKT, np.r_[right, -primal], rcond=1e-18)[0]
+        try:
+            step = np.linalg.solve(KKT, np.r_[right, -primal])
+        except np.linalg.LinAlgError:  # as far as it goes
+            break
         da, dlam = step[:n], step[n:]
         dlow = (target - low * da) / a - low
         dhigh = (target + high * da) / room - high
