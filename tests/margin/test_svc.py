@@ -650,6 +650,29 @@ def test_the_order_of_the_rows_of_a_gram_matrix_hardly_matters() -> None:
     assert np.abs(difference).max() <= 1e-5
 
 
+@pytest.mark.parametrize("factor", [1e-60, 1e-40, 1e-25, 1e25, 1e40, 1e60])
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "laplacian"])
+def test_many_rows_of_features_beyond_single_precision(kernel, factor) -> None:
+    X, y = large(2, 2500)
+    gamma = 0.3 / factor**2 if kernel != "laplacian" else 0.3 / factor
+    plain = SVC(kernel=kernel, gamma=0.3).fit(X, y)
+    scaled = SVC(kernel=kernel, gamma=gamma).fit(X * factor, y)
+    assert np.isfinite(scaled.dual_coef_).all()
+    difference = scaled.decision_function(X * factor) - plain.decision_function(X)
+    assert np.abs(difference).max() <= 2e-2
+    assert scaled.certificate_.violation <= 1e-3 * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("factor", [1e-25, 1e25])
+def test_many_rows_of_a_linear_kernel_beyond_single_precision(factor) -> None:
+    X, y = large(2, 2500)
+    X = X + 4.0 * np.where(y == 1, 1.0, -1.0)[:, None]
+    plain = SVC(kernel="linear").fit(X, y)
+    scaled = SVC(kernel="linear", C=1.0 / factor**2).fit(X * factor, y)
+    assert np.abs(scaled.coef_ * factor - plain.coef_).max() <= 1e-2
+    assert scaled.fit_status_ == 0
+
+
 # -- watching ------------------------------------------------------------------------------------
 
 

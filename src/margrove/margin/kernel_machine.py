@@ -168,7 +168,7 @@ class KernelMachine(Estimator):
 def _exact_scale(X: Any) -> float:
     """1 for features of ordinary size, else the power of two that brings the largest to about 1."""
     largest = largest_value(X)
-    if largest == 0.0 or 1e-75 < largest < 1e75:
+    if largest == 0.0 or 1e-9 < largest < 1e9:
         return 1.0
     return float(np.ldexp(1.0, max(-1000, min(1000, -int(np.frexp(largest)[1])))))
 
