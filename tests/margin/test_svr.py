@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import threading
+import warnings
 from functools import cache
 from itertools import product
 
@@ -471,3 +472,20 @@ def test_a_tube_wider_than_the_targets_says_so() -> None:
     assert model.support_vectors_.shape == (0, 1)
     assert (np.abs(model.predict(X) - y) <= 5.0).all()
     assert np.unique(model.predict(X)).size == 1
+
+
+@pytest.mark.parametrize("cls", [SVR, NuSVR])
+@pytest.mark.parametrize("factor", [1e2, 1e4, 1e6, 1e8, 1e10, 1e20])
+def test_features_that_nobody_scaled(cls, factor) -> None:
+    """What is said to be solved is solved, for the price that was asked for."""
+    rng = np.random.default_rng(0)
+    X, y = factor * rng.normal(size=(20, 1)), np.arange(20) % 6
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = cls(kernel="linear", C=0.01).fit(X, y)
+    assert all(issubclass(w.category, ConvergenceWarning) for w in caught)
+    proof = model.certificate_
+    assert caught or model.fit_status_ == 0
+    if not caught:
+        assert proof.violation <= 2e-3
+        assert proof.relative_gap <= 1e-2

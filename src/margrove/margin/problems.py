@@ -81,7 +81,10 @@ class DualProblem:
 
     def coefficients(self, alpha: np.ndarray, n_rows: int) -> np.ndarray:
         """The coefficient of each row of the data in f(x) = sum_i c_i K(x_i, x) - rho."""
-        return np.bincount(self.rows, weights=alpha * self.y, minlength=n_rows)
+        coef = np.bincount(self.rows, weights=alpha * self.y, minlength=n_rows)
+        if len(self) > n_rows:  # of a_i - a_i* rounding leaves dust, which is no support vector
+            coef[np.abs(coef) <= 1e-15 * float(alpha.max(initial=0.0))] = 0.0
+        return coef
 
 
 def c_svc(signs: np.ndarray, C: np.ndarray, *, has_bias: bool = True) -> DualProblem:

@@ -162,10 +162,19 @@ class SupportVectorRegressor(RegressorMixin, SingleMachine):
         has_bias = getattr(self, "fit_intercept", True)
         scale = TargetScale.of(targets[training.rows], centred=has_bias)
         bounds = self._bounds(training, form.weight * scale.factor)
-        # What is as good as no bound, but short of where float64 ends.
-        spread = float(np.abs(scale.apply(targets[training.rows])).max()) or 1.0
-        typical = float(np.abs(training.kernel.diagonal(training.points)).mean()) or 1.0
-        bounds = np.minimum(bounds, _NO_BOUND * spread / typical)
+        if np.isinf(self.C) or scale.factor != 1.0:
+            # As good as no bound, but short of where float64 ends.
+            spread = float(np.abs(scale.apply(targets[training.rows])).max()) or 1.0
+            typical = float(np.abs(training.kernel.diagonal(training.points)).mean()) or 1.0
+            limit = _NO_BOUND * spread / typical
+            if np.isfinite(self.C) and bounds.max() > limit:
+                warnings.warn(
+                    f"C={self.C:g} is beyond floating point beside targets of this size, and is "
+                    f"reduced to {limit / scale.factor:.3g}. Scale y.",
+                    DataWarning,
+                    stacklevel=2,
+                )
+            bounds = np.minimum(bounds, limit)
         problem = self._dual_problem(scale.apply(targets[training.rows]), bounds, scale)
         attributes = self._fit_one(training, problem, scale, (X, y, sample_weight))
         self._commit(table.attributes | attributes)
