@@ -33,7 +33,6 @@ from margrove.margin.solvers.result import SolverResult, TracePoint
 from margrove.margin.solvers.smo import Gram, SmoProcess, SmoRule
 
 __all__ = [
-    "LARGEST_BOUND",
     "SVM_PARAMETERS",
     "FitRecord",
     "Machine",
@@ -52,8 +51,7 @@ SVM_PARAMETERS: dict[str, list[Any]] = {
     **RUN_CONTROL,
 }
 
-
-_FEW = 1000
+_FEW = 1000  # points whose problem takes less time than starting a thread
 
 
 def power_of_two_near(weight: np.ndarray) -> float:
@@ -212,22 +210,7 @@ class SupportVectorMachine(KernelMachine):
         learnt: Callable[[list[SolverResult]], dict[str, Any]],
     ) -> list[SolverResult]:
         """Solve all machines; `learnt` turns results into fitted attributes, for callbacks."""
-        n_threads = self._threads(len(training.points))
-        grams, side_by_side = self._grams(training, machines, n_threads)
-        inner_threads = 1 if side_by_side > 1 else n_threads
-
-        def make(machine: Machine, gram: Callable[[], Gram]) -> Solver:
-            tol, names = float(self.tol) * machine.unit, training.rows[machine.members]
-            solver = self._solver_for(machine.problem)
-            if solver != "smo":
-                K = self._dense_gram(training, machine, inner_threads)
-                seed = seed_of(getattr(self, "random_state", 0))
-                demand = Demand(tol, int(self.max_iter), seed, names, machine.name)
-                return DENSE_SOLVERS[solver](K, machine.problem, demand)
-            rule = SmoRule(tol=tol, max_iter=int(self.max_iter))
-            return SmoProcess(machine.problem, gram(), rule, names=names, n_threads=inner_threads)
-
-        makers = [partial(make, m, gram) for m, gram in zip(machines, grams, strict=True)]
+        makers, side_by_side = self._makers(training, machines)
         process = ManyProblems(
             makers,
             side_by_side=side_by_side,
@@ -246,6 +229,41 @@ class SupportVectorMachine(KernelMachine):
         results = process.results()
         self._warn_unless_converged(ending, training, machines, results)
         return results
+
+    def _makers(
+        self, training: TrainingSet, machines: list[Machine]
+    ) -> tuple[list[Callable[[], Solver]], int]:
+        """A maker of the solver of each machine, and how many of them may run together."""
+        n_threads = self._threads(len(training.points))
+        solver = self._solver_for(machines[0].problem)  # they differ in their rows only
+        if solver != "smo":
+            dense = partial(self._dense_solver, training, DENSE_SOLVERS[solver], n_threads)
+            return [partial(dense, machine) for machine in machines], 1
+        grams, side_by_side = self._grams(training, machines, n_threads)
+        inner_threads = 1 if side_by_side > 1 else n_threads
+
+        def make(machine: Machine, gram: Callable[[], Gram]) -> Solver:
+            rule = SmoRule(tol=float(self.tol) * machine.unit, max_iter=int(self.max_iter))
+            names = training.rows[machine.members]
+            return SmoProcess(machine.problem, gram(), rule, names=names, n_threads=inner_threads)
+
+        return [
+            partial(make, m, gram) for m, gram in zip(machines, grams, strict=True)
+        ], side_by_side
+
+    def _dense_solver(
+        self,
+        training: TrainingSet,
+        solver: Callable[[np.ndarray, DualProblem, Demand], Solver],
+        n_threads: int,
+        machine: Machine,
+    ) -> Solver:
+        K = self._dense_gram(training, machine, n_threads)
+        tol, names = float(self.tol) * machine.unit, training.rows[machine.members]
+        seed = seed_of(getattr(self, "random_state", 0))
+        return solver(
+            K, machine.problem, Demand(tol, int(self.max_iter), seed, names, machine.name)
+        )
 
     def _solver_for(self, problem: DualProblem) -> str:
         """The name of the solver that the parameters ask for, or an error that says why not."""
