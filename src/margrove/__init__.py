@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from margrove.margin.feature_maps import PolynomialMap, RBFTaylorMap
     from margrove.margin.kernel_perceptron import KernelPerceptron
     from margrove.margin.kernels import register_kernel
+    from margrove.margin.one_class_svm import OneClassSVM
     from margrove.margin.perceptron import Perceptron
     from margrove.margin.svc import SVC, NuSVC
-    from margrove.margin.svr import SVR, NuSVR, OneClassSVM
+    from margrove.margin.svr import SVR, NuSVR
 
 _HOME_OF = {
     # margin machines
@@ -31,7 +32,7 @@ _HOME_OF = {
     "NuSVC": "margrove.margin.svc",
     "SVR": "margrove.margin.svr",
     "NuSVR": "margrove.margin.svr",
-    "OneClassSVM": "margrove.margin.svr",
+    "OneClassSVM": "margrove.margin.one_class_svm",
     "PolynomialMap": "margrove.margin.feature_maps",
     "RBFTaylorMap": "margrove.margin.feature_maps",
     "certificate": "margrove.margin.certificate",

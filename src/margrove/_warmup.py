@@ -36,8 +36,9 @@ def _run_perceptrons(X: Any, y: np.ndarray) -> None:
 
 def _run_support_vector_machines(X: Any, y: np.ndarray) -> None:
     """Two classes and three, regression, a region, and each solver."""
+    from margrove.margin.one_class_svm import OneClassSVM
     from margrove.margin.svc import SVC, NuSVC
-    from margrove.margin.svr import SVR, NuSVR, OneClassSVM
+    from margrove.margin.svr import SVR, NuSVR
 
     for machine in (SVC(), NuSVC(nu=0.2), SVC(solver="hull"), SVC(C=np.inf, kernel="linear")):
         for labels in (y, y == 0):

@@ -16,9 +16,10 @@ from margrove.facts.support_vector_machines import (
 )
 from margrove.facts.values import Facts
 from margrove.margin.kernel_perceptron import KernelPerceptron
+from margrove.margin.one_class_svm import OneClassSVM
 from margrove.margin.perceptron import Perceptron
 from margrove.margin.svc import SVC, NuSVC
-from margrove.margin.svr import SVR, NuSVR, OneClassSVM
+from margrove.margin.svr import SVR, NuSVR
 
 __all__ = ["describe", "is_described"]
 

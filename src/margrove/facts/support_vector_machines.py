@@ -25,9 +25,9 @@ from margrove.facts.values import (
 )
 from margrove.margin.certificate import Certificate, MachineCertificate, certificate
 from margrove.margin.multiclass import machine_coefs, pairs_of
+from margrove.margin.one_class_svm import OneClassSVM
 from margrove.margin.solvers.result import TracePoint
 from margrove.margin.support_vector_machine import SupportVectorMachine
-from margrove.margin.svr import OneClassSVM
 
 __all__ = ["classifier_facts", "one_class_facts", "regressor_facts"]
 

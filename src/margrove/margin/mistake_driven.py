@@ -11,15 +11,13 @@ from sklearn.base import ClassifierMixin
 
 from margrove._estimator import Estimator
 from margrove._slices import Ending, Process, drive
-from margrove.exceptions import ConvergenceWarning, NumericalOverflowError
+from margrove.exceptions import ConvergenceWarning
 from margrove.margin.solvers.patience import Patience
 
 __all__ = [
     "MistakeDriven",
-    "finite_decisions",
     "mistake_attributes",
     "n_problems_of",
-    "require_shape",
     "separation_attributes",
 ]
 
@@ -71,28 +69,6 @@ class MistakeDriven(ClassifierMixin, Estimator):
 def n_problems_of(classes: np.ndarray) -> int:
     """One-vs-rest problems; two classes are one, "is it the second?"."""
     return 1 if len(classes) == 2 else len(classes)
-
-
-def require_shape(estimator: Any, name: str, expected: tuple[int, ...]) -> None:
-    """Refuse fitted attributes that somebody has altered, before compiled code meets them."""
-    value = getattr(estimator, name)
-    shape = value.shape if hasattr(value, "shape") else np.shape(value)
-    if shape != expected:
-        raise ValueError(
-            f"The fitted state was altered: {name} has shape {shape}, expected {expected}. Fit the "
-            "estimator again."
-        )
-
-
-def finite_decisions(values: np.ndarray) -> np.ndarray:
-    """Decision values (n, K), as a vector for one problem; overflow is an error, never a guess."""
-    if not np.isfinite(values).all():
-        row = int(np.argmax(~np.isfinite(values).all(axis=1)))
-        raise NumericalOverflowError(
-            f"The decision value of row {row} of X is beyond floating point. Scale X as the "
-            "training data were scaled."
-        )
-    return values.ravel() if values.shape[1] == 1 else values
 
 
 def mistake_attributes(mistakes: np.ndarray, earlier: Any = None) -> dict[str, Any]:

@@ -28,12 +28,11 @@ from margrove._memory import require_memory
 from margrove._threads import resolve_n_jobs
 from margrove._tiles import row_products
 from margrove.exceptions import InvalidDataError
+from margrove.margin.decisions import finite_decisions, require_shape
 from margrove.margin.mistake_driven import (
     MistakeDriven,
-    finite_decisions,
     mistake_attributes,
     n_problems_of,
-    require_shape,
     separation_attributes,
 )
 from margrove.margin.solvers.perceptron import LinearState, PerceptronProcess, Rule

@@ -1,122 +1,29 @@
-"""Estimators: SVR and NuSVR for regression, OneClassSVM for the region where the data are."""
+"""Estimators: SVR and NuSVR, support vector machines for regression."""
 
 from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import OutlierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_targets, check_weights, moderate
 from margrove.exceptions import DataWarning, NotSeparableError
 from margrove.margin.kernel_machine import TrainingSet
 from margrove.margin.kernels import Kernel
-from margrove.margin.mistake_driven import finite_decisions, require_shape
-from margrove.margin.problems import DualProblem, epsilon_svr, nu_svr, one_class
+from margrove.margin.problems import DualProblem, epsilon_svr, nu_svr
+from margrove.margin.single_machine import SingleMachine, TargetScale
 from margrove.margin.solvers.result import SolverResult
-from margrove.margin.support_vector_machine import (
-    SVM_PARAMETERS,
-    FitRecord,
-    Machine,
-    SupportVectorMachine,
-    power_of_two_near,
-)
+from margrove.margin.support_vector_machine import SVM_PARAMETERS
 
-__all__ = ["SVR", "NuSVR", "OneClassSVM"]
+__all__ = ["SVR", "NuSVR"]
 
-_NO_BOUND = 1e10
-
-
-@dataclass(frozen=True)
-class TargetScale:
-    """Targets as (y - centre) * factor: about zero and, if they were extreme, about one.
-
-    The factor is a power of two, so that nothing is rounded by it.
-    """
-
-    centre: float
-    factor: float
-
-    @classmethod
-    def of(cls, targets: np.ndarray, *, centred: bool = True) -> TargetScale:
-        low, high = float(targets.min()), float(targets.max())
-        centre = 0.5 * low + 0.5 * high if centred else 0.0
-        spread = max(abs(low - centre), abs(high - centre))
-        if spread == 0.0 or 1e-20 < spread < 1e20:
-            return cls(centre, 1.0)
-        return cls(centre, float(np.ldexp(1.0, -int(np.frexp(spread)[1]))))
-
-    def apply(self, targets: np.ndarray) -> np.ndarray:
-        return (
-            (targets * self.factor - self.centre * self.factor)
-            if self.factor != 1.0
-            else (targets - self.centre)
-        )
-
-
-class SingleMachine(SupportVectorMachine):
-    """One machine over all rows: a regression, or a region."""
-
-    def _fit_one(
-        self,
-        training: TrainingSet,
-        problem: DualProblem,
-        scale: TargetScale,
-        given: tuple[Any, Any, Any],
-    ) -> dict[str, Any]:
-        """Solve the problem; `given` are X, y and sample_weight as `fit` got them."""
-        machine = Machine(np.arange(len(training.rows)), problem)
-        if (
-            self.warm_start
-            and hasattr(self, "dual_coef_")
-            and (self.shape_fit_[0] == training.X.shape[0])
-        ):
-            coef = np.zeros(training.X.shape[0])
-            coef[self.support_] = self.dual_coef_[0] * scale.factor
-            (machine,) = self._warm_started(training, [machine], [coef])
-
-        def learnt(results: list[SolverResult]) -> dict[str, Any]:
-            return self._learnt(training, problem, results[0], scale)
-
-        results = self._solve(training, [machine], given[0], given[1], learnt)
-        at_end = results[0].alpha >= problem.u * (1.0 - 1e-9)
-        if np.isinf(getattr(self, "C", 1.0)) and at_end.any():
-            raise _no_such_function(training, results[0])
-        traces, scales = [results[0].trace], [1.0 / self._price()]
-        record = FitRecord(*given, traces, scales, self._given())
-        return learnt(results) | {"_record": record}
-
-    def _learnt(
-        self, training: TrainingSet, problem: DualProblem, result: SolverResult, scale: TargetScale
-    ) -> dict[str, Any]:
-        coef = problem.coefficients(result.alpha, len(training.rows)) / scale.factor
-        row_coef = training.shared_out(coef)
-        support = np.flatnonzero(row_coef)
-        return {
-            "support_": support.astype(np.int32),
-            "support_vectors_": self._vectors(training.X, support),
-            "n_support_": np.array([len(support)], dtype=np.int32),
-            "dual_coef_": row_coef[support][None],
-            "intercept_": np.array([scale.centre - result.rho / scale.factor]),
-            "kernel_": training.kernel,
-            "feature_scale_": training.scale,
-            "n_iter_": int(result.iterations),
-            "fit_status_": int(not result.converged),
-            "shape_fit_": training.X.shape,
-        }
-
-    def _values(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
-        require_shape(self, "intercept_", (1,))
-        require_shape(self, "dual_coef_", (1, len(self.support_)))
-        return finite_decisions(self._expansion(X, self.dual_coef_.T) + self.intercept_)
+_NO_BOUND = 1e10  # on C K / range(y), as good as none
 
 
 def _no_such_function(training: TrainingSet, result: SolverResult) -> NotSeparableError:
@@ -192,6 +99,12 @@ class SupportVectorRegressor(RegressorMixin, SingleMachine):
         ndarray of shape (n_samples,)
         """
         return self._values(X)
+
+    def _require_solution(
+        self, training: TrainingSet, problem: DualProblem, result: SolverResult
+    ) -> None:
+        if np.isinf(self.C) and (result.alpha >= problem.u * (1.0 - 1e-9)).any():
+            raise _no_such_function(training, result)
 
     @abstractmethod
     def _dual_problem(
@@ -482,187 +395,3 @@ class NuSVR(SupportVectorRegressor):
     ) -> dict[str, Any]:
         tube = max(0.0, -result.r / scale.factor)
         return super()._learnt(training, problem, result, scale) | {"epsilon_": tube}
-
-
-class OneClassSVM(OutlierMixin, SingleMachine):
-    """The region of feature space that holds all but a share nu of the data.
-
-    A half-space of the kernel's feature space, as far from the origin as possible.
-
-    Parameters
-    ----------
-    kernel : str, Kernel or callable, default="rbf"
-        A name in `margrove.kernels.KERNELS`, "precomputed", a kernel object such as
-        `margrove.kernels.RBF(sigma=2.0)`, or a function of two matrices. Objects and functions
-        bring their own parameters: `gamma`, `degree` and `coef0` are then not used.
-    degree : int, default=3
-        Of the polynomial kernel.
-    gamma : {"scale", "auto"} or float, default="scale"
-        1 / (n_features * X.var()), 1 / n_features, or a number.
-    coef0 : float, default=0
-        Of the polynomial and sigmoid kernels.
-    tol : float, default=1e-3
-        The largest KKT violation that is let pass, over all rows.
-    cache_size : float or None, default=None
-        Megabytes for rows of the Gram matrix; None takes a good part of the memory that is free.
-        The result does not depend on it.
-    nu : float, default=0.5
-        An upper bound on the share of outliers and a lower bound on that of support vectors.
-    shrinking : bool, default=True
-        Accepted for compatibility. The solver works on blocks of the variables that matter, so
-        that there is nothing left to shrink.
-    warm_start : bool, default=False
-        Start from the solution of the last fit, if it was on as many rows of as many classes.
-    n_jobs : int or None, default=None
-        Threads; None means all permitted cores. The result does not depend on it.
-    max_time : float or None, default=None
-        Seconds after which `fit` keeps what it has, with a warning.
-    on_interrupt : {"raise", "keep"}, default="raise"
-        What Ctrl-C does: leave the estimator as it was, or keep what has been learnt so far.
-    verbose : int, default=0
-        Show a progress bar.
-    max_iter : int, default=-1
-        Most pair steps a machine; -1 means a budget that no sane problem uses up.
-
-    Attributes
-    ----------
-    support_ : ndarray of shape (n_support,)
-        Training rows that are support vectors.
-    support_vectors_ : ndarray or CSR of shape (n_support, n_features)
-        Empty for kernel="precomputed".
-    n_support_ : ndarray of shape (1,)
-    dual_coef_ : ndarray of shape (1, n_support)
-        alpha_i, at most the weight of the row, nu * n_samples in all.
-    intercept_ : ndarray of shape (1,)
-    coef_ : ndarray of shape (1, n_features)
-        Of the linear kernel only.
-    kernel_ : Kernel
-        The kernel with its parameters as resolved, of rows times `feature_scale_`.
-    feature_scale_ : float
-        1, or a power of two where features are so large or small that their squares are not
-        floating-point numbers.
-    n_iter_ : int
-        Pair steps.
-    certificate_ : Certificate
-        Proof of how good the fit is: objectives, duality gap, KKT violation, kinds of support
-        vectors. Computed when first asked for.
-    fit_status_ : int
-        0 if the tolerance was reached, else 1.
-    shape_fit_ : tuple
-    n_features_in_ : int
-    feature_names_in_ : ndarray
-    offset_ : ndarray of shape (1,)
-        Minus the intercept, so that decision_function is score_samples minus it.
-
-    Examples
-    --------
-    >>> from margrove import OneClassSVM
-    >>> X = [[0.0], [0.44], [0.45], [0.46], [1.0]]
-    >>> OneClassSVM(gamma="auto", nu=0.4).fit_predict(X)
-    array([-1,  1,  1,  1, -1])
-    """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SVM_PARAMETERS,
-        "nu": [Interval(Real, 0.0, 1.0, closed="right")],
-    }
-
-    def __init__(
-        self,
-        *,
-        kernel: str | Kernel | Callable[[Any, Any], Any] = "rbf",
-        degree: int = 3,
-        gamma: float | Literal["scale", "auto"] = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        nu: float = 0.5,
-        shrinking: bool = True,
-        cache_size: float | None = None,
-        verbose: int = 0,
-        max_iter: int = -1,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        max_time: float | None = None,
-        on_interrupt: Literal["raise", "keep"] = "raise",
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.nu = nu
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.max_time = max_time
-        self.on_interrupt = on_interrupt
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the region.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Or the Gram matrix (n_samples, n_samples) for kernel="precomputed".
-        y : ignored
-        sample_weight : array-like of shape (n_samples,), optional
-            A weight k counts as k copies of the row, 0 as none.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        table = self._check_training_table(X)
-        weight = moderate(check_weights(sample_weight, table.X.shape[0]))
-        form = self._presented(table.X, np.zeros(table.X.shape[0]), weight)
-        training = self._training_set(table.X, form, np.arange(len(form.rows)))
-        unit = power_of_two_near(form.weight)
-        problem = one_class(form.weight / unit, float(self.nu))
-        scale = TargetScale(0.0, 1.0 / unit)
-        attributes = self._fit_one(training, problem, scale, (X, y, sample_weight))
-        attributes["offset_"] = -attributes["intercept_"]
-        self._commit(table.attributes | attributes)
-        return self
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Signed distance to the boundary in feature space, up to scale: positive inside.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return self._values(X)
-
-    def score_samples(self, X: Any) -> np.ndarray:
-        """The decision function without its offset.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return self._values(X) + self.offset_
-
-    def predict(self, X: Any) -> np.ndarray:
-        """1 for rows in the region, -1 for outliers.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return np.where(self._values(X) >= 0, 1, -1)
