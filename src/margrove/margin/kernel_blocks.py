@@ -24,6 +24,7 @@ __all__ = [
 ]
 
 TILE_COLUMNS = 512
+_ROW_STEP = 64  # a multiple of what any BLAS holds in registers
 
 
 def row_norms(X: Any) -> np.ndarray:
@@ -43,7 +44,7 @@ def densified(X: Any) -> np.ndarray:
 
 
 def inner_products(X: Any, Z: Any, out: np.ndarray) -> None:
-    """Inner products of a tile: always the same BLAS call, whatever part of it is wanted."""
+    """Inner products of a tile: the same arithmetic for a row, whatever rows stand beside it."""
     if sp.issparse(X) and sp.issparse(Z):
         _csr_dots(kernel_rows(X), kernel_rows(Z), np.zeros(Z.shape[1]), out)
         return
@@ -51,7 +52,8 @@ def inner_products(X: Any, Z: Any, out: np.ndarray) -> None:
     if out.shape == (TILE_ROWS, TILE_COLUMNS) and X.dtype == Z.dtype == out.dtype:
         np.matmul(X, Z.T, out=out)
         return
-    left = padded_tile(X, 0, TILE_ROWS).astype(out.dtype, copy=False)
+    n_rows = -(-X.shape[0] // _ROW_STEP) * _ROW_STEP
+    left = padded_tile(X, 0, n_rows).astype(out.dtype, copy=False)
     right = padded_tile(Z, 0, TILE_COLUMNS).astype(out.dtype, copy=False)
     out[:] = (left @ right.T)[: out.shape[0], : out.shape[1]]
 

@@ -1,9 +1,11 @@
 """Rows and tiles of a Gram matrix on demand: the only way in which solvers see kernels.
 
-`GramRows` computes rows when they are first asked for and keeps the most recent ones within a
-budget of memory; pairs of classes share it through `TwoRuns`. Values never depend on what is in
-the cache: an entry is computed by the same tile of the same shape (see `kernels.gram`) the first
-and the second time.
+What a solver wants of rows is their weighted sum. A tile that is added up where it was computed
+never leaves the processor's cache, while new memory can take longer to write than a row of few
+features to compute. So `GramRows` lets rows go, except those that are likely to be wanted again or
+have been wanted before: of these it keeps the most recent ones within a budget. Pairs of classes
+share rows through `TwoRuns`. Values never depend on what is in the cache: an entry is computed by
+the same arithmetic (see `kernels.gram`) the first and the second time.
 """
 
 from __future__ import annotations
@@ -12,14 +14,18 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from margrove._jit import kernel as compiled
 from margrove._memory import available_memory
-from margrove._tiles import TILE_ROWS
+from margrove._threads import run_tiles, single_threaded_blas
+from margrove._tiles import TILE_ROWS, Scratch
+from margrove.margin.kernel_blocks import TILE_COLUMNS
 from margrove.margin.kernels import Kernel, Points, gram, symmetric_gram
 
-__all__ = ["GramRows", "GramSource", "TileView", "TwoRuns", "cache_bytes_of"]
+__all__ = ["GramRows", "GramSource", "TileView", "TwoRuns", "add_rows", "cache_bytes_of"]
 
 _SHARE_OF_FREE_MEMORY = 0.4
 _UNKNOWN_MEMORY = 1 << 30
+_COLUMNS_AT_ONCE = 4096
 
 
 def cache_bytes_of(cache_size: float | None) -> int:
@@ -42,18 +48,18 @@ class TileView(NamedTuple):
 class GramSource(Protocol):
     """K of n points.
 
-    `slab[fetch(rows, others)]` are full rows, whose columns in `runs` are the n points in order;
-    others may be computed along, if they come for free. `block(rows, columns)` is K(rows, columns);
-    `whole()` is all of K, if it is there already.
+    `weighted_sum(rows, weights, again)` is weights @ K(rows, all points) in float64; `again` says
+    which rows are likely to be wanted again. `block(rows, columns)` is K(rows, columns); `whole()`
+    is all of K, if it is there already.
     """
 
-    slab: np.ndarray
+    dtype: np.dtype
     diagonal: np.ndarray
-    capacity: int
-    runs: tuple[slice, ...]
 
     def __len__(self) -> int: ...
-    def fetch(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray: ...
+    def weighted_sum(
+        self, rows: np.ndarray, weights: np.ndarray, again: np.ndarray
+    ) -> np.ndarray: ...
     def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray: ...
     def whole(self) -> TileView | None: ...
 
@@ -81,14 +87,15 @@ class GramRows:
         self.capacity = int(min(n, max(at_least, cache_bytes // row_bytes)))
         # The operating system hands out this memory only as rows are written to it.
         self.slab = np.empty((self.capacity, n), dtype=points.X.dtype)
+        self.dtype = self.slab.dtype
         self.diagonal = kernel.diagonal(points)
+        self._was_wanted = np.zeros(n, dtype=bool)
         self._place_of = np.full(n, -1, dtype=np.int64)
         self._row_at = np.full(self.capacity, -1, dtype=np.int64)
         self._last_use = np.zeros(self.capacity, dtype=np.int64)
         self._in_use = 0
         self._clock = 0
         self._is_full = False
-        self.runs: tuple[slice, ...] = (slice(0, n),)
 
     def __len__(self) -> int:
         return len(self._points)
@@ -117,20 +124,59 @@ class GramRows:
     def whole(self) -> TileView | None:
         return None
 
-    def fetch(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """Places in `slab` of distinct rows, at most `capacity` of them; missing ones computed.
+    def weighted_sum(self, rows: np.ndarray, weights: np.ndarray, again: np.ndarray) -> np.ndarray:
+        """weights @ K(rows, all points), for distinct rows."""
+        total = np.zeros(len(self))
+        again = again | self._was_wanted[rows]
+        self._was_wanted[rows] = True
+        kept, kept_weights = rows[again], weights[again]
+        for start in range(0, len(kept), self.capacity):
+            part = slice(start, start + self.capacity)
+            self.add_kept(self._fetched(kept[part]), kept_weights[part], [(0, total)])
+        self._stream(rows[~again], weights[~again], total)
+        return total
 
-        The last tile of rows is filled up with others, while there is room for them.
-        """
+    def add_kept(
+        self, places: np.ndarray, weights: np.ndarray, targets: list[tuple[int, np.ndarray]]
+    ) -> None:
+        """Add weights @ slab[places] to each target, a run of columns that begins somewhere."""
+        pieces = [
+            (first + begin, target[begin : begin + _COLUMNS_AT_ONCE])
+            for first, target in targets
+            for begin in range(0, len(target), _COLUMNS_AT_ONCE)
+        ]
+        run_tiles(
+            lambda piece: add_rows(self.slab, places, weights, *pieces[piece]),
+            len(pieces),
+            self._n_threads,
+        )
+
+    def _stream(self, rows: np.ndarray, weights: np.ndarray, total: np.ndarray) -> None:
+        """Add weights @ K(rows, all points) to `total` and keep nothing."""
+        source = self._points.take(rows)
+        in_order = np.arange(TILE_ROWS)
+        scratch = Scratch()
+
+        def add(stripe: int) -> None:
+            columns = slice(stripe * TILE_COLUMNS, (stripe + 1) * TILE_COLUMNS)
+            right = self._points.take(columns)
+            for start in range(0, len(rows), TILE_ROWS):
+                left = source.take(slice(start, start + TILE_ROWS))
+                block = scratch.tile(len(left), len(right), self.dtype)
+                self._kernel.block(left, right, block)
+                own = weights[start : start + len(left)]
+                add_rows(block, in_order[: len(left)], own, 0, total[columns])
+
+        with single_threaded_blas():
+            run_tiles(add, -(-len(self) // TILE_COLUMNS) if len(rows) else 0, self._n_threads)
+
+    def _fetched(self, rows: np.ndarray) -> np.ndarray:
+        """Places in `slab` of distinct rows, at most `capacity` of them; missing ones computed."""
         self._clock += 1
         places = self._place_of[rows]
         self._last_use[places[places >= 0]] = self._clock
         missing = rows[places < 0]
         if len(missing):
-            unused = self.capacity - self._in_use - len(missing)
-            free = max(0, min(-len(missing) % TILE_ROWS, unused))
-            welcome = others[self._place_of[others] < 0][:free]
-            missing = np.concatenate([missing, welcome])
             self._compute(missing, self._free_places(len(missing)))
             places = self._place_of[rows]
         return places
@@ -171,23 +217,49 @@ class TwoRuns:
         self._rows = rows
         self._index = np.r_[first, second]
         self._middle = first.stop - first.start
-        self.slab = rows.slab
-        self.capacity = rows.capacity
+        self._first, self._second = first, second
+        self._was_wanted = np.zeros(len(self._index), dtype=bool)
+        self.dtype = rows.dtype
         self.diagonal = rows.diagonal[self._index]
-        self.runs: tuple[slice, ...] = (first, second)
 
     def __len__(self) -> int:
         return len(self._index)
 
-    def fetch(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-        return self._rows.fetch(self._index[rows], self._index[others])
+    def weighted_sum(self, rows: np.ndarray, weights: np.ndarray, again: np.ndarray) -> np.ndarray:
+        """From the filled slab, where row i is in place i; added up in the order of `GramRows`."""
+        total = np.zeros(len(self))
+        again = again | self._was_wanted[rows]
+        self._was_wanted[rows] = True
+        targets = [
+            (self._first.start, total[: self._middle]),
+            (self._second.start, total[self._middle :]),
+        ]
+        for part in (again, ~again):
+            self._rows.add_kept(self._index[rows[part]], weights[part], targets)
+        return total
 
     def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         return self._rows.block(self._index[rows], self._index[columns])
 
     def whole(self) -> TileView | None:
-        """The slab itself, once it is filled."""
-        if self._rows.capacity < len(self._rows):
-            return None
-        first, second = self.runs
-        return TileView(self.slab, first.start, self._middle, second.start)
+        """The slab itself."""
+        return TileView(self._rows.slab, self._first.start, self._middle, self._second.start)
+
+
+@compiled(fast_sums=True)
+def add_rows(slab, places, weights, begin, out):
+    """out += weights @ slab[places, begin : begin + len(out)], four rows at a time."""
+    m = len(places)
+    k = 0
+    while k + 4 <= m:
+        a, b = slab[places[k], begin:], slab[places[k + 1], begin:]
+        c, d = slab[places[k + 2], begin:], slab[places[k + 3], begin:]
+        wa, wb, wc, wd = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+        for t in range(len(out)):
+            out[t] += wa * a[t] + wb * b[t] + wc * c[t] + wd * d[t]
+        k += 4
+    while k < m:
+        a, wa = slab[places[k], begin:], weights[k]
+        for t in range(len(out)):
+            out[t] += wa * a[t]
+        k += 1

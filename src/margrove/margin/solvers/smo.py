@@ -5,8 +5,9 @@
 **A block.** The variables that violate most, half of them kept from the block before, are solved
 by pair steps (`pairs.solve_tile`) against their own tile of K: nothing else is needed for that.
 Only then are full rows of K computed, for those variables that changed, and the values
-(K c)_i, c = a y, of all points follow in one pass. Rows that were needed once are kept
-(`qmatrix.GramRows`). A problem that fits one block is solved on its tile alone.
+(K c)_i, c = a y, of all points follow in one pass. Rows of free variables
+will be wanted again and are kept (`qmatrix.GramRows`); most variables at a bound stay there. A
+problem that fits one block is solved on its tile alone.
 
 **Stopping** is on the violation over all variables, from values of all points: no counter ever
 gives up. Values are float64, but rows may be float32, whose rounding adds up; how much is measured
@@ -24,11 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from margrove._jit import kernel
 from margrove._slices import step_capacity
-from margrove._threads import run_tiles
 from margrove.margin.problems import DualProblem
-from margrove.margin.qmatrix import GramSource, TileView
+from margrove.margin.qmatrix import GramSource, TileView, add_rows
 from margrove.margin.solvers.faces import descend_on_faces
 from margrove.margin.solvers.pairs import FLOAT32_ETA, FLOAT64_ETA, solve_tile
 from margrove.margin.solvers.result import SolverResult, TracePoint
@@ -37,7 +36,6 @@ __all__ = ["Gram", "SmoProcess", "SmoRule", "SmoStep"]
 
 _EPS = float(np.finfo(np.float64).eps)
 _DUST = 1e-10
-_COLUMNS_AT_ONCE = 4096
 _INNER_SHARE = 0.1  # a block is solved to this share of the violation at its start
 _STEPS_A_VARIABLE = 10
 _DISAGREEMENTS = 20  # rounds in which pair steps and values disagree about the violation
@@ -173,7 +171,7 @@ class SmoProcess:
         if len(chosen) == len(self._problem):
             values = self._values + self._sum_of_tile(change)
         else:
-            values = self._values + self._sum_of_rows(chosen, change)
+            values = self._values + self._sum_of_rows(chosen, alpha, change)
         everything = self.alpha.copy()
         everything[chosen] = alpha
         # All at once: an interrupt must find the point and what is known of it in agreement.
@@ -249,7 +247,7 @@ class SmoProcess:
     def _tile_of_block(self, chosen: np.ndarray) -> tuple[np.ndarray, TileView]:
         """K of the block; the corner of what was kept from the last block is there already."""
         rows, n_new = self._problem.rows[chosen], len(chosen) - self._n_kept
-        tile = np.empty((len(chosen), len(chosen)), dtype=self._source.slab.dtype)
+        tile = np.empty((len(chosen), len(chosen)), dtype=self._source.dtype)
         tile[:n_new] = self._source.block(rows[:n_new], rows)
         tile[n_new:, :n_new] = tile[:n_new, n_new:].T
         tile[n_new:, n_new:] = self._last_tile[: self._n_kept, : self._n_kept]
@@ -285,7 +283,7 @@ class SmoProcess:
 
     def _is_small(self) -> bool:
         """Whether all of K is at hand in float64."""
-        return len(self._problem) <= SmoRule.block and self._source.slab.dtype == np.float64
+        return len(self._problem) <= SmoRule.block and self._source.dtype == np.float64
 
     def _step_on_faces(self) -> None:
         """Newton steps where pair steps creep; the values are computed afresh."""
@@ -320,36 +318,19 @@ class SmoProcess:
         n = len(self._source)
         places = np.where(moved < middle, first + moved, second + (moved - middle))
         total = np.zeros(n)
-        _add_rows(K, places, weights[moved], first, total[: min(middle, n)])
-        _add_rows(K, places, weights[moved], second, total[middle:])
+        add_rows(K, places, weights[moved], first, total[: min(middle, n)])
+        add_rows(K, places, weights[moved], second, total[middle:])
         return total
 
-    def _sum_of_rows(self, chosen: np.ndarray, change: np.ndarray) -> np.ndarray:
+    def _sum_of_rows(self, chosen: np.ndarray, alpha: np.ndarray, change: np.ndarray) -> np.ndarray:
         """K times the change of the coefficients, from full rows."""
-        rows, inverse = np.unique(self._problem.rows[chosen], return_inverse=True)
-        weights = np.bincount(inverse, weights=change * self._problem.y[chosen])
-        moved, others = np.flatnonzero(weights), rows[weights == 0.0]
-        rows, weights = rows[moved], weights[moved]
-        total = np.zeros(len(self._source))
-        for start in range(0, len(rows), self._source.capacity):
-            part = slice(start, start + self._source.capacity)
-            places = self._source.fetch(rows[part], others)
-            self._add_rows(places, weights[part], total)
-        return total
-
-    def _add_rows(self, places: np.ndarray, weights: np.ndarray, total: np.ndarray) -> None:
-        pieces = []
-        done = 0
-        for run in self._source.runs:
-            for begin in range(run.start, run.stop, _COLUMNS_AT_ONCE):
-                end = min(begin + _COLUMNS_AT_ONCE, run.stop)
-                pieces.append((begin, total[done : done + end - begin]))
-                done += end - begin
-
-        def add(piece: int) -> None:
-            _add_rows(self._source.slab, places, weights, *pieces[piece])
-
-        run_tiles(add, len(pieces), self._n_threads)
+        problem = self._problem
+        rows, inverse = np.unique(problem.rows[chosen], return_inverse=True)
+        weights = np.bincount(inverse, weights=change * problem.y[chosen])
+        is_free = (alpha > 0.0) & (alpha < problem.u[chosen])
+        again = np.bincount(inverse, weights=is_free) > 0
+        moved = weights != 0.0
+        return self._source.weighted_sum(rows[moved], weights[moved], again[moved])
 
     # -- what is known of the point --
 
@@ -424,7 +405,7 @@ class SmoProcess:
 
     def _raise_precision(self) -> None:
         """From float32 to float64; from there, nowhere."""
-        if self._source.slab.dtype == np.float64:
+        if self._source.dtype == np.float64:
             self._at_floor = True
             return
         self._source, self._rounding = self._gram.exact(), 0.0
@@ -475,22 +456,3 @@ def _smallest(values: np.ndarray, count: int) -> np.ndarray:
     if count <= 0:
         return np.empty(0, dtype=np.int64)
     return np.sort(np.argpartition(values, count - 1)[:count])
-
-
-@kernel(fast_sums=True)
-def _add_rows(slab, places, weights, begin, out):
-    """out += weights @ slab[places, begin : begin + len(out)], four rows at a time."""
-    m = len(places)
-    k = 0
-    while k + 4 <= m:
-        a, b = slab[places[k], begin:], slab[places[k + 1], begin:]
-        c, d = slab[places[k + 2], begin:], slab[places[k + 3], begin:]
-        wa, wb, wc, wd = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
-        for t in range(len(out)):
-            out[t] += wa * a[t] + wb * b[t] + wc * c[t] + wd * d[t]
-        k += 4
-    while k < m:
-        a, wa = slab[places[k], begin:], weights[k]
-        for t in range(len(out)):
-            out[t] += wa * a[t]
-        k += 1
