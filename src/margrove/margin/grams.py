@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
+from margrove._threads import run_tiles
+from margrove._tiles import on_large_pages
 from margrove.margin.expansions import kernel_sums
-from margrove.margin.kernels import CallableKernel, Kernel, Points, Precomputed, gram
-from margrove.margin.qmatrix import GramRows, GramSource, TwoRuns
+from margrove.margin.kernels import (
+    CallableKernel,
+    Kernel,
+    Points,
+    Precomputed,
+    gram,
+    gram_at_once,
+    symmetric_gram,
+)
+from margrove.margin.qmatrix import GramRows, GramSource, TwoRuns, WholeTile
 from margrove.margin.solvers.smo import Gram
 
-__all__ = ["SharedGram", "gram_of", "rounding_of", "values_of"]
+__all__ = ["LARGEST_TILE", "SharedGram", "gram_of", "rounding_of", "values_of"]
 
 _SMALL = 2048  # points up to which float64 costs nothing worth saving
 _LEAST_ROWS = 256
 _SAMPLE = 64
+LARGEST_TILE = 4096  # points of a pair whose part of K is there as a whole
 
 
 def gram_of(kernel: Kernel, points: Points, *, cache_bytes: int, n_threads: int = 1) -> Gram:
@@ -33,42 +46,89 @@ def gram_of(kernel: Kernel, points: Points, *, cache_bytes: int, n_threads: int 
 
 
 class SharedGram:
-    """One Gram matrix for many small machines, each of which takes some of its points.
+    """The Gram matrices of many machines: pairs of up to LARGEST_TILE points, or all points each.
 
-    Where it fits the memory given, it is computed once, for all. The classes stand one after the
-    other, so that a machine's points are one or two runs.
+    The classes stand one after the other, so that a machine's points are one or two runs. A few
+    points are computed once, for all. Pairs of many points share what each class has with itself;
+    the rest of a pair's tile is computed when its turn comes, and then forgotten: the whole matrix
+    would be new memory, which can take longer to write than to compute.
     """
 
     def __init__(
-        self, kernel: Kernel, points: Points, *, cache_bytes: int, n_threads: int = 1
+        self,
+        kernel: Kernel,
+        points: Points,
+        machines: Sequence[np.ndarray],
+        *,
+        cache_bytes: int,
+        n_threads: int = 1,
     ) -> None:
         self._kernel = kernel
         self._points = points
         chosen = self._chosen = _fast(kernel, points)
         self._rounding = rounding_of(kernel, chosen, points)
         self._rows: GramRows | None = None
-        if len(points) <= _SMALL or len(points) ** 2 * 4 <= cache_bytes:
+        self._blocks: dict[tuple[int, int], np.ndarray] = {}
+        self._buffers: list[np.ndarray] = []
+        self._largest = max(map(len, machines))
+        if len(points) <= _SMALL or max(map(len, machines)) == len(points):
             self._rows = GramRows(
                 kernel, chosen, cache_bytes=0, at_least=len(points), n_threads=n_threads
             )
             self._rows.fill()
+        else:
+            self._compute_blocks(machines, cache_bytes, n_threads)
+
+    def _compute_blocks(
+        self, machines: Sequence[np.ndarray], cache_bytes: int, n_threads: int
+    ) -> None:
+        runs = sorted({(run.start, run.stop) for members in machines for run in _runs(members)})
+        size = sum((stop - start) ** 2 for start, stop in runs) * self._chosen.X.dtype.itemsize
+        if size > cache_bytes:  # each pair computes them for itself
+            return
+
+        def compute(number: int) -> None:
+            own = self._chosen.take(slice(*runs[number]))
+            self._blocks[runs[number]] = symmetric_gram(self._kernel, own)
+
+        run_tiles(compute, len(runs), n_threads)
 
     def part(self, members: np.ndarray) -> Gram:
         """The Gram matrix of some points, whose positions form at most two runs."""
         own = self._points.take(members)
-        fast: GramSource
-        if self._rows is None:
-            fast = GramRows(
-                self._kernel, self._chosen.take(members), cache_bytes=0, at_least=_LEAST_ROWS
-            )
-        else:
-            fast = TwoRuns(self._rows, *_runs(members))
         return Gram(
-            fast=fast,
+            fast=self._source(members),
             exact=partial(GramRows, self._kernel, own, cache_bytes=0, at_least=_LEAST_ROWS),
             values=partial(values_of, self._kernel, own),
             rounding=self._rounding,
         )
+
+    def _source(self, members: np.ndarray) -> GramSource:
+        first, second = _runs(members)
+        if self._rows is not None:
+            return TwoRuns(self._rows, first, second)
+        return self._whole_tile(first, second)
+
+    def _whole_tile(self, first: slice, second: slice) -> WholeTile:
+        left, right = self._chosen.take(first), self._chosen.take(second)
+        middle, n = len(left), len(left) + len(right)
+        try:
+            buffer = self._buffers.pop()
+        except IndexError:
+            buffer = on_large_pages((self._largest**2,), self._chosen.X.dtype)
+        tile = buffer[: n * n].reshape(n, n)
+        for run, own, place in (
+            (first, left, slice(0, middle)),
+            (second, right, slice(middle, None)),
+        ):
+            block = self._blocks.get((run.start, run.stop))
+            tile[place, place] = symmetric_gram(self._kernel, own) if block is None else block
+        across = gram_at_once(self._kernel, left, right)
+        tile[:middle, middle:] = across
+        tile[middle:, :middle] = across.T
+        whole = WholeTile(tile)
+        weakref.finalize(whole, self._buffers.append, buffer)  # for the next pair
+        return whole
 
 
 def _fast(kernel: Kernel, points: Points) -> Points:

@@ -21,7 +21,15 @@ from margrove._tiles import TILE_ROWS, Scratch
 from margrove.margin.kernel_blocks import TILE_COLUMNS
 from margrove.margin.kernels import Kernel, Points, gram, symmetric_gram
 
-__all__ = ["GramRows", "GramSource", "TileView", "TwoRuns", "add_rows", "cache_bytes_of"]
+__all__ = [
+    "GramRows",
+    "GramSource",
+    "TileView",
+    "TwoRuns",
+    "WholeTile",
+    "add_rows",
+    "cache_bytes_of",
+]
 
 _SHARE_OF_FREE_MEMORY = 0.4
 _UNKNOWN_MEMORY = 1 << 30
@@ -244,6 +252,29 @@ class TwoRuns:
     def whole(self) -> TileView | None:
         """The slab itself."""
         return TileView(self._rows.slab, self._first.start, self._middle, self._second.start)
+
+
+class WholeTile:
+    """A small K that is there as a whole."""
+
+    def __init__(self, K: np.ndarray) -> None:
+        self._K = K
+        self.dtype = K.dtype
+        self.diagonal = np.diagonal(K).astype(np.float64)
+
+    def __len__(self) -> int:
+        return len(self._K)
+
+    def weighted_sum(self, rows: np.ndarray, weights: np.ndarray, again: np.ndarray) -> np.ndarray:
+        total = np.zeros(len(self))
+        add_rows(self._K, rows, weights, 0, total)
+        return total
+
+    def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        return self._K[np.ix_(rows, columns)]
+
+    def whole(self) -> TileView:
+        return TileView(self._K, 0, len(self), 0)
 
 
 @compiled(fast_sums=True)

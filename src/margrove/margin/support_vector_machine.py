@@ -22,7 +22,7 @@ from margrove._threads import resolve_n_jobs
 from margrove.exceptions import ConvergenceWarning, DataWarning
 from margrove.margin.certificate import Certificate, certificate
 from margrove.margin.gaps import duality_gap
-from margrove.margin.grams import SharedGram, gram_of
+from margrove.margin.grams import LARGEST_TILE, SharedGram, gram_of
 from margrove.margin.kernel_machine import KERNEL_PARAMETERS, KernelMachine, TrainingSet
 from margrove.margin.kernels import Linear, symmetric_gram
 from margrove.margin.problems import LARGEST_BOUND, DualProblem
@@ -309,17 +309,20 @@ class SupportVectorMachine(KernelMachine):
             cache_bytes = 8 * _FEW**2
         else:
             cache_bytes = cache_bytes_of(self.cache_size)
-        fits = len(points) ** 2 * 4 <= cache_bytes
-        largest = max(len(machine.problem) for machine in machines)
+        largest = max(len(machine.members) for machine in machines)
+        is_shared = largest <= LARGEST_TILE or (
+            largest == len(points) and largest**2 * 4 <= cache_bytes
+        )
         in_order = all(bool(np.all(np.diff(machine.members) > 0)) for machine in machines)
-        if len(machines) == 1 or not in_order or (largest > SmoRule.block and not fits):
+        if len(machines) == 1 or not in_order or not is_shared:
 
             def own(machine: Machine, cache_bytes: int, n_threads: int) -> Gram:
                 part = points if len(machines) == 1 else points.take(machine.members)
                 return gram_of(kernel, part, cache_bytes=cache_bytes, n_threads=n_threads)
 
             return [partial(own, machine, cache_bytes, n_threads) for machine in machines], 1
-        shared = SharedGram(kernel, points, cache_bytes=cache_bytes, n_threads=n_threads)
+        members = [machine.members for machine in machines]
+        shared = SharedGram(kernel, points, members, cache_bytes=cache_bytes, n_threads=n_threads)
         return [partial(shared.part, machine.members) for machine in machines], n_threads
 
     def _warn_unless_converged(

@@ -14,6 +14,8 @@ from margrove.margin.solvers.result import SolverResult
 
 __all__ = ["ManyProblems", "Solver"]
 
+_IN_TURN = 8  # problems that a thread may begin in one slice
+
 
 class Solver(Process, Protocol):
     """A process that ends in a `SolverResult`."""
@@ -79,8 +81,8 @@ class ManyProblems:
         """Give every solver at work a slice; those that finish make room for the next."""
         # A listener hears of one problem after the other.
         places = 1 if step_capacity() else self._side_by_side
-        waiting = list(range(self._next, min(len(self._makers), self._next + 8 * places)))
-        batch = list(self._at_work) + waiting[: max(0, 8 * places - len(self._at_work))]
+        waiting = list(range(self._next, min(len(self._makers), self._next + _IN_TURN * places)))
+        batch = list(self._at_work) + waiting[: max(0, _IN_TURN * places - len(self._at_work))]
         self._next = max([self._next, *(number + 1 for number in batch)])
         deadline = time.monotonic() + SLICE_SECONDS
 
@@ -93,13 +95,15 @@ class ManyProblems:
                 solver.advance(work)
                 if time.monotonic() > deadline:
                     return
+            last_steps[number] = solver.read_steps()
             self._results[number] = solver.result()
+            del self._at_work[number]  # its memory is the next one's
 
+        last_steps: dict[int, list[Any]] = {}
         run_tiles(run, len(batch), places)
-        for number in sorted(self._at_work):
-            self._steps += self._at_work[number].read_steps()
-            if self._results[number] is not None:
-                del self._at_work[number]
+        for number in sorted(batch):
+            solver = self._at_work.get(number)
+            self._steps += last_steps.get(number, []) if solver is None else solver.read_steps()
         return work
 
     def results(self) -> list[SolverResult]:
