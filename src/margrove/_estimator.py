@@ -23,6 +23,10 @@ __all__ = ["RANDOM_STATE", "RUN_CONTROL", "Estimator"]
 
 _LARGEST_NUMBER = 2**1000
 
+_PLAIN = (bool, int, float, str, type(None))
+_FOUND_GOOD: set[tuple[Any, ...]] = set()
+_MOST_REMEMBERED = 1000
+
 RANDOM_STATE: dict[str, list[Any]] = {
     "random_state": [
         Interval(Integral, 0, 2**32 - 1, closed="both"),
@@ -63,8 +67,22 @@ class Estimator(BaseEstimator):
             return self
 
     def _check_parameters(self) -> None:
-        """scikit-learn's parameter validation; in addition, True is not a number."""
+        """scikit-learn's parameter validation; in addition, True is not a number.
+
+        Plain values that were found good once are good again: a small fit takes no longer than
+        looking through them.
+        """
         given = {name: getattr(self, name) for name in self._parameter_constraints}
+        known = None
+        if all(isinstance(value, _PLAIN) for value in given.values()):
+            known = (type(self), *((type(value), value) for value in given.values()))
+            if known in _FOUND_GOOD:
+                return
+        self._validate(given)
+        if known is not None and len(_FOUND_GOOD) < _MOST_REMEMBERED:
+            _FOUND_GOOD.add(known)
+
+    def _validate(self, given: dict[str, Any]) -> None:
         validate_parameter_constraints(self._parameter_constraints, given, type(self).__name__)
         for name, allowed in self._parameter_constraints.items():
             value = given[name]

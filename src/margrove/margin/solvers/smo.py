@@ -25,6 +25,8 @@ from typing import Any
 
 import numpy as np
 
+from margrove._data import read_only
+from margrove._jit import kernel
 from margrove._slices import step_capacity
 from margrove.margin.problems import DualProblem
 from margrove.margin.qmatrix import GramSource, TileView, add_rows
@@ -113,6 +115,7 @@ class SmoProcess:
         self._rounding = gram.rounding
         self._largest_entry = float(np.abs(gram.fast.diagonal).max(initial=0.0))
         self._yp = problem.y * problem.p
+        self._given = tuple(map(read_only, (problem.rows, problem.y, problem.u, self._yp)))
         self._budget = rule.budget(len(problem))
         self.alpha = problem.start.copy()
         self._coef = self._coefficients()
@@ -350,14 +353,12 @@ class SmoProcess:
         return [self._problem.y > 0, self._problem.y < 0]
 
     def _measure(self) -> None:
-        self._f = self._values[self._problem.rows] + self._yp
-        up, low = self._sides()
-        self.violation = 0.0
-        for group in self._groups():
-            highest = float(self._f.max(initial=-np.inf, where=low & group))
-            lowest = float(self._f.min(initial=np.inf, where=up & group))
-            self.violation = max(self.violation, highest - lowest)
-        self.objective = 0.5 * float(self.alpha @ (self._problem.y * (self._f + self._yp)))
+        problem = self._problem
+        self._f = np.empty(len(problem))
+        self.violation, self.objective = _measured(
+            self._values, *self._given, self.alpha, problem.keeps_sum, self._f
+        )
+        self._length = float(np.sqrt(self._coef @ self._coef))
         self.trace.append(TracePoint(self.iterations, self.objective, self.violation))
 
     def _is_trusted(self) -> bool:
@@ -366,14 +367,16 @@ class SmoProcess:
 
     def _noise(self) -> float:
         """What float64 leaves uncertain in a value, however it is computed."""
-        return 8.0 * _EPS * self._largest_entry * float(np.linalg.norm(self._coef))
+        return 8.0 * _EPS * self._largest_entry * self._length
 
     def _rounding_error(self) -> float:
         """Five standard deviations of the error of a value, errors of entries being independent."""
-        return 5.0 * self._rounding * float(np.linalg.norm(self._coef))
+        return 5.0 * self._rounding * self._length
 
     def _drift(self) -> float:
         """What of that has come since values were last computed afresh, if it matters at all."""
+        if self._rounding == 0.0:
+            return 0.0
         drift = 5.0 * self._rounding * float(np.linalg.norm(self._coef - self._coef_of_fresh))
         return drift if drift > _SAFE_SHARE * self._rule.tol else 0.0
 
@@ -456,3 +459,24 @@ def _smallest(values: np.ndarray, count: int) -> np.ndarray:
     if count <= 0:
         return np.empty(0, dtype=np.int64)
     return np.sort(np.argpartition(values, count - 1)[:count])
+
+
+@kernel
+def _measured(values, rows, y, u, yp, alpha, keeps_sum, f):
+    """The largest violation and the objective; f <- values + y p of each variable.
+
+    Where the sum of alpha is kept, only variables of one sign form pairs.
+    """
+    lowest = np.full(2, np.inf)
+    highest = np.full(2, -np.inf)
+    objective = 0.0
+    for i in range(len(alpha)):
+        f[i] = values[rows[i]] + yp[i]
+        objective += alpha[i] * y[i] * (f[i] + yp[i])
+        group = 1 if keeps_sum and y[i] < 0.0 else 0
+        below, above = alpha[i] < u[i], alpha[i] > 0.0
+        if below if y[i] > 0.0 else above:
+            lowest[group] = min(lowest[group], f[i])
+        if above if y[i] > 0.0 else below:
+            highest[group] = max(highest[group], f[i])
+    return max(0.0, highest[0] - lowest[0], highest[1] - lowest[1]), 0.5 * objective
