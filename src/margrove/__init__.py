@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from margrove.margin.feature_maps import PolynomialMap, RBFTaylorMap
     from margrove.margin.kernel_perceptron import KernelPerceptron
     from margrove.margin.kernels import register_kernel
+    from margrove.margin.linear_svc import LinearSVC
+    from margrove.margin.linear_svr import LinearSVR
     from margrove.margin.one_class_svm import OneClassSVM
     from margrove.margin.perceptron import Perceptron
     from margrove.margin.svc import SVC, NuSVC
@@ -33,6 +35,8 @@ _HOME_OF = {
     "SVR": "margrove.margin.svr",
     "NuSVR": "margrove.margin.svr",
     "OneClassSVM": "margrove.margin.one_class_svm",
+    "LinearSVC": "margrove.margin.linear_svc",
+    "LinearSVR": "margrove.margin.linear_svr",
     "PolynomialMap": "margrove.margin.feature_maps",
     "RBFTaylorMap": "margrove.margin.feature_maps",
     "certificate": "margrove.margin.certificate",
@@ -55,6 +59,8 @@ __all__ = [
     "SVC",
     "SVR",
     "KernelPerceptron",
+    "LinearSVC",
+    "LinearSVR",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",

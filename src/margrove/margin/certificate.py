@@ -35,6 +35,7 @@ from margrove.margin.solvers.result import TracePoint
 __all__ = ["Certificate", "MachineCertificate", "certificate"]
 
 _AT_BOUND = 1e-9  # relative
+_LINEAR = ("LinearSVC", "LinearSVR")
 
 
 @dataclass(frozen=True)
@@ -208,7 +209,7 @@ def certificate(model: Any, X: Any, y: Any = None, sample_weight: Any = None) ->
 
     Parameters
     ----------
-    model : fitted SVC, NuSVC, SVR, NuSVR or OneClassSVM
+    model : fitted SVC, NuSVC, SVR, NuSVR, OneClassSVM, LinearSVC or LinearSVR
     X, y, sample_weight : what it was fitted to
 
     Returns
@@ -225,11 +226,15 @@ def certificate(model: Any, X: Any, y: Any = None, sample_weight: Any = None) ->
     True
     """
     check_is_fitted(model)
+    if any(cls.__name__ in _LINEAR for cls in type(model).__mro__):
+        from margrove.margin.linear_certificate import certificate_of_linear
+
+        return certificate_of_linear(model, X, y, sample_weight)
     kind = next((cls.__name__ for cls in type(model).__mro__ if cls.__name__ in _VIEWS), None)
     if kind is None:
         raise TypeError(
-            f"certificate knows {', '.join(sorted(_VIEWS))}, of margrove and of scikit-learn. "
-            f"Got {type(model).__name__}."
+            f"certificate knows {', '.join(sorted([*_VIEWS, *_LINEAR]))}, of margrove and of "
+            f"scikit-learn. Got {type(model).__name__}."
         )
     kernel = _kernel_of(model)
     table = check_table(X, model, accept_sparse=not isinstance(kernel, Precomputed))

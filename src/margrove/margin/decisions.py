@@ -5,10 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
 
+from margrove._data import like_fitted
+from margrove._threads import resolve_n_jobs
+from margrove._tiles import row_products
 from margrove.exceptions import NumericalOverflowError
 
-__all__ = ["finite_decisions", "require_shape"]
+__all__ = ["finite_decisions", "linear_decisions", "n_problems_of", "require_shape"]
+
+_FEW_CELLS = 20_000  # a table that is multiplied before a thread has started
 
 
 def require_shape(estimator: Any, name: str, expected: tuple[int, ...]) -> None:
@@ -20,6 +27,26 @@ def require_shape(estimator: Any, name: str, expected: tuple[int, ...]) -> None:
             f"The fitted state was altered: {name} has shape {shape}, expected {expected}. Fit the "
             "estimator again."
         )
+
+
+def linear_decisions(estimator: Any, X: Any) -> np.ndarray:
+    """X @ coef_.T + intercept_ for rows as given to `predict`; see `finite_decisions`."""
+    check_is_fitted(estimator)
+    X = like_fitted(X, estimator)
+    coef = estimator.coef_
+    coef = coef.toarray() if sp.issparse(coef) else np.asarray(coef)
+    n_problems = n_problems_of(estimator.classes_) if hasattr(estimator, "classes_") else 1
+    require_shape(estimator, "intercept_", (n_problems,))
+    shape = (n_problems, X.shape[1]) if hasattr(estimator, "classes_") else (X.shape[1],)
+    require_shape(estimator, "coef_", shape)
+    n_threads = resolve_n_jobs(estimator.n_jobs) if X.size > _FEW_CELLS else 1
+    scores = row_products(X, coef.reshape(n_problems, -1).T, n_threads=n_threads)
+    return finite_decisions(scores + estimator.intercept_)
+
+
+def n_problems_of(classes: np.ndarray) -> int:
+    """One-vs-rest problems; two classes are one, "is it the second?"."""
+    return 1 if len(classes) == 2 else len(classes)
 
 
 def finite_decisions(values: np.ndarray) -> np.ndarray:

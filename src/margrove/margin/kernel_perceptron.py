@@ -22,7 +22,7 @@ from margrove._data import (
 from margrove._estimator import RANDOM_STATE, RUN_CONTROL
 from margrove._memory import require_memory
 from margrove._threads import resolve_n_jobs
-from margrove.margin.decisions import finite_decisions, require_shape
+from margrove.margin.decisions import finite_decisions, n_problems_of, require_shape
 from margrove.margin.kernel_machine import KERNEL_PARAMETERS, KernelMachine
 from margrove.margin.kernels import (
     KERNELS,
@@ -32,7 +32,6 @@ from margrove.margin.kernels import (
 from margrove.margin.mistake_driven import (
     MistakeDriven,
     mistake_attributes,
-    n_problems_of,
     separation_attributes,
 )
 from margrove.margin.solvers.kernel_perceptron import DualRule, KernelPerceptronProcess

@@ -17,7 +17,6 @@ from margrove.margin.solvers.patience import Patience
 __all__ = [
     "MistakeDriven",
     "mistake_attributes",
-    "n_problems_of",
     "separation_attributes",
 ]
 
@@ -64,11 +63,6 @@ class MistakeDriven(ClassifierMixin, Estimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-
-
-def n_problems_of(classes: np.ndarray) -> int:
-    """One-vs-rest problems; two classes are one, "is it the second?"."""
-    return 1 if len(classes) == 2 else len(classes)
 
 
 def mistake_attributes(mistakes: np.ndarray, earlier: Any = None) -> dict[str, Any]:

@@ -20,19 +20,16 @@ from margrove._data import (
     check_batch,
     check_training_labels,
     given_order,
-    like_fitted,
     seed_of,
 )
 from margrove._estimator import RANDOM_STATE, RUN_CONTROL
 from margrove._memory import require_memory
 from margrove._threads import resolve_n_jobs
-from margrove._tiles import row_products
 from margrove.exceptions import InvalidDataError
-from margrove.margin.decisions import finite_decisions, require_shape
+from margrove.margin.decisions import linear_decisions, n_problems_of
 from margrove.margin.mistake_driven import (
     MistakeDriven,
     mistake_attributes,
-    n_problems_of,
     separation_attributes,
 )
 from margrove.margin.solvers.perceptron import LinearState, PerceptronProcess, Rule
@@ -290,14 +287,7 @@ class Perceptron(MistakeDriven):
         Shape (n_samples,) for two classes, positive for `classes_[1]`, else
         (n_samples, n_classes). A row's value does not depend on the rows beside it.
         """
-        check_is_fitted(self)
-        X = like_fitted(X, self)
-        n_problems = n_problems_of(self.classes_)
-        require_shape(self, "intercept_", (n_problems,))
-        require_shape(self, "coef_", (n_problems, X.shape[1]))
-        coef = self.coef_.toarray() if sp.issparse(self.coef_) else np.asarray(self.coef_)
-        scores = row_products(X, coef.T, n_threads=resolve_n_jobs(self.n_jobs)) + self.intercept_
-        return finite_decisions(scores)
+        return linear_decisions(self, X)
 
     def sparsify(self) -> Self:
         """Keep `coef_` as a sparse matrix, which is smaller after an L1 penalty."""

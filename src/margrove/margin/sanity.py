@@ -24,11 +24,13 @@ __all__ = [
     "warn_of_degenerate_kernel",
     "warn_of_indefinite_kernel",
     "warn_of_unequal_features",
+    "warn_of_unequal_scales",
 ]
 
 _UNEQUAL = 1e7
 _SAMPLE = 8
 _EIGEN_SAMPLE = 200
+_ROWS_LOOKED_AT = 1000
 
 
 def warn_of_unequal_features(X: Any, kernel: Kernel) -> None:
@@ -45,6 +47,28 @@ def warn_of_unequal_features(X: Any, kernel: Kernel) -> None:
             f"Feature {int(spread.argmax())} is {widest / narrowest:.1e} times as wide as feature "
             f"{int(np.argmin(np.where(spread > 0, spread, np.inf)))}, which a kernel then does not "
             "see. Scale the features, for example with StandardScaler."
+        )
+
+
+def warn_of_unequal_scales(X: Any) -> None:
+    """The same for linear machines, on a sample of the rows: they must be fast on many."""
+    step = max(1, X.shape[0] // _ROWS_LOOKED_AT)
+    sample = X[::step]
+    if sp.issparse(sample):
+        largest = np.zeros(X.shape[1])
+        np.maximum.at(largest, sample.indices, np.abs(sample.data))
+    else:
+        largest = np.abs(sample).max(axis=0, initial=0.0)
+    if step == 1 and not sp.issparse(X) and not (sample != sample[:1]).any():
+        _warn("All features are constant, so that all rows look alike.")
+        return
+    widest = float(largest.max(initial=0.0))
+    narrowest = float(largest[largest > 0].min(initial=np.inf))
+    if widest > _UNEQUAL * narrowest:
+        _warn(
+            f"Feature {int(largest.argmax())} is {widest / narrowest:.1e} times as large as "
+            f"feature {int(np.argmin(np.where(largest > 0, largest, np.inf)))}, whose weight is "
+            "then penalised as much more. Scale the features, for example with StandardScaler."
         )
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from margrove._slices import SLICE_SECONDS, Process, step_capacity
 from margrove._threads import run_tiles
-from margrove.margin.solvers.result import SolverResult
 
 __all__ = ["ManyProblems", "Solver"]
 
@@ -18,9 +17,9 @@ _IN_TURN = 8  # problems that a thread may begin in one slice
 
 
 class Solver(Process, Protocol):
-    """A process that ends in a `SolverResult`."""
+    """A process that ends in a `SolverResult`, or a `LinearResult`."""
 
-    def result(self) -> SolverResult: ...
+    def result(self) -> Any: ...
 
 
 class ManyProblems:
@@ -37,16 +36,19 @@ class ManyProblems:
         *,
         side_by_side: int = 1,
         unit: str = "problem",
-        gap_of: Callable[[int, SolverResult], float] | None = None,
+        figure: str = "violation",
+        gap_of: Callable[[int, Any], float] | None = None,
     ) -> None:
         self._gap_of = gap_of
+        self._figure = figure
+        self._reached: list[float] = []
         self.unit = unit
         self.total: int | None = len(makers)
         self._makers = list(makers)
         self._side_by_side = side_by_side
         self._at_work: dict[int, Solver] = {}
         self._next = 0
-        self._results: list[SolverResult | None] = [None] * len(makers)
+        self._results: list[Any] = [None] * len(makers)
         self._steps: list[Any] = []
 
     @property
@@ -58,17 +60,15 @@ class ManyProblems:
         return self.rounds == len(self._makers)
 
     def figures(self) -> dict[str, float]:
-        figures = [solver.figures() for solver in list(self._at_work.values())]
-        figures += [
-            {"violation": result.violation} for result in self._results if result is not None
-        ]
-        return {"violation": max((own["violation"] for own in figures), default=np.inf)}
+        at_work = [solver.figures()[self._figure] for solver in list(self._at_work.values())]
+        return {self._figure: max(at_work + self._reached, default=np.inf)}
 
     def closing_figures(self) -> dict[str, float]:
         """How it stands at an early end: the worst machine's violation and duality gap."""
         results = self.results()
-        worst = max(range(len(results)), key=lambda k: results[k].violation)
-        figures = {"violation": results[worst].violation}
+        violations = [float(np.max(result.violation)) for result in results]
+        worst = int(np.argmax(violations))
+        figures = {"violation": violations[worst]}
         if self._gap_of is not None:
             figures["duality gap"] = self._gap_of(worst, results[worst])
         return figures
@@ -96,6 +96,7 @@ class ManyProblems:
                 if time.monotonic() > deadline:
                     return
             last_steps[number] = solver.read_steps()
+            self._reached.append(solver.figures()[self._figure])
             self._results[number] = solver.result()
             del self._at_work[number]  # its memory is the next one's
 
@@ -106,10 +107,10 @@ class ManyProblems:
             self._steps += last_steps.get(number, []) if solver is None else solver.read_steps()
         return work
 
-    def results(self) -> list[SolverResult]:
+    def results(self) -> list[Any]:
         """Of every problem: unfinished ones as they stand, the others at their start."""
         return [result or self._unfinished(k) for k, result in enumerate(self._results)]
 
-    def _unfinished(self, number: int) -> SolverResult:
+    def _unfinished(self, number: int) -> Any:
         solver = self._at_work.get(number) or self._makers[number]()
         return solver.result()

@@ -1,0 +1,305 @@
+"""What LinearSVC and LinearSVR share: scaling, the intercept's price, solvers, warnings."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from margrove._data import (
+    CanonicalForm,
+    Rows,
+    ScannedTable,
+    canonical_form,
+    check_and_scan,
+    kernel_rows,
+    seed_of,
+)
+from margrove._estimator import RANDOM_STATE, RUN_CONTROL, Estimator
+from margrove._memory import require_memory
+from margrove._slices import Ending, drive
+from margrove._threads import resolve_n_jobs
+from margrove.exceptions import ConvergenceWarning
+from margrove.margin.kernel_blocks import largest_value, row_norms
+from margrove.margin.linear_problems import LinearProblem, OneVsRest
+from margrove.margin.problems import LARGEST_BOUND
+from margrove.margin.sanity import warn_of_unequal_scales
+from margrove.margin.solvers.linear_choice import Kind, linear_process
+from margrove.margin.solvers.linear_result import LinearDemand, LinearResult
+
+__all__ = ["LINEAR_PARAMETERS", "LinearMachine", "LinearRecord", "LinearTraining"]
+
+LINEAR_PARAMETERS: dict[str, list[Any]] = {
+    "tol": [Interval(Real, 0.0, None, closed="neither")],
+    "C": [Interval(Real, 0.0, None, closed="neither")],
+    "dual": ["boolean", StrOptions({"auto"})],
+    "fit_intercept": ["boolean"],
+    "intercept_scaling": [Interval(Real, 0, None, closed="neither"), None],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "warm_start": ["boolean"],
+    "n_jobs": [Integral, None],
+    **RANDOM_STATE,
+    **RUN_CONTROL,
+}
+
+_FEW_CELLS = 20_000  # a table whose fit takes less time than starting a thread
+
+
+@dataclass(frozen=True)
+class LinearTraining:
+    """Checked rows, equal ones merged, scaled by a power of two where they are extreme.
+
+    X         as compiled code sees it, times `scale`
+    rows      int64 (m,)  representatives of the groups of equal rows
+    norms     float64 (m,)  their squared norms
+    """
+
+    table: ScannedTable
+    X: Rows
+    form: CanonicalForm
+    norms: np.ndarray
+    scale: float
+
+    @property
+    def rows(self) -> np.ndarray:
+        return self.form.rows
+
+    @property
+    def n_features(self) -> int:
+        return int(self.table.X.shape[1])
+
+
+@dataclass
+class LinearRecord:
+    """What a fit was given and what it found, for a certificate and for a warm start.
+
+    `result` is in the units of the solver: `feature_scale` and `dual_unit` are the factors that
+    turn its weights and dual variables into those of the data.
+    """
+
+    X: Any
+    y: Any
+    sample_weight: Any
+    parameters: dict[str, Any]
+    problem: LinearProblem | OneVsRest
+    kind: Kind
+    form: CanonicalForm
+    result: LinearResult
+    feature_scale: float
+    dual_unit: float
+    certificate: Any = None
+
+
+class LinearMachine(Estimator):
+    """A machine whose decision values are X @ coef_.T + intercept_."""
+
+    C: float
+    tol: float
+    fit_intercept: bool
+    intercept_scaling: float | None
+    solver: str
+    max_iter: int
+    warm_start: bool
+    n_jobs: int | None
+    random_state: Any
+    max_time: float | None
+    on_interrupt: Any
+    verbose: int
+    coef_: Any
+    intercept_: np.ndarray
+    _record: LinearRecord
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_record"}
+
+    @property
+    def certificate_(self) -> Any:
+        """Proof of how good the last fit is; see `margrove.certificate`.
+
+        Computed when it is first asked for, from the data given to `fit`, of which the estimator
+        keeps a reference but no copy. A pickled estimator forgets them.
+        """
+        from margrove.margin.linear_certificate import certificate_of_record
+
+        check_is_fitted(self)
+        if "_record" not in vars(self):
+            raise AttributeError(
+                "The training data are not remembered across pickling and partial_fit. Use "
+                "margrove.certificate(model, X, y, sample_weight)."
+            )
+        if self._record.certificate is None:
+            self._record.certificate = certificate_of_record(self, self._record)
+        return self._record.certificate
+
+    # -- the steps of fit --
+
+    def _checked(self, X: Any) -> ScannedTable:
+        self._check_parameters()
+        table = check_and_scan(X, self, n_threads=resolve_n_jobs(self.n_jobs, unset="all"))
+        warn_of_unequal_scales(table.X)
+        return table
+
+    def _training(
+        self, table: ScannedTable, target: np.ndarray, weight: np.ndarray
+    ) -> LinearTraining:
+        form = canonical_form(table.X, target, weight, table.scan)
+        scale = _exact_scale(table)
+        norms, X = table.scan.squared_norms, table.X
+        if scale != 1.0:
+            X = X * scale
+            norms = row_norms(X)
+        return LinearTraining(table, kernel_rows(X), form, norms[form.rows], scale)
+
+    def _prices(self, weight: np.ndarray, unit: float) -> np.ndarray:
+        """C of each row in the units of the solver."""
+        with np.errstate(over="ignore"):
+            prices = np.minimum(min(float(self.C), LARGEST_BOUND) * weight, LARGEST_BOUND) / unit
+        return np.clip(prices, 1.0 / LARGEST_BOUND, LARGEST_BOUND)
+
+    def _bias_price(self, training: LinearTraining, power: int) -> float:
+        """The price of the intercept in the units of the solver; see `linear_problems`."""
+        if not self.fit_intercept:
+            return np.inf
+        if self.intercept_scaling is None:
+            return 0.0
+        unit = training.scale * float(self.intercept_scaling)
+        return float(np.clip(1.0 / unit**power, 1.0 / LARGEST_BOUND, LARGEST_BOUND))
+
+    def _threads(self, training: LinearTraining) -> int:
+        if training.table.X.size < _FEW_CELLS:
+            return 1
+        return resolve_n_jobs(self.n_jobs, unset="all")
+
+    def _solve(
+        self,
+        problem: LinearProblem | OneVsRest,
+        kind: Kind,
+        training: LinearTraining,
+        given: tuple[Any, Any, Any],
+        learnt: Callable[[LinearResult], dict[str, Any]],
+        dual_unit: float,
+    ) -> LinearRecord:
+        n_machines = problem.n_machines if isinstance(problem, OneVsRest) else 1
+        require_memory(
+            3.0 * 8 * n_machines * (problem.n_features + len(problem)),
+            f"{type(self).__name__} with {n_machines} machines of {problem.n_features} features",
+            "Merge classes, or hash the features to fewer, for example with "
+            "sklearn.feature_extraction.FeatureHasher.",
+        )
+        seed = 0 if self.random_state is None else seed_of(self.random_state)
+        demand = LinearDemand(float(self.tol), int(self.max_iter), seed)
+        process = linear_process(
+            problem,
+            demand,
+            kind=kind,
+            solver=self.solver,
+            start=self._start(problem, training, kind),
+            n_threads=self._threads(training),
+        )
+        ending = drive(
+            process,
+            self,
+            max_time=self.max_time,
+            on_interrupt=self.on_interrupt,
+            verbose=int(self.verbose),
+            X=given[0],
+            y=given[1],
+            fitted=lambda: learnt(process.result()),
+        )
+        result = process.result()
+        self._warn_unless_converged(ending, result, type(process).__name__)
+        parameters = {name: getattr(self, name) for name in self._parameter_constraints}
+        return LinearRecord(
+            *given, parameters, problem, kind, training.form, result, training.scale, dual_unit
+        )
+
+    def _start(
+        self, problem: LinearProblem | OneVsRest, training: LinearTraining, kind: Kind
+    ) -> LinearResult | None:
+        """The last solution, if `warm_start` asks for it and it was one of the same rows."""
+        if not self.warm_start or "_record" not in vars(self):
+            return None
+        last = self._record
+        same = (
+            last.kind == kind
+            and type(last.problem) is type(problem)
+            and len(last.problem) == len(problem)
+            and last.problem.n_features == problem.n_features
+            and np.array_equal(last.problem.rows, problem.rows)
+        )
+        return started_at(last.problem, problem, last.result) if same else None
+
+    def _warn_unless_converged(self, ending: Ending, result: LinearResult, solver: str) -> None:
+        if ending != "finished" or result.converged.all():
+            return
+        with np.errstate(divide="ignore", invalid="ignore"):
+            relative = np.where(result.primal > 0, result.gap / result.primal, 0.0)
+        worst = int(np.argmax(np.where(result.converged, -1.0, relative)))
+        spent = result.epochs >= self.max_iter
+        reason = (
+            f"max_iter={self.max_iter} was reached"
+            if spent
+            else "floating point allows no more progress"
+        )
+        remedy = "Raise max_iter, or s" if spent else "S"
+        warnings.warn(
+            f"{type(self).__name__} stopped short of the tolerance: {reason} after "
+            f"{result.epochs} rounds of {_WAYS[solver]}. The duality gap of machine {worst} is "
+            f"{result.gap[worst]:.3g}, {relative[worst]:.2g} of its objective (tol={self.tol:g}). "
+            f"{remedy}cale the features, for example with StandardScaler, or lower C.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+
+_WAYS = {
+    "CoordinateDescent": "dual coordinate descent",
+    "CrammerSingerProcess": "dual coordinate descent over classes",
+    "L1Descent": "coordinate descent over features",
+    "L1NewtonProcess": "proximal Newton steps",
+    "NewtonProcess": "Newton steps",
+    "SideBySide": "machines",
+}
+
+
+def started_at(
+    before: LinearProblem | OneVsRest, problem: LinearProblem | OneVsRest, result: LinearResult
+) -> LinearResult:
+    """A solution as the start of the same problem with other prices.
+
+    Dual variables at their bound move with it: a row that costs its full price will cost its full
+    new price.
+    """
+    if isinstance(problem, OneVsRest) and isinstance(before, OneVsRest):
+        factor = (problem.C / before.C)[:, None]
+        beta = result.beta * factor if not problem.squared else result.beta
+        return replace(result, beta=beta)
+    if isinstance(problem, LinearProblem) and isinstance(before, LinearProblem):
+        with np.errstate(invalid="ignore"):
+            factor = np.where(np.isfinite(problem.loss.high), problem.loss.high, 1.0)
+            factor = factor / np.where(np.isfinite(before.loss.high), before.loss.high, 1.0)
+        return replace(result, beta=result.beta * factor[:, None])
+    return result
+
+
+def _exact_scale(table: ScannedTable) -> float:
+    """1 for features of ordinary size, else the power of two that brings the largest to about 1."""
+    norms = table.scan.squared_norms
+    longest = float(np.sqrt(norms.max(initial=0.0)))
+    if 1e-9 < longest < 1e9:
+        return 1.0
+    largest = largest_value(table.X)
+    if largest == 0.0:
+        return 1.0
+    return float(np.ldexp(1.0, max(-1000, min(1000, -int(np.frexp(largest)[1])))))

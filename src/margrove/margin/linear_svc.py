@@ -1,0 +1,238 @@
+"""Estimator: LinearSVC."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils._param_validation import StrOptions
+
+from margrove._data import TrainingLabels, check_training_labels
+from margrove.margin.decisions import linear_decisions, n_problems_of
+from margrove.margin.linear_machine import LINEAR_PARAMETERS, LinearMachine, LinearTraining
+from margrove.margin.linear_problems import OneVsRest
+from margrove.margin.solvers.linear_choice import Kind
+from margrove.margin.solvers.linear_result import LinearResult
+
+__all__ = ["LinearSVC"]
+
+
+class LinearSVC(ClassifierMixin, LinearMachine):
+    """A linear support vector classifier for many rows, many features and many classes.
+
+    A drop-in for `sklearn.svm.LinearSVC` with two differences. The intercept is not penalised
+    unless `intercept_scaling` is a number, so that `LinearSVC(loss="hinge")` finds what
+    `SVC(kernel="linear")` finds. And `tol` bounds the duality gap relative to the objective: the
+    solution is provably as good as it says (`certificate_`).
+
+    Parameters
+    ----------
+    penalty : {"l2", "l1"}, default="l2"
+        "l1" makes most weights exactly zero; it goes with the squared hinge.
+    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
+    dual : "auto" or bool, default="auto"
+        Accepted as scikit-learn's; every solver here gives both the primal and the dual solution.
+    tol : float, default=1e-4
+        The duality gap to stop at, relative to the objective.
+    C : float, default=1.0
+        Price of an error: large means few errors, small means a wide margin.
+    multi_class : {"ovr", "crammer_singer"}, default="ovr"
+        One machine for each class against the rest, or one joint problem (with the hinge).
+    fit_intercept : bool, default=True
+    intercept_scaling : float or None, default=None
+        None leaves the intercept free. A number s penalises it as LIBLINEAR does: as the weight of
+        a constant feature s.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on C for the classes.
+    verbose : int, default=0
+        Show a progress bar.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the order in which coordinates are visited. None is a fixed order.
+    max_iter : int, default=10000
+        Most passes over the data, or most Newton steps.
+    solver : {"auto", "cd", "newton"}, default="auto"
+        "cd" is coordinate descent: over the rows in the dual, over the features for the L1 penalty.
+        "newton" solves systems of the size of the features: for tall data. "auto" picks.
+    warm_start : bool, default=False
+        Start `fit` from the last solution, if it was one of the same rows, at another C.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The result does not depend on it.
+    max_time : float or None, default=None
+        Seconds after which `fit` keeps what it has learnt, with a warning.
+    on_interrupt : {"raise", "keep"}, default="raise"
+        What Ctrl-C does: leave the estimator as it was, or keep what has been learnt so far.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_ : ndarray of shape (n_classes,)
+    n_iter_ : int
+        Passes over the data or Newton steps, the most of any machine.
+    certificate_ : Certificate
+        Primal and dual objective, duality gap, largest violation, of each machine.
+    n_features_in_ : int
+    feature_names_in_ : ndarray
+
+    Examples
+    --------
+    >>> from margrove import LinearSVC
+    >>> X = [[0.0, 0.0], [0.0, 2.0], [2.0, 0.0], [2.0, 2.0]]
+    >>> model = LinearSVC(loss="hinge", C=10).fit(X, list("aabb"))
+    >>> model.coef_.round(3), model.intercept_.round(3)
+    (array([[1., 0.]]), array([-1.]))
+    >>> model.certificate_.relative_gap < 1e-4
+    True
+    """
+
+    classes_: np.ndarray
+    penalty: str
+    loss: str
+    multi_class: str
+    class_weight: Any
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "penalty": [StrOptions({"l1", "l2"})],
+        "loss": [StrOptions({"hinge", "squared_hinge"})],
+        "multi_class": [StrOptions({"ovr", "crammer_singer"})],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "solver": [StrOptions({"auto", "cd", "newton"})],
+        **LINEAR_PARAMETERS,
+    }
+
+    def __init__(
+        self,
+        penalty: Literal["l2", "l1"] = "l2",
+        loss: Literal["squared_hinge", "hinge"] = "squared_hinge",
+        *,
+        dual: Literal["auto"] | bool = "auto",
+        tol: float = 1e-4,
+        C: float = 1.0,
+        multi_class: Literal["ovr", "crammer_singer"] = "ovr",
+        fit_intercept: bool = True,
+        intercept_scaling: float | None = None,
+        class_weight: Any = None,
+        verbose: int = 0,
+        random_state: Any = None,
+        max_iter: int = 10_000,
+        solver: Literal["auto", "cd", "newton"] = "auto",
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        max_time: float | None = None,
+        on_interrupt: Literal["raise", "keep"] = "raise",
+    ) -> None:
+        self.penalty = penalty
+        self.loss = loss
+        self.dual = dual
+        self.tol = tol
+        self.C = C
+        self.multi_class = multi_class
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.solver = solver
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.max_time = max_time
+        self.on_interrupt = on_interrupt
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Find the widest margin.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight k counts as k copies of the row, 0 as none.
+
+        Returns
+        -------
+        self
+        """
+        kind = self._kind()
+        table = self._checked(X)
+        labels = check_training_labels(y, sample_weight, self.class_weight, table.X.shape[0])
+        training = self._training(table, labels.codes, labels.weight)
+        problem = self._problem(training, labels, kind)
+
+        def learnt(result: LinearResult) -> dict[str, Any]:
+            return table.attributes | self._learnt(training, labels, result)
+
+        unit = training.scale if kind == "l1" else training.scale**2
+        record = self._solve(problem, kind, training, (X, y, sample_weight), learnt, unit)
+        self._commit(learnt(record.result) | {"_record": record})
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Signed distances to the hyperplanes, times their norms: w.x + b.
+
+        Shape (n_samples,) for two classes, positive for `classes_[1]`, else
+        (n_samples, n_classes). A row's value does not depend on the rows beside it.
+        """
+        return linear_decisions(self, X)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row."""
+        values = self.decision_function(X)
+        codes = (values > 0).astype(np.int64) if values.ndim == 1 else values.argmax(axis=1)
+        return np.asarray(self.classes_[codes])
+
+    # -- the steps of fit --
+
+    def _kind(self) -> Kind:
+        self._check_parameters()
+        squared = self.loss == "squared_hinge"
+        if self.multi_class == "crammer_singer":
+            if self.solver == "newton":
+                raise ValueError(
+                    "solver='newton' is for one-vs-rest. With multi_class='crammer_singer' use "
+                    "solver='cd' or 'auto'."
+                )
+            return "crammer_singer"
+        if self.penalty == "l1":
+            if not squared:
+                raise ValueError(
+                    "The combination of penalty='l1' and loss='hinge' is not supported. Use "
+                    "loss='squared_hinge'."
+                )
+            return "l1"
+        return "l2"
+
+    def _problem(self, training: LinearTraining, labels: TrainingLabels, kind: Kind) -> OneVsRest:
+        power = 1 if kind == "l1" else 2
+        weight = labels.counted(training.form)
+        return OneVsRest(
+            X=training.X,
+            n_features=training.n_features,
+            rows=training.rows,
+            norms=training.norms,
+            codes=labels.codes[training.rows],
+            C=self._prices(weight, training.scale**power),
+            n_machines=_machines_of(labels.classes, kind),
+            squared=kind != "crammer_singer" and self.loss == "squared_hinge",
+            bias_price=self._bias_price(training, power),
+        )
+
+    def _learnt(
+        self, training: LinearTraining, labels: TrainingLabels, result: LinearResult
+    ) -> dict[str, Any]:
+        coef, intercept = result.coef, result.intercept
+        if training.scale != 1.0:
+            coef = coef * training.scale
+        if len(labels.classes) == 2 and len(coef) == 2:  # Crammer and Singer's two
+            coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
+        return {
+            "coef_": coef,
+            "intercept_": intercept,
+            "classes_": labels.classes,
+            "n_iter_": max(1, int(result.epochs)),
+        }
+
+
+def _machines_of(classes: np.ndarray, kind: Kind) -> int:
+    return len(classes) if kind == "crammer_singer" else n_problems_of(classes)

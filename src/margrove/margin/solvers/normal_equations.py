@@ -1,0 +1,180 @@
+"""X as the sums that Newton's method takes of it: X p, X'B and X'DX, over some of its rows.
+
+Dense tables go through BLAS, tile by tile; sparse and small ones through compiled loops. Rows are
+read in their order in memory. Work is cut into groups of rows whose partial sums are added up in
+order, so that nothing depends on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+
+from margrove._data import Rows, read_only
+from margrove._jit import kernel
+from margrove._threads import run_tiles, single_threaded_blas
+
+__all__ = ["NormalEquations"]
+
+_TILE_ROWS = 2048
+_MOST_GROUPS = 16
+_GROUP_BYTES = 64_000_000
+_SMALL_CELLS = 50_000
+_WORK_AT_ONCE = 50_000_000  # multiply-adds of a kernel between two looks for an interrupt
+
+
+class NormalEquations:
+    """Sums over the rows `rows`, ascending, of X (n, d)."""
+
+    def __init__(self, X: Rows, n_features: int, rows: np.ndarray, *, n_threads: int = 1) -> None:
+        self._X = X
+        self._d = n_features
+        self._rows = read_only(rows)
+        m = len(rows)
+        self._is_whole = m > 0 and rows[0] == 0 and rows[-1] == m - 1
+        self._by_blas = X.is_dense and m * n_features > _SMALL_CELLS
+        cells = n_features if X.is_dense else 1.0 + len(X.data) / max(1, len(X.indptr) - 1)
+        self._squares = cells * cells
+        self._cells = cells
+        n_groups = min(_MOST_GROUPS, max(1, _GROUP_BYTES // (8 * n_features**2)))
+        n_groups = max(1, min(n_groups, -(-m // _TILE_ROWS)))
+        edges = np.linspace(0, m, n_groups + 1).astype(int).tolist()
+        self._groups = list(pairwise(edges))
+        self._n_threads = n_threads if m * cells > _SMALL_CELLS else 1
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def products(self, p: np.ndarray) -> np.ndarray:
+        """X p, shape (m,)."""
+        out = np.empty(len(self))
+
+        def multiply(start: int, end: int) -> None:
+            if self._by_blas:
+                np.dot(self._tile(start, end), p, out=out[start:end])
+            else:
+                _products(self._X, self._rows, start, end, p, out)
+
+        self._run(lambda group: self._each(group, self._cells, multiply))
+        return out
+
+    def combinations(self, B: np.ndarray) -> np.ndarray:
+        """X'B for B (m, k), shape (d, k)."""
+        partial = np.zeros((len(self._groups), self._d, B.shape[1]))
+
+        def combine(group: int) -> None:
+            def add(start: int, end: int) -> None:
+                if self._by_blas:
+                    partial[group] += self._tile(start, end).T @ B[start:end]
+                else:
+                    _combine(self._X, self._rows, start, end, B, partial[group])
+
+            self._each(group, self._cells * B.shape[1], add)
+
+        self._run(combine)
+        return partial.sum(axis=0) if len(partial) > 1 else partial[0]
+
+    def curvature(self, weight: np.ndarray) -> np.ndarray:
+        """X'DX with D = diag(weight) (m,), weight >= 0; shape (d, d)."""
+        partial = np.zeros((len(self._groups), self._d, self._d))
+
+        def square(group: int) -> None:
+            def add(start: int, end: int) -> None:
+                if not self._by_blas:
+                    _square(self._X, self._rows, start, end, weight, partial[group])
+                    return
+                curved = np.flatnonzero(weight[start:end])
+                if len(curved):
+                    chosen = self._tile(start, end)[curved]
+                    chosen *= np.sqrt(weight[start:end][curved])[:, None]
+                    partial[group] += chosen.T @ chosen
+
+            self._each(group, self._squares, add)
+
+        self._run(square)
+        total = partial.sum(axis=0) if len(partial) > 1 else partial[0]
+        if not self._by_blas:  # the lower half is there
+            _mirror(total)
+        return total
+
+    def _run(self, task: Callable[[int], None]) -> None:
+        """Call task(group) for each group of rows."""
+        if self._by_blas:
+            with single_threaded_blas():
+                run_tiles(task, len(self._groups), self._n_threads)
+        else:
+            run_tiles(task, len(self._groups), self._n_threads)
+
+    def _each(self, group: int, work_a_row: float, task: Callable[[int, int], None]) -> None:
+        """Call task(start, end) on pieces of a group of rows."""
+        begin, stop = self._groups[group]
+        step = _TILE_ROWS if self._by_blas else max(1, int(_WORK_AT_ONCE / work_a_row))
+        for start in range(begin, stop, step):
+            task(start, min(start + step, stop))
+
+    def _tile(self, start: int, end: int) -> np.ndarray:
+        if self._is_whole:
+            tile = self._X.dense[start:end]
+        else:
+            tile = self._X.dense[self._rows[start:end]]
+        return tile.astype(np.float64, copy=False)
+
+
+@kernel(fast_sums=True)
+def _products(X, rows, start, end, p, out):
+    for i in range(start, end):
+        row = rows[i]
+        total = 0.0
+        if X.is_dense:
+            for j in range(X.dense.shape[1]):
+                total += X.dense[row, j] * p[j]
+        else:
+            for k in range(X.indptr[row], X.indptr[row + 1]):
+                total += X.data[k] * p[X.indices[k]]
+        out[i] = total
+
+
+@kernel
+def _combine(X, rows, start, end, B, out):
+    for i in range(start, end):
+        row = rows[i]
+        for c in range(B.shape[1]):
+            factor = B[i, c]
+            if factor == 0.0:
+                continue
+            if X.is_dense:
+                for j in range(X.dense.shape[1]):
+                    out[j, c] += factor * X.dense[row, j]
+            else:
+                for k in range(X.indptr[row], X.indptr[row + 1]):
+                    out[X.indices[k], c] += factor * X.data[k]
+
+
+@kernel
+def _square(X, rows, start, end, weight, out):
+    """The lower half of X'DX."""
+    for i in range(start, end):
+        if weight[i] == 0.0:
+            continue
+        row = rows[i]
+        if X.is_dense:
+            for a in range(X.dense.shape[1]):
+                factor = weight[i] * X.dense[row, a]
+                if factor != 0.0:
+                    for b in range(a + 1):
+                        out[a, b] += factor * X.dense[row, b]
+        else:
+            first, last = X.indptr[row], X.indptr[row + 1]
+            for p in range(first, last):
+                a, factor = X.indices[p], weight[i] * X.data[p]
+                for q in range(first, p + 1):  # columns ascend
+                    out[a, X.indices[q]] += factor * X.data[q]
+
+
+@kernel
+def _mirror(square):
+    for a in range(square.shape[0]):
+        for b in range(a):
+            square[b, a] = square[a, b]
