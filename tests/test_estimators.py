@@ -147,7 +147,11 @@ def test_dense_and_sparse_agree(cls) -> None:
         sp.bsr_array,
     ):
         sparse = briefly(cls, **settings).fit(form(X), y)
-        assert np.array_equal(dense.decision_function(X), sparse.decision_function(form(X)))
+        expected, found = dense.decision_function(X), sparse.decision_function(form(X))
+        if issubclass(cls, LinearMachine):  # sums leave out zeros, and round
+            assert np.abs(expected - found).max() <= 1e-9
+        else:
+            assert np.array_equal(expected, found)
 
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)

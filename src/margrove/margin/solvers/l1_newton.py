@@ -20,7 +20,7 @@ import numpy as np
 from margrove._jit import kernel
 from margrove.margin.linear_problems import LinearProblem
 from margrove.margin.solvers.linear_result import EpochPoint, LinearDemand, LinearResult
-from margrove.margin.solvers.normal_equations import NormalEquations
+from margrove.margin.solvers.normal_equations import NormalEquations, reading_order
 from margrove.margin.solvers.primal_newton import smoothed_rows, solved, total_loss
 
 __all__ = ["L1NewtonProcess", "best_l1_dual"]
@@ -48,7 +48,7 @@ class L1NewtonProcess:
         self._problem = problem
         self._demand = demand
         self.total: int | None = demand.epochs
-        order = np.argsort(problem.rows)
+        order = reading_order(problem.X, problem.n_features, problem.rows)
         self._sums = NormalEquations(
             problem.X, problem.n_features, problem.rows[order], n_threads=n_threads
         )

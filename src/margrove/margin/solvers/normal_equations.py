@@ -16,7 +16,7 @@ from margrove._data import Rows, read_only
 from margrove._jit import kernel
 from margrove._threads import run_tiles, single_threaded_blas
 
-__all__ = ["NormalEquations"]
+__all__ = ["NormalEquations", "reading_order"]
 
 _TILE_ROWS = 2048
 _MOST_GROUPS = 16
@@ -25,15 +25,25 @@ _SMALL_CELLS = 50_000
 _WORK_AT_ONCE = 50_000_000  # multiply-adds of a kernel between two looks for an interrupt
 
 
+def reading_order(X: Rows, n_features: int, rows: np.ndarray) -> np.ndarray:
+    """In which order to take the rows: as they are in memory, where that takes the time.
+
+    Small tables keep the order they are given, so that sums do not depend on where rows stand.
+    """
+    if X.is_dense and len(rows) * n_features > _SMALL_CELLS:
+        return np.argsort(rows)
+    return np.arange(len(rows))
+
+
 class NormalEquations:
-    """Sums over the rows `rows`, ascending, of X (n, d)."""
+    """Sums over some rows of X (n, d); if they are all of it, they should ascend."""
 
     def __init__(self, X: Rows, n_features: int, rows: np.ndarray, *, n_threads: int = 1) -> None:
         self._X = X
         self._d = n_features
         self._rows = read_only(rows)
         m = len(rows)
-        self._is_whole = m > 0 and rows[0] == 0 and rows[-1] == m - 1
+        self._is_whole = X.is_dense and m == len(X.dense) and bool(np.all(np.diff(rows) == 1))
         self._by_blas = X.is_dense and m * n_features > _SMALL_CELLS
         cells = n_features if X.is_dense else 1.0 + len(X.data) / max(1, len(X.indptr) - 1)
         self._squares = cells * cells

@@ -27,7 +27,7 @@ from scipy.linalg import lapack
 from margrove._jit import kernel
 from margrove.margin.linear_problems import LinearProblem, LossOfRows, row_dual, row_loss
 from margrove.margin.solvers.linear_result import EpochPoint, LinearDemand, LinearResult
-from margrove.margin.solvers.normal_equations import NormalEquations
+from margrove.margin.solvers.normal_equations import NormalEquations, reading_order
 
 __all__ = ["MOST_FEATURES", "NewtonProcess", "smoothed_rows", "solved", "total_loss"]
 
@@ -57,7 +57,7 @@ class NewtonProcess:
         self._problem = problem
         self._demand = demand
         self.total: int | None = demand.epochs
-        self._order = np.argsort(problem.rows)
+        self._order = reading_order(problem.X, problem.n_features, problem.rows)
         self._sums = NormalEquations(
             problem.X, problem.n_features, problem.rows[self._order], n_threads=n_threads
         )
