@@ -559,7 +559,7 @@ def test_not_fitted(model) -> None:
 @pytest.mark.parametrize("stranger", [LogisticRegression(), SVC, 3, None])
 def test_strangers(stranger) -> None:
     assert not is_described(stranger)
-    with pytest.raises(TypeError, match="KernelPerceptron, NuSVC, NuSVR, OneClassSVM, Perceptron"):
+    with pytest.raises(TypeError, match="KernelPerceptron, LinearSVC, LinearSVR, NuSVC, NuSVR"):
         describe(stranger)
 
 

@@ -22,6 +22,8 @@ from margrove import (
     SVC,
     SVR,
     KernelPerceptron,
+    LinearSVC,
+    LinearSVR,
     NuSVC,
     NuSVR,
     OneClassSVM,
@@ -136,6 +138,38 @@ def test_support_vectors_are_marked_by_kind_and_counted() -> None:
         "margins, f = ±1",
         *(f"{kind.name} ({kind.count})" for kind in kinds),
     ]
+
+
+@pytest.mark.parametrize("multi_class", ["ovr", "crammer_singer"])
+def test_a_linear_machine_shows_its_margins_and_support_vectors(multi_class) -> None:
+    model = LinearSVC(loss="hinge", C=2.0, multi_class=multi_class).fit(MOONS, SIDES)
+    ax = drawn(model, MOONS, SIDES)
+    (boundary,), (margins,) = parts(ax, "boundary"), parts(ax, "margins")
+    assert np.abs(model.decision_function(along(boundary))).max() < 1e-9
+    off = np.abs(model.decision_function(along(margins))) - 1.0
+    assert np.abs(off).max() < 1e-9
+    marked = {tuple(place) for part in parts(ax, "support") for place in part.get_offsets()}
+    assert marked == {tuple(row) for row in MOONS[model.certificate_.support]}
+    assert 0 < len(marked) < len(MOONS)
+
+
+def test_a_linear_machine_is_told_its_support_vectors_by_the_data_of_its_fit_alone() -> None:
+    fitted = LinearSVC(loss="hinge").fit(MOONS, SIDES)
+    model = pickle.loads(pickle.dumps(fitted))
+    again = drawn(model, MOONS, SIDES)
+    marked = {tuple(place) for part in parts(again, "support") for place in part.get_offsets()}
+    near = MOONS[np.abs(fitted.decision_function(MOONS)) < 0.99]
+    assert {tuple(row) for row in near} <= marked
+    assert parts(again, "margins")
+    other = drawn(model, MOONS + 1.0, SIDES)
+    assert not parts(other, "support")
+    assert parts(other, "margins")
+
+
+def test_a_linear_regression_is_a_map_of_values() -> None:
+    ax = drawn(LinearSVR(epsilon=0.1).fit(MOONS, TARGETS), MOONS, TARGETS)
+    assert parts(ax, "regions")
+    assert any(text.startswith("outside the tube") for text in texts(ax))
 
 
 def test_parts_can_be_left_out() -> None:

@@ -3,14 +3,18 @@
 `describe` is the one place that looks into an estimator. Plots, reports, the command line and web
 pages render what it returns: frozen dataclasses of numbers, strings and read-only arrays, which
 `as_dict` turns into what JSON can hold. Rows are always rows of the X that `fit` got.
+`strongest_features` names the largest weights of any linear model.
 """
 
 from margrove.facts.describing import describe, is_described
 from margrove.facts.outlines import outline
+from margrove.facts.strongest import strongest_features
 from margrove.facts.values import (
     ClassifierFacts,
     Facts,
     KernelFacts,
+    LinearFacts,
+    LinearMachineFacts,
     MachineFacts,
     OneClassFacts,
     Outline,
@@ -19,14 +23,18 @@ from margrove.facts.values import (
     Probabilities,
     Proof,
     RegressorFacts,
+    StrongFeatures,
     SupportKind,
     Trace,
+    WeightedFeature,
 )
 
 __all__ = [
     "ClassifierFacts",
     "Facts",
     "KernelFacts",
+    "LinearFacts",
+    "LinearMachineFacts",
     "MachineFacts",
     "OneClassFacts",
     "Outline",
@@ -35,9 +43,12 @@ __all__ = [
     "Probabilities",
     "Proof",
     "RegressorFacts",
+    "StrongFeatures",
     "SupportKind",
     "Trace",
+    "WeightedFeature",
     "describe",
     "is_described",
     "outline",
+    "strongest_features",
 ]

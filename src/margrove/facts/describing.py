@@ -7,6 +7,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from margrove.facts.linear_machines import linear_classifier_facts, linear_regressor_facts
 from margrove.facts.outlines import Given
 from margrove.facts.perceptrons import kernel_perceptron_facts, perceptron_facts
 from margrove.facts.support_vector_machines import (
@@ -16,6 +17,8 @@ from margrove.facts.support_vector_machines import (
 )
 from margrove.facts.values import Facts
 from margrove.margin.kernel_perceptron import KernelPerceptron
+from margrove.margin.linear_svc import LinearSVC
+from margrove.margin.linear_svr import LinearSVR
 from margrove.margin.one_class_svm import OneClassSVM
 from margrove.margin.perceptron import Perceptron
 from margrove.margin.svc import SVC, NuSVC
@@ -31,6 +34,8 @@ _DESCRIBERS: dict[type, Describer] = {
     SVR: regressor_facts,
     NuSVR: regressor_facts,
     OneClassSVM: one_class_facts,
+    LinearSVC: linear_classifier_facts,
+    LinearSVR: linear_regressor_facts,
     Perceptron: perceptron_facts,
     KernelPerceptron: kernel_perceptron_facts,
 }
@@ -42,15 +47,16 @@ def describe(model: Any, X: Any = None, y: Any = None, sample_weight: Any = None
     Parameters
     ----------
     model : fitted estimator
-        One of SVC, NuSVC, SVR, NuSVR, OneClassSVM, Perceptron and KernelPerceptron.
+        One of SVC, NuSVC, SVR, NuSVR, OneClassSVM, LinearSVC, LinearSVR, Perceptron and
+        KernelPerceptron.
     X, y, sample_weight : optional
         What it was fitted to. A support vector machine remembers that itself, but not across
-        pickling, and without them there are no proof and no kinds of support vectors. Perceptrons
-        do not need them.
+        pickling, and without them there are no proof and no kinds of support vectors; of a linear
+        machine, no support vectors. Perceptrons do not need them.
 
     Returns
     -------
-    ClassifierFacts, RegressorFacts, OneClassFacts or PerceptronFacts
+    ClassifierFacts, RegressorFacts, OneClassFacts, LinearFacts or PerceptronFacts
 
     Examples
     --------

@@ -34,8 +34,13 @@ def _with_slack(machine: MachineCertificate) -> np.ndarray:
     return np.setdiff1d(machine.support, machine.on_margin)
 
 
+def _on_the_right_side(machine: MachineCertificate) -> np.ndarray:
+    """On the margin; where the solution is coarse, the two kinds of a certificate can overlap."""
+    return np.setdiff1d(machine.on_margin, machine.misclassified)
+
+
 CLASSIFIER_KINDS: Kinds = {
-    "on the margin": lambda machine: machine.on_margin,
+    "on the margin": _on_the_right_side,
     "inside the margin": lambda machine: machine.inside_margin,
     "misclassified": lambda machine: machine.misclassified,
 }

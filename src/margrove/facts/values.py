@@ -2,9 +2,10 @@
 
 Outline                 any fitted estimator
   Facts                 a margin machine: parameters, kernel, support vectors, proof
-    ClassifierFacts, RegressorFacts, OneClassFacts, PerceptronFacts
-MachineFacts            one decision function of it; PerceptronMachineFacts
-KernelFacts, SupportKind, Proof, Trace, Probabilities    parts of these
+    ClassifierFacts, RegressorFacts, OneClassFacts, PerceptronFacts, LinearFacts
+MachineFacts            one decision function of it; PerceptronMachineFacts, LinearMachineFacts
+KernelFacts, SupportKind, Proof, Trace, Probabilities, WeightedFeature    parts of these
+StrongFeatures          the largest weights of one machine of any linear model
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ __all__ = [
     "ClassifierFacts",
     "Facts",
     "KernelFacts",
+    "LinearFacts",
+    "LinearMachineFacts",
     "MachineFacts",
     "OneClassFacts",
     "Outline",
@@ -28,8 +31,10 @@ __all__ = [
     "Probabilities",
     "Proof",
     "RegressorFacts",
+    "StrongFeatures",
     "SupportKind",
     "Trace",
+    "WeightedFeature",
 ]
 
 
@@ -143,9 +148,9 @@ class MachineFacts(Plain):
     name : str
         "'a' against 'b'", "'a' against the rest", "regression" or "one class". f is positive for
         the one named first.
-    n_support, n_free, n_bounded : int
+    n_support, n_free, n_bounded : int or None
         Support vectors in all, below their bound, and at it. The latter two are None without a
-        proof.
+        proof, and so is the first of a linear machine, which keeps weights but no vectors.
     support : ndarray of int
         Rows that are support vectors.
     coefficients : ndarray
@@ -170,7 +175,7 @@ class MachineFacts(Plain):
     """
 
     name: str
-    n_support: int
+    n_support: int | None
     support: np.ndarray
     coefficients: np.ndarray
     intercept: float
@@ -204,6 +209,37 @@ class PerceptronMachineFacts(MachineFacts):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class WeightedFeature(Plain):
+    """A feature, its column and its weight in one machine."""
+
+    name: str
+    index: int
+    weight: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StrongFeatures(Plain):
+    """The features with the largest weights of one machine, the largest first."""
+
+    machine: str
+    features: tuple[WeightedFeature, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LinearMachineFacts(MachineFacts):
+    """One machine f(x) = weights . x + intercept of LinearSVC or LinearSVR.
+
+    Attributes
+    ----------
+    strongest : tuple of WeightedFeature
+        The ten features whose weights are the largest in size, the largest first; fewer if there
+        are not so many that are not zero.
+    """
+
+    strongest: tuple[WeightedFeature, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Facts(Outline):
     """What is known of every margin machine.
 
@@ -215,11 +251,12 @@ class Facts(Outline):
     machines : tuple of MachineFacts
     n_samples : int or None
         Rows given to `fit`.
-    n_support : int
+    n_support : int or None
+        None where it is not known: of a linear machine without a proof.
     support : ndarray of int
         Rows that are support vectors of any machine; -1 for rows of earlier batches of a stream.
     support_vectors : ndarray or CSR of shape (n_support, n_features), or None
-        None for a precomputed kernel.
+        None for a precomputed kernel, and where they are not known.
     kinds : tuple of SupportKind
         Over all machines, every row once, as the worst that it is. Empty without a proof.
     margin_level : float or None
@@ -236,7 +273,7 @@ class Facts(Outline):
     kernel: KernelFacts | None
     machines: tuple[MachineFacts, ...]
     n_samples: int | None
-    n_support: int
+    n_support: int | None
     support: np.ndarray
     support_vectors: Any
     kinds: tuple[SupportKind, ...] = ()
@@ -323,3 +360,21 @@ class PerceptronFacts(Facts):
     margin: float | None
     radius: float | None
     novikoff_bound: float | None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LinearFacts(Facts):
+    """Of LinearSVC and LinearSVR. Crammer and Singer's machines are proved together, not each.
+
+    Attributes
+    ----------
+    loss : str
+        As the parameter.
+    penalty : "l2" or "l1"
+    n_nonzero : int
+        Weights that are not zero, over all machines.
+    """
+
+    loss: str
+    penalty: str
+    n_nonzero: int

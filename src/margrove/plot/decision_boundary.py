@@ -12,7 +12,15 @@ import scipy.sparse as sp
 
 from margrove._data import Table, check_table, check_targets
 from margrove.exceptions import InvalidDataError
-from margrove.facts import Facts, Outline, PerceptronFacts, describe, is_described, outline
+from margrove.facts import (
+    Facts,
+    LinearFacts,
+    Outline,
+    PerceptronFacts,
+    describe,
+    is_described,
+    outline,
+)
 from margrove.plot.canvas import SUPPORT_MARKERS, class_style, tint, usable_axes
 from margrove.plot.plane import Plane, plane_of, range_of
 
@@ -203,9 +211,16 @@ def _facts_of(model: Any, X: Any, y: Any) -> Facts:
     except (InvalidDataError, TypeError):  # other rows than those of `fit`, no y, a subclass
         return facts
     # With weights that nobody has told us, the proof fails and the kinds mean nothing.
-    if again.proof is None or again.proof.violation > 10.0 * float(facts.parameters["tol"]):
-        return facts
-    return again
+    return again if _is_as_promised(again) else facts
+
+
+def _is_as_promised(facts: Facts) -> bool:
+    """Whether the proof is about as good as `tol` asks, in the units of the estimator's."""
+    if facts.proof is None:
+        return False
+    linear = isinstance(facts, LinearFacts)
+    found = facts.proof.relative_gap if linear else facts.proof.violation
+    return found <= 10.0 * float(facts.parameters["tol"])
 
 
 def _as_given(rows: Any, X: Any, told: Outline) -> Any:
@@ -354,7 +369,7 @@ class _Picture:
         """Marks around the support vectors, a kind at a time."""
         kinds = [(kind.name, np.isin(facts.support, kind.rows)) for kind in facts.kinds]
         if not kinds:
-            kinds = [("support vectors", np.ones(facts.n_support, dtype=bool))]
+            kinds = [("support vectors", np.ones(len(facts.support), dtype=bool))]
         for marker, (name, chosen) in zip(SUPPORT_MARKERS, kinds, strict=False):
             if not chosen.any():
                 continue
