@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["SUPPORT_MARKERS", "class_style", "tint", "usable_axes"]
+__all__ = ["SUPPORT_MARKERS", "class_style", "new_panels", "tint", "usable_axes"]
 
 # Okabe and Ito (2008), without black, which lines and support vectors have.
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
@@ -32,19 +32,40 @@ def tint(code: int, strength: float = 0.3) -> tuple[float, float, float]:
 
 def usable_axes(ax: Axes | None) -> Axes:
     """The given axes, or new ones."""
-    try:
-        import matplotlib.axes
-    except ImportError as error:
-        raise ImportError(
-            'Drawing needs matplotlib, which is not installed: pip install "margrove[plot]".'
-        ) from error
+    _require_matplotlib()
     if ax is None:
-        import matplotlib.pyplot as plt
+        return new_panels(1)[0]
+    import matplotlib.axes
 
-        return plt.subplots()[1]
     if not isinstance(ax, matplotlib.axes.Axes):
         raise TypeError(
             f"ax must be one of matplotlib's Axes or None. Got {type(ax).__name__}; of several "
             "axes, pass one, such as axes[0]."
         )
     return ax
+
+
+def new_panels(
+    n_panels: int, n_columns: int = 1, size: tuple[float, float] | None = None
+) -> list[Axes]:
+    """So many axes of a new figure, row by row, each of about `size` inches."""
+    _require_matplotlib()
+    import matplotlib.pyplot as plt
+
+    n_rows = -(-n_panels // n_columns)
+    settings: dict[str, Any] = {} if size is None else {"layout": "constrained"}
+    if size is not None:
+        settings["figsize"] = (size[0] * n_columns, size[1] * n_rows)
+    axes = plt.subplots(n_rows, n_columns, squeeze=False, **settings)[1].ravel().tolist()
+    for unused in axes[n_panels:]:
+        unused.remove()
+    return axes[:n_panels]
+
+
+def _require_matplotlib() -> None:
+    try:
+        import matplotlib.axes  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            'Drawing needs matplotlib, which is not installed: pip install "margrove[plot]".'
+        ) from error
