@@ -134,7 +134,8 @@ def machine_names(model: Any, n_machines: int) -> list[str]:
 
 def _has_pairs(model: Any, n_classes: int) -> bool:
     """Three classes have three pairs: LIBSVM's layout of coefficients tells the two apart."""
-    return n_classes != 3 or np.shape(getattr(model, "dual_coef_", None))[:1] == (2,)
+    coef = getattr(model, "dual_coef_", None)
+    return n_classes != 3 or (coef is not None and coef.shape[0] == 2)
 
 
 def is_joint(model: Any) -> bool:
