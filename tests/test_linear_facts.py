@@ -217,6 +217,16 @@ def test_a_joint_machine_is_proved_as_a_whole(name) -> None:
         assert machine.kinds == ()
 
 
+def test_parameters_changed_since_the_fit_do_no_harm() -> None:
+    joint_before = LinearSVC(multi_class="crammer_singer", C=0.1).fit(IRIS, SPECIES)
+    facts = describe(joint_before.set_params(multi_class="ovr"))
+    assert facts.proof.relative_gap < 1e-4
+    assert {machine.proof for machine in facts.machines} == {None}
+    single_before = LinearSVC().fit(IRIS, SPECIES)
+    facts = describe(single_before.set_params(multi_class="crammer_singer"))
+    assert facts.proof.relative_gap < 1e-4
+
+
 def test_names_of_joint_machines() -> None:
     assert [machine.name for machine in describe(fitted("joint")).machines] == [
         "'setosa' among all",

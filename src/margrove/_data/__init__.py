@@ -18,7 +18,14 @@ from margrove._data.rows import Rows, kernel_rows, read_only
 from margrove._data.scan import RowScan, scan_rows
 from margrove._data.seeds import seed_of
 from margrove._data.tables import ScannedTable, Table, check_and_scan, check_table, like_fitted
-from margrove._data.training import Batch, TrainingLabels, check_batch, check_training_labels
+from margrove._data.training import (
+    Batch,
+    TargetBatch,
+    TrainingLabels,
+    check_batch,
+    check_target_batch,
+    check_training_labels,
+)
 from margrove._data.weights import check_weights, class_factors, moderate
 
 __all__ = [
@@ -29,12 +36,14 @@ __all__ = [
     "Rows",
     "ScannedTable",
     "Table",
+    "TargetBatch",
     "TrainingLabels",
     "canonical_form",
     "check_and_scan",
     "check_batch",
     "check_labels",
     "check_table",
+    "check_target_batch",
     "check_targets",
     "check_training_labels",
     "check_weights",

@@ -9,13 +9,20 @@ from typing import Any
 import numpy as np
 
 from margrove._data.canonical import CanonicalForm
-from margrove._data.labels import Labels, check_labels
+from margrove._data.labels import Labels, check_labels, check_targets
 from margrove._data.scan import RowScan, scan_rows
 from margrove._data.tables import check_table, like_fitted
 from margrove._data.weights import check_weights, class_factors, moderate
 from margrove.exceptions import DataWarning, InvalidDataError
 
-__all__ = ["Batch", "TrainingLabels", "check_batch", "check_training_labels"]
+__all__ = [
+    "Batch",
+    "TargetBatch",
+    "TrainingLabels",
+    "check_batch",
+    "check_target_batch",
+    "check_training_labels",
+]
 
 
 @dataclass(frozen=True)
@@ -71,15 +78,14 @@ def check_batch(
     estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any, class_weight: Any
 ) -> Batch | None:
     """Check what `partial_fit` was given; None for a batch without rows."""
+    if class_weight == "balanced":
+        raise ValueError(
+            "class_weight='balanced' is not supported for partial_fit: the counts of a stream "
+            "are not known in advance. Pass a dict, for example from "
+            "sklearn.utils.class_weight.compute_class_weight."
+        )
     stream_classes = _stream_classes(estimator, classes)
-    if hasattr(estimator, "classes_"):
-        X = like_fitted(X, estimator, min_rows=0)
-        remembered = {"n_features_in_": X.shape[1]}
-        if hasattr(estimator, "feature_names_in_"):
-            remembered["feature_names_in_"] = estimator.feature_names_in_
-    else:
-        table = check_table(X, estimator, min_rows=0)
-        X, remembered = table.X, table.attributes
+    X, remembered = _batch_table(estimator, X, hasattr(estimator, "classes_"))
     if X.shape[0] == 0:
         return None
     weight = check_weights(sample_weight, X.shape[0], allow_all_zero=True)
@@ -97,6 +103,41 @@ def check_batch(
     factors = class_factors(class_weight, Labels(codes, stream_classes), weight)
     training = TrainingLabels(codes, stream_classes, weight, factors)
     return Batch(X, training, remembered, scan_rows(X))
+
+
+@dataclass(frozen=True)
+class TargetBatch:
+    """One batch of a stream of numbers to be predicted."""
+
+    X: Any
+    targets: np.ndarray
+    weight: np.ndarray
+    attributes: dict[str, Any]
+    scan: RowScan
+
+
+def check_target_batch(estimator: Any, X: Any, y: Any, sample_weight: Any) -> TargetBatch | None:
+    """Check what `partial_fit` of a regression was given; None for a batch without rows."""
+    X, remembered = _batch_table(estimator, X, hasattr(estimator, "coef_"))
+    if X.shape[0] == 0:
+        return None
+    weight = check_weights(sample_weight, X.shape[0], allow_all_zero=True)
+    targets = check_targets(y, X.shape[0])
+    if not weight.any():
+        return None
+    return TargetBatch(X, targets, moderate(weight), remembered, scan_rows(X))
+
+
+def _batch_table(estimator: Any, X: Any, is_fitted: bool) -> tuple[Any, dict[str, Any]]:
+    """X as the stream has it, and what the estimator remembers of it."""
+    if not is_fitted:
+        table = check_table(X, estimator, min_rows=0)
+        return table.X, table.attributes
+    X = like_fitted(X, estimator, min_rows=0)
+    remembered = {"n_features_in_": X.shape[1]}
+    if hasattr(estimator, "feature_names_in_"):
+        remembered["feature_names_in_"] = estimator.feature_names_in_
+    return X, remembered
 
 
 def _stream_classes(estimator: Any, classes: Any) -> np.ndarray:

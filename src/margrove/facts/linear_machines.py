@@ -92,7 +92,7 @@ def _proven_of_machines(
     model: Any, found: Certificate, given: Given, kinds: Kinds, n_machines: int
 ) -> list[dict[str, Any]]:
     """What the certificate knows of each machine; of Crammer and Singer's it knows the whole."""
-    if is_joint(model):
+    if is_joint(model) or len(found.machines) != n_machines:  # or was, when it was fitted
         return [_NOTHING_PROVEN] * n_machines
     signs = _signs(model, given)
     return [

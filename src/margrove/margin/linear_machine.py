@@ -25,13 +25,15 @@ from margrove._estimator import RANDOM_STATE, RUN_CONTROL, Estimator
 from margrove._memory import require_memory
 from margrove._slices import Ending, drive
 from margrove._threads import resolve_n_jobs
-from margrove.exceptions import ConvergenceWarning
+from margrove.exceptions import ConvergenceWarning, InvalidDataError
 from margrove.margin.kernel_blocks import largest_value, row_norms
 from margrove.margin.linear_problems import LinearProblem, OneVsRest
 from margrove.margin.problems import LARGEST_BOUND
 from margrove.margin.sanity import warn_of_unequal_scales
 from margrove.margin.solvers.linear_choice import Kind, linear_process
 from margrove.margin.solvers.linear_result import LinearDemand, LinearResult
+from margrove.margin.solvers.linear_sgd import SgdRows, SgdState, StochasticProcess
+from margrove.margin.solvers.many import Solver
 
 __all__ = ["LINEAR_PARAMETERS", "LinearMachine", "LinearRecord", "LinearTraining"]
 
@@ -130,7 +132,7 @@ class LinearMachine(Estimator):
         Computed when it is first asked for, from the data given to `fit`, of which the estimator
         keeps a reference but no copy. A pickled estimator forgets them.
         """
-        from margrove.margin.linear_certificate import certificate_of_record
+        from margrove.margin.linear_certificate import certificate_of_linear, certificate_of_record
 
         check_is_fitted(self)
         if "_record" not in vars(self):
@@ -138,9 +140,14 @@ class LinearMachine(Estimator):
                 "The training data are not remembered across pickling and partial_fit. Use "
                 "margrove.certificate(model, X, y, sample_weight)."
             )
-        if self._record.certificate is None:
-            self._record.certificate = certificate_of_record(self, self._record)
-        return self._record.certificate
+        record = self._record
+        if record.certificate is None:
+            if record.parameters["solver"] == "sgd":  # it leaves no dual variables
+                given = record.X, record.y, record.sample_weight
+                record.certificate = certificate_of_linear(self, *given)
+            else:
+                record.certificate = certificate_of_record(self, record)
+        return record.certificate
 
     # -- the steps of fit --
 
@@ -199,14 +206,19 @@ class LinearMachine(Estimator):
         )
         seed = 0 if self.random_state is None else seed_of(self.random_state)
         demand = LinearDemand(float(self.tol), int(self.max_iter), seed)
-        process = linear_process(
-            problem,
-            demand,
-            kind=kind,
-            solver=self.solver,
-            start=self._start(problem, training, kind),
-            n_threads=self._threads(training),
-        )
+        process: Solver
+        if self.solver == "sgd":
+            data = _rows_of(problem, self._bias_gain(training.scale))
+            process = StochasticProcess(data, demand, _fresh_state(data))
+        else:
+            process = linear_process(
+                problem,
+                demand,
+                kind=kind,
+                solver=self.solver,
+                start=self._start(problem, training, kind),
+                n_threads=self._threads(training),
+            )
         ending = drive(
             process,
             self,
@@ -223,6 +235,52 @@ class LinearMachine(Estimator):
         return LinearRecord(
             *given, parameters, problem, kind, training.form, result, training.scale, dual_unit
         )
+
+    def _bias_gain(self, scale: float = 1.0) -> tuple[float, bool]:
+        """What a step of stochastic descent moves b by, and whether b is free."""
+        if not self.fit_intercept:
+            return 0.0, False
+        if self.intercept_scaling is None:
+            return 1.0, True
+        return (scale * float(self.intercept_scaling)) ** 2, False
+
+    def _learn_batch(
+        self, data: SgdRows, given: tuple[Any, Any], learnt: Callable[[SgdState], dict[str, Any]]
+    ) -> dict[str, Any]:
+        """One epoch over a batch of a stream; the fitted attributes that change."""
+        state = self._stream_state(data)
+        seed = 0 if self.random_state is None else seed_of(self.random_state)
+        demand = LinearDemand(float(self.tol), 1, seed)
+        seen = state.seen + float(data.weight.sum())
+        process = StochasticProcess(data, demand, state, total_weight=seen)
+        drive(
+            process,
+            self,
+            max_time=self.max_time,
+            on_interrupt=self.on_interrupt,
+            verbose=int(self.verbose),
+            X=given[0],
+            y=given[1],
+            fitted=lambda: learnt(state),
+        )
+        return learnt(state) | {"_stream": state, "t_": 1.0 + state.seen, "n_iter_": 1}
+
+    def _stream_state(self, data: SgdRows) -> SgdState:
+        """Where the stream is; where `fit` has come to, if there was none."""
+        if not hasattr(self, "coef_"):
+            return _fresh_state(data)
+        coef, intercept = np.atleast_2d(np.asarray(self.coef_)), np.ravel(self.intercept_)
+        if coef.shape != (data.n_machines, data.n_features):
+            raise InvalidDataError(
+                f"partial_fit: the earlier fit had weights of shape {coef.shape}, these data need "
+                f"{(data.n_machines, data.n_features)}. Fit a clone instead."
+            )
+        last = getattr(self, "_stream", None)
+        if last is not None:
+            known = last.mean()
+            if np.array_equal(known[0], coef) and np.array_equal(known[1], intercept):
+                return last.copy()
+        return SgdState.at(coef, intercept, _fresh_state(data).length)
 
     def _start(
         self, problem: LinearProblem | OneVsRest, training: LinearTraining, kind: Kind
@@ -270,6 +328,7 @@ _WAYS = {
     "L1NewtonProcess": "proximal Newton steps",
     "NewtonProcess": "Newton steps",
     "SideBySide": "machines",
+    "StochasticProcess": "stochastic gradient steps",
 }
 
 
@@ -291,6 +350,30 @@ def started_at(
             factor = factor / np.where(np.isfinite(before.loss.high), before.loss.high, 1.0)
         return replace(result, beta=result.beta * factor[:, None])
     return result
+
+
+def _rows_of(problem: LinearProblem | OneVsRest, bias_gain: tuple[float, bool]) -> SgdRows:
+    """A problem as rows to be presented."""
+    if isinstance(problem, OneVsRest):
+        targets, prices, tube = problem.codes.astype(np.float64), problem.C, 0.0
+        n_machines, squared = problem.n_machines, problem.squared
+    else:
+        loss = problem.loss
+        squared = problem.is_smooth
+        prices = 0.5 / loss.damping if squared else loss.high
+        targets, n_machines, tube = np.asarray(loss.target), 1, loss.tube
+    largest = float(prices.max())
+    return SgdRows(
+        problem.X, problem.n_features, problem.rows, problem.norms, targets, prices / largest,
+        n_machines, largest, squared, tube, isinstance(problem, LinearProblem), *bias_gain,
+    )  # fmt: skip
+
+
+def _fresh_state(data: SgdRows) -> SgdState:
+    gain = data.bias_gain
+    mean = float(np.average(data.norms, weights=data.weight)) + gain
+    length = mean if 0.0 < mean < np.inf else 1.0
+    return SgdState.zeros(data.n_features, data.n_machines, length)
 
 
 def _exact_scale(table: ScannedTable) -> float:

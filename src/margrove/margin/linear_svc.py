@@ -8,12 +8,19 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 
-from margrove._data import TrainingLabels, check_training_labels
+from margrove._data import (
+    TrainingLabels,
+    canonical_form,
+    check_batch,
+    check_training_labels,
+    kernel_rows,
+)
 from margrove.margin.decisions import linear_decisions, n_problems_of
 from margrove.margin.linear_machine import LINEAR_PARAMETERS, LinearMachine, LinearTraining
 from margrove.margin.linear_problems import OneVsRest
 from margrove.margin.solvers.linear_choice import Kind
 from margrove.margin.solvers.linear_result import LinearResult
+from margrove.margin.solvers.linear_sgd import SgdRows, SgdState
 
 __all__ = ["LinearSVC"]
 
@@ -51,9 +58,12 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         Seed of the order in which coordinates are visited. None is a fixed order.
     max_iter : int, default=10000
         Most passes over the data, or most Newton steps.
-    solver : {"auto", "cd", "newton"}, default="auto"
+    solver : {"auto", "cd", "newton", "sgd"}, default="auto"
         "cd" is coordinate descent: over the rows in the dual, over the features for the L1 penalty.
-        "newton" solves systems of the size of the features: for tall data. "auto" picks.
+        "newton" solves systems of the size of the features: for tall data. "auto" picks one of
+        them. "sgd" is averaged stochastic gradient descent, a quick answer without a proof of its
+        own: it stops when an epoch lowers the objective by less than `tol` of it. `partial_fit`
+        always uses it.
     warm_start : bool, default=False
         Start `fit` from the last solution, if it was one of the same rows, at another C.
     n_jobs : int or None, default=None
@@ -70,6 +80,8 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     classes_ : ndarray of shape (n_classes,)
     n_iter_ : int
         Passes over the data or Newton steps, the most of any machine.
+    t_ : float
+        After `partial_fit`: the summed weight of all rows seen, plus one.
     certificate_ : Certificate
         Primal and dual objective, duality gap, largest violation, of each machine.
     n_features_in_ : int
@@ -97,7 +109,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         "loss": [StrOptions({"hinge", "squared_hinge"})],
         "multi_class": [StrOptions({"ovr", "crammer_singer"})],
         "class_weight": [StrOptions({"balanced"}), dict, None],
-        "solver": [StrOptions({"auto", "cd", "newton"})],
+        "solver": [StrOptions({"auto", "cd", "newton", "sgd"})],
         **LINEAR_PARAMETERS,
     }
 
@@ -116,7 +128,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         verbose: int = 0,
         random_state: Any = None,
         max_iter: int = 10_000,
-        solver: Literal["auto", "cd", "newton"] = "auto",
+        solver: Literal["auto", "cd", "newton", "sgd"] = "auto",
         warm_start: bool = False,
         n_jobs: int | None = None,
         max_time: float | None = None,
@@ -168,6 +180,67 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         self._commit(learnt(record.result) | {"_record": record})
         return self
 
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from one more batch of a stream, by averaged stochastic gradient descent.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            An empty batch changes nothing.
+        y : array-like of shape (n_samples,)
+        classes : array-like, optional
+            All classes that will ever occur; needed in the first call.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from margrove import LinearSVC
+        >>> X = np.random.default_rng(0).normal(size=(1000, 5))
+        >>> y = X[:, 0] > 0.5
+        >>> model = LinearSVC()
+        >>> for batch in np.array_split(np.arange(1000), 10):
+        ...     model = model.partial_fit(X[batch], y[batch], classes=[False, True])
+        >>> model.score(X, y) > 0.95
+        True
+        """
+        if self._kind() != "l2":
+            raise ValueError(
+                "partial_fit is for penalty='l2' and multi_class='ovr'. Got "
+                f"penalty={self.penalty!r}, multi_class={self.multi_class!r}."
+            )
+        batch = check_batch(self, X, y, classes, sample_weight, self.class_weight)
+        if batch is None:
+            return self
+        labels = batch.labels
+        form = canonical_form(batch.X, labels.codes, labels.weight, batch.scan)
+        data = SgdRows(
+            kernel_rows(batch.X),
+            batch.X.shape[1],
+            form.rows,
+            batch.scan.squared_norms[form.rows],
+            labels.codes[form.rows].astype(np.float64),
+            labels.counted(form),
+            n_problems_of(labels.classes),
+            float(self.C),
+            self.loss == "squared_hinge",
+            0.0,
+            False,
+            *self._bias_gain(),
+        )
+
+        def learnt(state: SgdState) -> dict[str, Any]:
+            coef, intercept = state.mean()
+            found = {"coef_": coef, "intercept_": intercept, "classes_": labels.classes}
+            return batch.attributes | found
+
+        self._commit(self._learn_batch(data, (X, y), learnt))
+        return self
+
     def decision_function(self, X: Any) -> np.ndarray:
         """Signed distances to the hyperplanes, times their norms: w.x + b.
 
@@ -188,10 +261,10 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         self._check_parameters()
         squared = self.loss == "squared_hinge"
         if self.multi_class == "crammer_singer":
-            if self.solver == "newton":
+            if self.solver in ("newton", "sgd"):
                 raise ValueError(
-                    "solver='newton' is for one-vs-rest. With multi_class='crammer_singer' use "
-                    "solver='cd' or 'auto'."
+                    f"solver={self.solver!r} is for one-vs-rest. With multi_class='crammer_singer' "
+                    "use solver='cd' or 'auto'."
                 )
             return "crammer_singer"
         if self.penalty == "l1":
@@ -199,6 +272,11 @@ class LinearSVC(ClassifierMixin, LinearMachine):
                 raise ValueError(
                     "The combination of penalty='l1' and loss='hinge' is not supported. Use "
                     "loss='squared_hinge'."
+                )
+            if self.solver == "sgd":
+                raise ValueError(
+                    "solver='sgd' is for penalty='l2'. With penalty='l1' use solver='cd', 'newton' "
+                    "or 'auto'."
                 )
             return "l1"
         return "l2"

@@ -9,12 +9,20 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from margrove._data import check_targets, check_weights, moderate
+from margrove._data import (
+    canonical_form,
+    check_target_batch,
+    check_targets,
+    check_weights,
+    kernel_rows,
+    moderate,
+)
 from margrove.margin.decisions import linear_decisions
 from margrove.margin.linear_machine import LINEAR_PARAMETERS, LinearMachine, LinearTraining
 from margrove.margin.linear_problems import LinearProblem, tube_loss
 from margrove.margin.single_machine import TargetScale
 from margrove.margin.solvers.linear_result import LinearResult
+from margrove.margin.solvers.linear_sgd import SgdRows, SgdState
 
 __all__ = ["LinearSVR"]
 
@@ -46,8 +54,10 @@ class LinearSVR(RegressorMixin, LinearMachine):
         Seed of the order in which coordinates are visited. None is a fixed order.
     max_iter : int, default=10000
         Most passes over the data, or most Newton steps.
-    solver : {"auto", "cd", "newton"}, default="auto"
-        Dual coordinate descent, Newton's method for tall data, or whichever fits.
+    solver : {"auto", "cd", "newton", "sgd"}, default="auto"
+        Dual coordinate descent, Newton's method for tall data, or whichever of them fits. "sgd" is
+        averaged stochastic gradient descent, a quick answer without a proof of its own: it stops
+        when an epoch lowers the objective by less than `tol` of it. `partial_fit` always uses it.
     warm_start : bool, default=False
         Start `fit` from the last solution, if it was one of the same rows, at another C.
     n_jobs : int or None, default=None
@@ -62,6 +72,8 @@ class LinearSVR(RegressorMixin, LinearMachine):
     coef_ : ndarray of shape (n_features,)
     intercept_ : ndarray of shape (1,)
     n_iter_ : int
+    t_ : float
+        After `partial_fit`: the summed weight of all rows seen, plus one.
     certificate_ : Certificate
         Primal and dual objective, duality gap, largest violation.
     n_features_in_ : int
@@ -81,7 +93,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
         "loss": [StrOptions({"epsilon_insensitive", "squared_epsilon_insensitive"})],
-        "solver": [StrOptions({"auto", "cd", "newton"})],
+        "solver": [StrOptions({"auto", "cd", "newton", "sgd"})],
         **LINEAR_PARAMETERS,
     }
 
@@ -98,7 +110,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
         verbose: int = 0,
         random_state: Any = None,
         max_iter: int = 10_000,
-        solver: Literal["auto", "cd", "newton"] = "auto",
+        solver: Literal["auto", "cd", "newton", "sgd"] = "auto",
         warm_start: bool = False,
         n_jobs: int | None = None,
         max_time: float | None = None,
@@ -148,6 +160,47 @@ class LinearSVR(RegressorMixin, LinearMachine):
         unit = training.scale**2 / scale.factor
         record = self._solve(problem, "l2", training, (X, y, sample_weight), learnt, unit)
         self._commit(learnt(record.result) | {"_record": record})
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from one more batch of a stream, by averaged stochastic gradient descent.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            An empty batch changes nothing.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        batch = check_target_batch(self, X, y, sample_weight)
+        if batch is None:
+            return self
+        form = canonical_form(batch.X, batch.targets, batch.weight, batch.scan)
+        data = SgdRows(
+            kernel_rows(batch.X),
+            batch.X.shape[1],
+            form.rows,
+            batch.scan.squared_norms[form.rows],
+            batch.targets[form.rows],
+            form.weight,
+            1,
+            float(self.C),
+            self.loss == "squared_epsilon_insensitive",
+            float(self.epsilon),
+            True,
+            *self._bias_gain(),
+        )
+
+        def learnt(state: SgdState) -> dict[str, Any]:
+            coef, intercept = state.mean()
+            return batch.attributes | {"coef_": coef[0], "intercept_": intercept}
+
+        self._commit(self._learn_batch(data, (X, y), learnt))
         return self
 
     def predict(self, X: Any) -> np.ndarray:

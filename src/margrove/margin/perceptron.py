@@ -261,12 +261,6 @@ class Perceptron(MistakeDriven):
         self._check_parameters()
         if self.early_stopping:
             raise ValueError("early_stopping should be False with partial_fit.")
-        if self.class_weight == "balanced":
-            raise ValueError(
-                "class_weight='balanced' is not supported for partial_fit: the counts of a stream "
-                "are not known in advance. Pass a dict, for example from "
-                "sklearn.utils.class_weight.compute_class_weight."
-            )
         batch = check_batch(self, X, y, classes, sample_weight, self.class_weight)
         if batch is None:
             return self

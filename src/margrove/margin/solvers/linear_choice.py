@@ -25,7 +25,7 @@ Kind = Literal["l2", "l1", "crammer_singer"]
 # What a multiply-add of each takes, in units of one of coordinate descent, and how many passes over
 # the data each makes.
 _IN_BLAS, _IN_LOOPS, _IN_SYSTEM = 0.05, 0.4, 0.1
-_NEWTON_STEPS, _EPOCHS = 15.0, 50.0
+_NEWTON_STEPS, _EPOCHS = 15.0, 500.0
 _SMALL_WORK = 2e6
 
 Start = LinearResult | None
