@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import like_fitted
+from margrove._data.sparse import sound_structure
 from margrove._threads import resolve_n_jobs
 from margrove._tiles import row_products
 from margrove.exceptions import NumericalOverflowError
@@ -34,7 +35,7 @@ def linear_decisions(estimator: Any, X: Any) -> np.ndarray:
     check_is_fitted(estimator)
     X = like_fitted(X, estimator)
     coef = estimator.coef_
-    coef = coef.toarray() if sp.issparse(coef) else np.asarray(coef)
+    coef = sound_structure(coef).toarray() if sp.issparse(coef) else np.asarray(coef)
     n_problems = n_problems_of(estimator.classes_) if hasattr(estimator, "classes_") else 1
     require_shape(estimator, "intercept_", (n_problems,))
     shape = (n_problems, X.shape[1]) if hasattr(estimator, "classes_") else (X.shape[1],)

@@ -15,17 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._data import (
-    check_table,
-    check_targets,
-    check_training_labels,
-    check_weights,
-    moderate,
-)
+from margrove._data.sparse import sound_structure
 from margrove.exceptions import InvalidDataError
 from margrove.margin.certificate import Certificate, MachineCertificate
-from margrove.margin.decisions import n_problems_of
-from margrove.margin.linear_problems import LossOfRows, hinge_loss, tube_loss
+from margrove.margin.linear_problems import LinearProblem, LossOfRows, OneVsRest
 
 if TYPE_CHECKING:
     from margrove.margin.linear_machine import LinearRecord
@@ -38,8 +31,7 @@ _PROOF_TOL = 1e-6  # of our own fit, where the model brings no dual variables
 
 def certificate_of_record(model: Any, record: LinearRecord) -> Certificate:
     """Of a model of ours, with the dual variables that its fit found."""
-    given = (record.X, record.y, record.sample_weight)
-    return _certified(model, record.parameters, record, given)
+    return _certified(model, record)
 
 
 def certificate_of_linear(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate:
@@ -53,132 +45,164 @@ def certificate_of_linear(model: Any, X: Any, y: Any, sample_weight: Any) -> Cer
     settings = {name: value for name, value in parameters.items() if name in names}
     settings |= {"tol": _PROOF_TOL, "max_iter": 100_000, "verbose": 0, "solver": "auto"}
     settings.pop("warm_start", None)
-    record = own(**settings).fit(X, y, sample_weight)._record
-    return _certified(model, settings, record, (X, y, sample_weight))
-
-
-def _certified(
-    model: Any, parameters: dict[str, Any], record: LinearRecord, given: tuple[Any, Any, Any]
-) -> Certificate:
-    X, y, sample_weight = given
-    table = check_table(X, model).X
-    values = _times(table, np.atleast_2d(_dense(model.coef_))) + model.intercept_
-    beta = record.form.share_out(record.result.beta) * record.dual_unit
-    if hasattr(model, "classes_"):
-        labels = check_training_labels(y, sample_weight, parameters["class_weight"], table.shape[0])
-        if not np.array_equal(labels.classes, model.classes_):
-            raise InvalidDataError(
-                f"y has the classes {labels.classes.tolist()}, the model {model.classes_.tolist()}."
-            )
-        weight = moderate(labels.weight * labels.factors[labels.codes])
-        price = float(parameters["C"]) * weight
-        parts = _classifier_parts(labels, price, parameters)
-    else:
-        targets = check_targets(y, table.shape[0])
-        price = float(parameters["C"]) * moderate(check_weights(sample_weight, table.shape[0]))
-        squared = parameters["loss"].startswith("squared")
-        loss = tube_loss(targets, price, float(parameters["epsilon"]), squared=squared)
-        parts = iter([("regression", loss)])
-    kept = np.flatnonzero(price > 0)
-    if record.kind == "crammer_singer":
-        return Certificate((_certify_joint(model, table, labels, price, values, beta, record),))
-    bias = _Bias.of(parameters, power=1 if record.kind == "l1" else 2)
-    machines = [
-        _certify(
-            name, table[kept], loss.in_order(kept), np.atleast_2d(_dense(model.coef_))[k],
-            float(np.ravel(model.intercept_)[k]), values[kept, k], beta[kept, k], kept, bias,
-            is_l1=record.kind == "l1",
+    reference = own(**settings).fit(X, y, sample_weight)
+    if hasattr(model, "classes_") and not np.array_equal(reference.classes_, model.classes_):
+        raise InvalidDataError(
+            f"y has the classes {reference.classes_.tolist()}, the model "
+            f"{np.asarray(model.classes_).tolist()}."
         )
-        for k, (name, loss) in enumerate(parts)
-    ]  # fmt: skip
+    return _certified(model, reference._record)
+
+
+def _certified(model: Any, record: LinearRecord) -> Certificate:
+    """Objectives are taken in the units of the solver, in which nothing overflows."""
+    problem = record.problem
+    X = _matrix(problem)
+    coef, intercept = _in_solver_units(model, record)
+    if record.kind == "crammer_singer":
+        return Certificate((_certify_joint(record, X, coef, intercept),))
+    values = np.asarray(X @ coef.T) + intercept
+    machines = []
+    for k, (name, single) in enumerate(_machines(model, problem)):
+        part = _Part(name, single, coef[k], float(intercept[k]), values[:, k])
+        machines.append(_certify(part, X, record.result.beta[:, k], record))
     return Certificate(tuple(machines))
 
 
-@dataclass(frozen=True)
-class _Bias:
-    """The price of the intercept: 0 if it is free, infinite if there is none."""
-
-    price: float
-
-    @classmethod
-    def of(cls, parameters: dict[str, Any], power: int) -> _Bias:
-        if not parameters["fit_intercept"]:
-            return cls(np.inf)
-        scaling = parameters["intercept_scaling"]
-        return cls(0.0 if scaling is None else 1.0 / float(scaling) ** power)
+def _matrix(problem: LinearProblem | OneVsRest) -> Any:
+    """The rows of a problem, in float64."""
+    X = problem.X
+    if X.is_dense:
+        return X.dense[problem.rows].astype(np.float64, copy=False)
+    shape = (len(X.indptr) - 1, problem.n_features)
+    whole = sp.csr_array((X.data, X.indices, X.indptr), shape=shape)
+    return whole[problem.rows].astype(np.float64, copy=False)
 
 
-def _classifier_parts(
-    labels: Any, price: np.ndarray, parameters: dict[str, Any]
-) -> Iterator[tuple[str, LossOfRows]]:
-    squared = parameters["loss"] == "squared_hinge"
-    classes = labels.classes.tolist()
-    for k in range(n_problems_of(labels.classes)):
-        positive = labels.codes == (1 if len(classes) == 2 else k)
+def _in_solver_units(model: Any, record: LinearRecord) -> tuple[np.ndarray, np.ndarray]:
+    """Weights (K, d) and intercepts (K,) of the model; of Crammer and Singer's, of its solver."""
+    if record.kind == "crammer_singer":
+        return record.result.coef, record.result.intercept
+    coef = model.coef_
+    coef = np.atleast_2d(sound_structure(coef).toarray() if sp.issparse(coef) else coef)
+    factor = record.target_scale.factor
+    intercept = (np.ravel(model.intercept_) - record.target_scale.centre) * factor
+    if coef.shape != (len(intercept), record.problem.n_features):
+        raise InvalidDataError(
+            f"The model has weights of shape {coef.shape}, but X has {record.problem.n_features} "
+            "features. Pass the X that it was fitted to."
+        )
+    return coef / record.units[0] * factor, intercept
+
+
+def _machines(
+    model: Any, problem: LinearProblem | OneVsRest
+) -> Iterator[tuple[str, LinearProblem]]:
+    if isinstance(problem, LinearProblem):
+        yield "regression", problem
+        return
+    classes = np.asarray(model.classes_).tolist()
+    for k in range(problem.n_machines):
         name = (
             f"{classes[1]!r} against {classes[0]!r}"
             if len(classes) == 2
             else f"{classes[k]!r} against the rest"
         )
-        with np.errstate(divide="ignore"):
-            yield name, hinge_loss(np.where(positive, 1.0, -1.0), price, squared=squared)
+        yield name, problem.machine(k)
 
 
-def _certify(
-    name: str,
-    X: Any,
-    loss: LossOfRows,
-    w: np.ndarray,
-    b: float,
-    values: np.ndarray,
-    beta: np.ndarray,
-    rows: np.ndarray,
-    bias: _Bias,
-    *,
-    is_l1: bool,
-) -> MachineCertificate:
-    target, low, high, damping, tube = loss
-    residual = target - values
-    above, below = np.maximum(residual - tube, 0.0), np.maximum(-residual - tube, 0.0)
-    slack = np.where(high > 0, above, 0.0) + np.where(low < 0, below, 0.0)
-    squared = bool(damping[0] > 0)
-    with np.errstate(invalid="ignore"):
-        losses = (
-            0.5 * slack**2 / damping
-            if squared
-            else np.where(above > 0, high * above, 0.0) + np.where(below > 0, -low * below, 0.0)
-        )
-    priced = 0.0 < bias.price < np.inf
-    beta = np.clip(beta, low, high)
-    beta = _balanced(beta) if bias.price == 0.0 else beta
+@dataclass(frozen=True)
+class _Part:
+    """One machine in the units of the solver: its problem, its weights, its values w.x + b."""
+
+    name: str
+    problem: LinearProblem
+    w: np.ndarray
+    b: float
+    values: np.ndarray
+
+
+def _certify(part: _Part, X: Any, beta: np.ndarray, record: LinearRecord) -> MachineCertificate:
+    loss, price = part.problem.loss, part.problem.bias_price
+    slack, losses = _losses(loss, loss.target - part.values)
+    beta = np.clip(beta, loss.low, loss.high)
+    beta = _balanced(beta) if price == 0.0 else beta
+    is_l1 = record.kind == "l1"
     combined = np.asarray(beta @ X).ravel()
     if is_l1:
-        largest = float(np.abs(combined).max(initial=0.0))
-        largest = max(largest, abs(float(beta.sum())) / bias.price) if priced else largest
-        beta = beta / max(1.0, largest)
-        primal = float(np.abs(w).sum() + losses.sum()) + (bias.price * abs(b) if priced else 0.0)
+        beta = beta / _l1_excess(combined, float(beta.sum()), price)
         dual = 0.0
+        primal = float(np.abs(part.w).sum()) + _priced(price, abs(part.b))
     else:
-        primal = float(0.5 * (w @ w) + losses.sum()) + (0.5 * bias.price * b**2 if priced else 0.0)
-        dual = -0.5 * float(combined @ combined)
-        dual -= 0.5 * float(beta.sum()) ** 2 / bias.price if priced else 0.0
-    dual += float((target * beta - tube * np.abs(beta) - 0.5 * damping * beta**2).sum())
-    violation, worst = _violation(loss, beta, residual)
-    at_bound = ~np.isinf(high - low) & (np.abs(beta) >= np.maximum(high, -low) * (1 - _AT_BOUND))
+        dual = -0.5 * float(combined @ combined) - _shared(price, float(beta.sum()) ** 2 / 2)
+        primal = 0.5 * float(part.w @ part.w) + _priced(price, part.b**2 / 2)
+    primal += float(losses.sum())
+    linear = loss.target * beta - loss.tube * np.abs(beta)
+    dual += float((linear - 0.5 * loss.damping * beta**2).sum())
+    violation, worst = _violation(loss, beta, loss.target - part.values)
+    kept, unit = np.flatnonzero(record.form.group_of >= 0), _objective_unit(record, primal)
+    group = record.form.group_of[kept]
+    factor = record.target_scale.factor
+    bound = np.maximum(loss.high, -loss.low)
+    at_bound = np.isfinite(bound) & (np.abs(beta) >= bound * (1 - _AT_BOUND)) & (beta != 0)
+    signed = beta if isinstance(record.problem, LinearProblem) else np.abs(beta)
     return MachineCertificate(
-        name=name,
-        primal=primal,
-        dual=dual,
-        gap=max(primal - dual, 0.0),
-        violation=violation,
-        violating_rows=(int(rows[worst]),) * 2,
-        norm=float(np.sqrt(w @ w)),
-        rows=rows,
-        alpha=beta if (low < 0).any() and (high > 0).all() else np.abs(beta),
-        decision=values,
-        errors=slack,
-        is_bounded=at_bound & (beta != 0),
+        name=part.name,
+        primal=primal * unit,
+        dual=dual * unit,
+        gap=max(primal - dual, 0.0) * unit,
+        violation=violation / factor,
+        violating_rows=(int(record.form.rows[worst]),) * 2,
+        norm=float(np.sqrt(part.w @ part.w)) * record.units[0] / factor,
+        rows=kept,
+        alpha=_dual_variables(record, signed)[kept],
+        decision=part.values[group] / factor + record.target_scale.centre,
+        errors=slack[group] / factor,
+        is_bounded=at_bound[group],
     )
+
+
+def _losses(loss: LossOfRows, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """By how much each row misses, and what that costs."""
+    above = np.where(loss.high > 0, np.maximum(residual - loss.tube, 0.0), 0.0)
+    below = np.where(loss.low < 0, np.maximum(-residual - loss.tube, 0.0), 0.0)
+    slack = above + below
+    if loss.damping[0] > 0:
+        return slack, 0.5 * slack**2 / loss.damping
+    bound = np.maximum(loss.high, -loss.low)
+    return slack, np.where(slack > 0, bound * slack, 0.0)
+
+
+def _priced(price: float, amount: float) -> float:
+    """What an intercept costs in the primal: nothing if it is free, nothing if there is none."""
+    if np.isinf(price):
+        return 0.0 if amount == 0.0 else np.inf
+    return price * amount
+
+
+def _shared(price: float, amount: float) -> float:
+    """What it costs in the dual."""
+    return amount / price if price > 0.0 else 0.0
+
+
+def _l1_excess(combined: np.ndarray, total: float, price: float) -> float:
+    """How many times too large dual variables are for the L1 penalty; at least one."""
+    largest = float(np.abs(combined).max(initial=0.0))
+    return max(1.0, largest, _shared(price, abs(total)))
+
+
+def _objective_unit(record: LinearRecord, primal: float) -> float:
+    """The factor from the solver's objective to that of the data, 1 where it is beyond numbers."""
+    with np.errstate(over="ignore", under="ignore"):
+        unit = float(np.prod(record.units)) / record.target_scale.factor**2
+        return unit if 0.0 < primal * unit < np.inf or primal == 0.0 else 1.0
+
+
+def _dual_variables(record: LinearRecord, beta: np.ndarray) -> np.ndarray:
+    """Of all rows of X, in the units of the data."""
+    with np.errstate(over="ignore", under="ignore"):
+        unit = float(np.prod(record.units)) / record.target_scale.factor
+    return record.form.share_out(beta) * (unit if 0.0 < unit < np.inf else 1.0)
 
 
 def _balanced(beta: np.ndarray) -> np.ndarray:
@@ -205,54 +229,40 @@ def _violation(loss: LossOfRows, beta: np.ndarray, residual: np.ndarray) -> tupl
 
 
 def _certify_joint(
-    model: Any,
-    X: Any,
-    labels: Any,
-    price: np.ndarray,
-    values: np.ndarray,
-    alpha: np.ndarray,
-    record: LinearRecord,
+    record: LinearRecord, X: Any, coef: np.ndarray, intercept: np.ndarray
 ) -> MachineCertificate:
     """Crammer and Singer's machine, from the weights of all classes."""
-    coef, intercept = record.result.coef, record.result.intercept
-    n, K = len(price), len(labels.classes)
-    own = np.arange(n), labels.codes
-    coef = coef * record.feature_scale
-    scores = _times(X, coef) + intercept
+    problem: Any = record.problem
+    price = problem.bias_price
+    own = np.arange(len(problem)), problem.codes
+    scores = np.asarray(X @ coef.T) + intercept
     rivals = scores + 1.0
     rivals[own] = scores[own]
     slack = rivals.max(axis=1) - scores[own]
-    kept = np.flatnonzero(price > 0)
-    bias = _Bias.of(record.parameters, power=2).price
-    b_term = 0.5 * bias * float(intercept @ intercept) if 0.0 < bias < np.inf else 0.0
-    primal = 0.5 * float((coef**2).sum()) + b_term + float(price @ slack)
+    primal = 0.5 * float((coef**2).sum()) + float(problem.C @ slack)
+    primal += _priced(price, float(intercept @ intercept) / 2)
+    alpha = np.minimum(record.result.beta, 0.0)
+    alpha[own] = 0.0
+    alpha[own] = -alpha.sum(axis=1)
+    alpha /= np.maximum(1.0, alpha[own] / problem.C)[:, None]
     W = np.asarray(X.T @ alpha)
     dual = float(alpha[own].sum()) - 0.5 * float((W**2).sum())
-    if 0.0 < bias < np.inf:
-        dual -= 0.5 * float((alpha.sum(axis=0) ** 2).sum()) / bias
+    dual -= _shared(price, float((alpha.sum(axis=0) ** 2).sum()) / 2)
     others = scores.copy()
     others[own] = -np.inf
-    bounded = (alpha[own] >= price * (1 - _AT_BOUND)) & (price > 0)
+    kept, unit = np.flatnonzero(record.form.group_of >= 0), _objective_unit(record, primal)
+    group = record.form.group_of[kept]
     return MachineCertificate(
-        name=f"all {K} classes",
-        primal=primal,
-        dual=dual,
-        gap=max(primal - dual, 0.0),
+        name=f"all {problem.n_machines} classes",
+        primal=primal * unit,
+        dual=dual * unit,
+        gap=max(primal - dual, 0.0) * unit,
         violation=float(record.result.violation[0]),
         violating_rows=(-1, -1),
-        norm=float(np.sqrt((coef**2).sum())),
+        norm=float(np.sqrt((coef**2).sum())) * record.units[0],
         rows=kept,
-        alpha=alpha[own][kept],
-        decision=(scores[own] - others.max(axis=1))[kept],
-        errors=slack[kept],
-        is_bounded=bounded[kept],
+        alpha=_dual_variables(record, alpha[own])[kept],
+        decision=(scores[own] - others.max(axis=1))[group],
+        errors=slack[group],
+        is_bounded=(alpha[own] >= problem.C * (1 - _AT_BOUND))[group],
     )
-
-
-def _times(X: Any, coef: np.ndarray) -> np.ndarray:
-    """X @ coef.T in float64."""
-    return np.asarray(X.astype(np.float64, copy=False) @ coef.T)
-
-
-def _dense(coef: Any) -> np.ndarray:
-    return np.asarray(coef.toarray() if sp.issparse(coef) else coef)

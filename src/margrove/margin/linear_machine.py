@@ -28,8 +28,8 @@ from margrove._threads import resolve_n_jobs
 from margrove.exceptions import ConvergenceWarning, InvalidDataError
 from margrove.margin.kernel_blocks import largest_value, row_norms
 from margrove.margin.linear_problems import LinearProblem, OneVsRest
-from margrove.margin.problems import LARGEST_BOUND
 from margrove.margin.sanity import warn_of_unequal_scales
+from margrove.margin.single_machine import TargetScale
 from margrove.margin.solvers.linear_choice import Kind, linear_process
 from margrove.margin.solvers.linear_result import LinearDemand, LinearResult
 from margrove.margin.solvers.linear_sgd import SgdRows, SgdState, StochasticProcess
@@ -50,6 +50,7 @@ LINEAR_PARAMETERS: dict[str, list[Any]] = {
     **RUN_CONTROL,
 }
 
+_LEAST_PRICE, _LARGEST_PRICE = 1e-280, 1e120  # between them all sums stay finite
 _FEW_CELLS = 20_000  # a table whose fit takes less time than starting a thread
 
 
@@ -81,8 +82,9 @@ class LinearTraining:
 class LinearRecord:
     """What a fit was given and what it found, for a certificate and for a warm start.
 
-    `result` is in the units of the solver: `feature_scale` and `dual_unit` are the factors that
-    turn its weights and dual variables into those of the data.
+    `problem` and `result` are in the units of the solver. Its features are those of the data times
+    `units[0]`, its targets as `target_scale` says, and its objective times all `units`, over the
+    squared factor of the targets, is that of the data.
     """
 
     X: Any
@@ -93,8 +95,8 @@ class LinearRecord:
     kind: Kind
     form: CanonicalForm
     result: LinearResult
-    feature_scale: float
-    dual_unit: float
+    units: tuple[float, ...]
+    target_scale: TargetScale
     certificate: Any = None
 
 
@@ -164,15 +166,17 @@ class LinearMachine(Estimator):
         scale = _exact_scale(table)
         norms, X = table.scan.squared_norms, table.X
         if scale != 1.0:
-            X = X * scale
+            X = X.astype(np.float64, copy=False) * scale
             norms = row_norms(X)
         return LinearTraining(table, kernel_rows(X), form, norms[form.rows], scale)
 
-    def _prices(self, weight: np.ndarray, unit: float) -> np.ndarray:
-        """C of each row in the units of the solver."""
-        with np.errstate(over="ignore"):
-            prices = np.minimum(min(float(self.C), LARGEST_BOUND) * weight, LARGEST_BOUND) / unit
-        return np.clip(prices, 1.0 / LARGEST_BOUND, LARGEST_BOUND)
+    def _prices(self, weight: np.ndarray, *units: float) -> np.ndarray:
+        """C of each row in the units of the solver, one after the other: they may be extreme."""
+        prices = np.clip(weight, _LEAST_PRICE, _LARGEST_PRICE)
+        with np.errstate(over="ignore", under="ignore"):
+            for factor in (float(self.C), *(1.0 / unit for unit in units)):
+                prices = np.clip(prices * factor, _LEAST_PRICE, _LARGEST_PRICE)
+        return prices
 
     def _bias_price(self, training: LinearTraining, power: int) -> float:
         """The price of the intercept in the units of the solver; see `linear_problems`."""
@@ -180,8 +184,12 @@ class LinearMachine(Estimator):
             return np.inf
         if self.intercept_scaling is None:
             return 0.0
-        unit = training.scale * float(self.intercept_scaling)
-        return float(np.clip(1.0 / unit**power, 1.0 / LARGEST_BOUND, LARGEST_BOUND))
+        price = np.float64(1.0)
+        with np.errstate(over="ignore", under="ignore"):
+            for _ in range(power):
+                price = np.clip(price / training.scale, _LEAST_PRICE, _LARGEST_PRICE)
+                price = np.clip(price / self.intercept_scaling, _LEAST_PRICE, _LARGEST_PRICE)
+        return float(price)
 
     def _threads(self, training: LinearTraining) -> int:
         if training.table.X.size < _FEW_CELLS:
@@ -195,9 +203,16 @@ class LinearMachine(Estimator):
         training: LinearTraining,
         given: tuple[Any, Any, Any],
         learnt: Callable[[LinearResult], dict[str, Any]],
-        dual_unit: float,
+        units: tuple[float, ...],
+        target_scale: TargetScale | None = None,
     ) -> LinearRecord:
         n_machines = problem.n_machines if isinstance(problem, OneVsRest) else 1
+        if self.solver == "newton":
+            require_memory(
+                4.0 * 8 * (problem.n_features + 1.0) ** 2,
+                f"solver='newton' with {problem.n_features} features",
+                "Use solver='cd' or 'auto'.",
+            )
         require_memory(
             3.0 * 8 * n_machines * (problem.n_features + len(problem)),
             f"{type(self).__name__} with {n_machines} machines of {problem.n_features} features",
@@ -230,10 +245,12 @@ class LinearMachine(Estimator):
             fitted=lambda: learnt(process.result()),
         )
         result = process.result()
-        self._warn_unless_converged(ending, result, type(process).__name__)
+        name = getattr(process, "name", type(process).__name__)
+        self._warn_unless_converged(ending, result, name)
         parameters = {name: getattr(self, name) for name in self._parameter_constraints}
+        target_scale = TargetScale(0.0, 1.0) if target_scale is None else target_scale
         return LinearRecord(
-            *given, parameters, problem, kind, training.form, result, training.scale, dual_unit
+            *given, parameters, problem, kind, training.form, result, units, target_scale
         )
 
     def _bias_gain(self, scale: float = 1.0) -> tuple[float, bool]:
@@ -324,7 +341,7 @@ class LinearMachine(Estimator):
 _WAYS = {
     "CoordinateDescent": "dual coordinate descent",
     "CrammerSingerProcess": "dual coordinate descent over classes",
-    "L1Descent": "coordinate descent over features",
+    "L1ColumnsProcess": "coordinate descent over features",
     "L1NewtonProcess": "proximal Newton steps",
     "NewtonProcess": "Newton steps",
     "SideBySide": "machines",

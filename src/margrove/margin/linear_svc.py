@@ -175,8 +175,8 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         def learnt(result: LinearResult) -> dict[str, Any]:
             return table.attributes | self._learnt(training, labels, result)
 
-        unit = training.scale if kind == "l1" else training.scale**2
-        record = self._solve(problem, kind, training, (X, y, sample_weight), learnt, unit)
+        units = (training.scale,) if kind == "l1" else (training.scale, training.scale)
+        record = self._solve(problem, kind, training, (X, y, sample_weight), learnt, units)
         self._commit(learnt(record.result) | {"_record": record})
         return self
 
@@ -290,7 +290,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
             rows=training.rows,
             norms=training.norms,
             codes=labels.codes[training.rows],
-            C=self._prices(weight, training.scale**power),
+            C=self._prices(weight, *[training.scale] * power),
             n_machines=_machines_of(labels.classes, kind),
             squared=kind != "crammer_singer" and self.loss == "squared_hinge",
             bias_price=self._bias_price(training, power),

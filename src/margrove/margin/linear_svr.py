@@ -157,8 +157,8 @@ class LinearSVR(RegressorMixin, LinearMachine):
         def learnt(result: LinearResult) -> dict[str, Any]:
             return table.attributes | self._learnt(training, scale, result)
 
-        unit = training.scale**2 / scale.factor
-        record = self._solve(problem, "l2", training, (X, y, sample_weight), learnt, unit)
+        units = (training.scale, training.scale)
+        record = self._solve(problem, "l2", training, (X, y, sample_weight), learnt, units, scale)
         self._commit(learnt(record.result) | {"_record": record})
         return self
 
@@ -213,10 +213,10 @@ class LinearSVR(RegressorMixin, LinearMachine):
         self, training: LinearTraining, targets: np.ndarray, scale: TargetScale
     ) -> LinearProblem:
         squared = self.loss == "squared_epsilon_insensitive"
-        unit = training.scale**2 * (1.0 if squared else 1.0 / scale.factor)
+        of_target = () if squared else (1.0 / scale.factor,)
         loss = tube_loss(
             scale.apply(targets[training.rows]),
-            self._prices(training.form.weight, unit),
+            self._prices(training.form.weight, training.scale, training.scale, *of_target),
             min(float(self.epsilon) * scale.factor, 1e300),
             squared=squared,
         )
@@ -233,7 +233,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
         self, training: LinearTraining, scale: TargetScale, result: LinearResult
     ) -> dict[str, Any]:
         return {
-            "coef_": result.coef[0] * training.scale / scale.factor,
+            "coef_": result.coef[0] * (training.scale / scale.factor),
             "intercept_": result.intercept / scale.factor + scale.centre,
             "n_iter_": max(1, int(result.epochs)),
         }

@@ -34,7 +34,8 @@ class TargetScale:
         spread = max(abs(low - centre), abs(high - centre))
         if spread == 0.0 or 1e-20 < spread < 1e20:
             return cls(centre, 1.0)
-        return cls(centre, float(np.ldexp(1.0, -int(np.frexp(spread)[1]))))
+        exponent = max(-1000, min(1000, -int(np.frexp(spread)[1])))
+        return cls(centre, float(np.ldexp(1.0, exponent)))
 
     def apply(self, targets: np.ndarray) -> np.ndarray:
         if self.factor == 1.0:

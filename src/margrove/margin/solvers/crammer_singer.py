@@ -24,14 +24,15 @@ import numpy as np
 from margrove._data import read_only
 from margrove._jit import kernel
 from margrove.margin.linear_problems import OneVsRest
+from margrove.margin.solvers.linear_cd import free_gain
 from margrove.margin.solvers.linear_result import EpochPoint, LinearDemand, LinearResult
 from margrove.margin.solvers.visits import shuffle
 
 __all__ = ["CrammerSingerProcess"]
 
 _WORK_AT_ONCE = 100_000_000
-_PROGRESS = 0.9
-_FUTILE_CHECKS = 12
+_PROGRESS = 0.99
+_FUTILE_CHECKS = 100
 _EPOCHS_BETWEEN_CHECKS = 20
 _BALANCING_SWEEPS = 200
 
@@ -56,8 +57,7 @@ class CrammerSingerProcess:
         )
         self._norms = read_only(problem.norms)
         self._is_free = problem.bias_price == 0.0
-        mean = float(problem.norms.mean())
-        self._gain = (mean if mean > 0.0 else 1.0) if self._is_free else 1.0 / problem.bias_price
+        self._gain = free_gain(problem) if self._is_free else 1.0 / problem.bias_price
         self._alpha = np.zeros((m, K)) if start is None else start.copy()
         self._W = np.zeros((problem.n_features, K))
         self._bias = np.zeros(K)
@@ -290,7 +290,7 @@ def _visit(
                 is_idle = False
                 break
         kept[i] = not is_idle
-        if violation <= 1e-15:
+        if violation <= 0.0:
             continue
         curvature = max(norms[i] + gain, 1e-300)
         for k in range(K):

@@ -91,6 +91,7 @@ class L1ColumnsProcess:
         self._values = np.zeros(len(problem))
         if start is not None:
             self._w[:] = start
+            self._w[-1] *= self._has_bias
             self._values = self._fresh_values()
         self._everything = np.arange(d + 1 if self._has_bias else d)
         self._active = self._everything
@@ -117,11 +118,6 @@ class L1ColumnsProcess:
     @property
     def finished(self) -> bool:
         return self.converged or self._stuck or self.rounds >= self._demand.epochs
-
-    @property
-    def weights(self) -> np.ndarray:
-        """w and, last, b."""
-        return self._w.copy()
 
     def figures(self) -> dict[str, float]:
         return {"relative gap": (self._primal - self._dual) / max(abs(self._primal), 1e-300)}

@@ -62,6 +62,7 @@ class L1NewtonProcess:
         self._values = np.zeros(len(problem))
         if start is not None:
             self._w[:] = start
+            self._w[-1] *= self._has_bias
             self._values = self._sums.products(self._w[:-1]) + self._w[-1]
         self.rounds = 0
         self._dual = -np.inf

@@ -53,10 +53,11 @@ from margrove.margin.solvers.linear_result import EpochPoint, LinearDemand, Line
 from margrove.margin.solvers.primal_newton import MOST_FEATURES, NewtonProcess
 from margrove.margin.solvers.visits import shuffle
 
-__all__ = ["CoordinateDescent"]
+__all__ = ["CoordinateDescent", "free_gain"]
 
 LANES = 16
 _FLOAT32_TOL = 1e-5  # a gap that float32 weights can reach
+_ORDINARY = (1e-12, 1e12)  # prices and squared norms that float32 can be trusted with
 _WORK_AT_ONCE = 100_000_000  # multiply-adds of a pass between two looks for an interrupt
 _UNBOUNDED = 1e30
 _PROGRESS = 0.9
@@ -221,7 +222,7 @@ class _Block:
         self._n_machines = n_machines
         self._is_free = problem.bias_price == 0.0
         # What b moves by for each unit of beta: 1 / k, or the step of the proximal point method.
-        self._gain = _free_gain(problem) if self._is_free else 1.0 / problem.bias_price
+        self._gain = free_gain(problem) if self._is_free else 1.0 / problem.bias_price
         self._cost = 2.0 * n_lanes * _cells_of(problem) / len(problem) + 20.0
         self.beta = _zeros((len(problem), n_lanes), kind)
         self._W = _zeros((problem.n_features, n_lanes), kind)
@@ -462,7 +463,9 @@ class _LaneBlock(_Block):
     _between_checks = 5
 
     def __init__(self, problem: OneVsRest, demand: LinearDemand, machines: range) -> None:
-        kind = np.float32 if demand.tol >= _FLOAT32_TOL else np.float64
+        ends = [problem.C.min(), problem.C.max(), problem.norms.max()]
+        is_ordinary = all(_ORDINARY[0] < end < _ORDINARY[1] for end in ends)
+        kind = np.float32 if demand.tol >= _FLOAT32_TOL and is_ordinary else np.float64
         super().__init__(problem, demand, len(machines), LANES, kind)
         self._given = (
             problem.X,
@@ -519,7 +522,7 @@ def _cells_of(problem: LinearProblem | OneVsRest) -> float:
     return float(np.diff(X.indptr)[problem.rows].sum()) + len(problem)
 
 
-def _free_gain(problem: LinearProblem | OneVsRest) -> float:
+def free_gain(problem: LinearProblem | OneVsRest) -> float:
     """As much curvature as a row has, but enough for b to move by one if all rows pull at it."""
     if isinstance(problem, OneVsRest):
         total = np.inf if problem.squared else float(problem.C.sum())

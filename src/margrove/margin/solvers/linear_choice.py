@@ -38,57 +38,56 @@ class SideBySide(ManyProblems):
         return LinearResult.stacked(self.results())
 
 
-class L1Descent:
-    """Coordinate descent over features; where it creeps and they are few, Newton steps."""
+class InTurn:
+    """Tries one way after the other, as long as none has converged; the smallest gap wins.
+
+    `ways` are makers of processes from the last one's result (None for the first). A process that
+    says that it `creeps` makes room for the next.
+    """
 
     def __init__(
-        self,
-        problem: LinearProblem,
-        columns: Columns,
-        demand: LinearDemand,
-        *,
-        start: np.ndarray | None = None,
+        self, ways: Sequence[Callable[[LinearResult | None, int], Any]], epochs: int
     ) -> None:
-        self._problem = problem
-        self._demand = demand
-        self._process: L1ColumnsProcess | L1NewtonProcess = L1ColumnsProcess(
-            problem, columns, demand, start=start
-        )
+        self._ways = list(ways)
+        self._process = self._ways.pop(0)(None, epochs)
+        self.name = type(self._process).__name__
+        self._best: LinearResult | None = None
         self._before = 0
         self.unit = self._process.unit
-        self.total: int | None = demand.epochs
+        self.total: int | None = epochs
 
     @property
     def rounds(self) -> int:
-        return self._before + self._process.rounds
+        return int(self._before + self._process.rounds)
 
     @property
     def finished(self) -> bool:
-        return self._process.finished
+        return bool(self._process.finished)
 
     def figures(self) -> dict[str, float]:
-        return self._process.figures()
+        figures: dict[str, float] = self._process.figures()
+        return figures
 
     def read_steps(self) -> list[Any]:
         return []
 
     def advance(self, work: float) -> float:
-        done = self._process.advance(work)
-        process = self._process
-        if (
-            isinstance(process, L1ColumnsProcess)
-            and process.creeps
-            and not process.converged
-            and self._problem.n_features <= MOST_FEATURES
-            and process.rounds < self._demand.epochs
-        ):
-            self._before = process.rounds
-            demand = replace(self._demand, epochs=self._demand.epochs - process.rounds)
-            self._process = L1NewtonProcess(self._problem, demand, start=process.weights)
+        done = float(self._process.advance(work))
+        is_over = self._process.finished or getattr(self._process, "creeps", False)
+        if is_over and self._ways and self.rounds < (self.total or 0):
+            found = self._process.result()
+            if not found.converged.all():
+                self._best = _better(found, self._best)
+                self._before = self.rounds
+                self._process = self._ways.pop(0)(self._best, (self.total or 0) - self._before)
         return done
 
     def result(self) -> LinearResult:
-        return replace(self._process.result(), epochs=self.rounds)
+        return replace(_better(self._process.result(), self._best), epochs=self.rounds)
+
+
+def _better(found: LinearResult, best: LinearResult | None) -> LinearResult:
+    return found if best is None or found.gap[0] <= best.gap[0] else best
 
 
 def choose_solver(problem: LinearProblem | OneVsRest, kind: Kind) -> Literal["cd", "newton"]:
@@ -147,7 +146,7 @@ def _one_by_one(
         own = None if start is None else start.part(range(k, k + 1))
         if columns is not None:
             weights = None if own is None else np.append(own.coef[0], own.intercept)
-            return L1Descent(machines[k](), columns, demand, start=weights)
+            return _l1_descent(machines[k](), columns, demand, weights)
         return _single(machines[k](), demand, kind, solver, own, 1)
 
     makers = [partial(make, k) for k in range(len(machines))]
@@ -166,7 +165,36 @@ def _single(
         weights = None if start is None else np.append(start.coef[0], start.intercept)
         if solver == "newton":
             return L1NewtonProcess(problem, demand, start=weights, n_threads=n_threads)
-        return L1Descent(problem, columns_of(problem), demand, start=weights)
+        return _l1_descent(problem, columns_of(problem), demand, weights)
     if solver == "newton":
-        return NewtonProcess(problem, demand, start=start, n_threads=n_threads)
+        return _newton(problem, demand, start, n_threads)
     return CoordinateDescent(problem, demand, start=start, n_threads=n_threads)
+
+
+def _newton(problem: LinearProblem, demand: LinearDemand, start: Start, n_threads: int) -> Solver:
+    """Newton steps; should rounding end them early, as with an enormous C, coordinate descent."""
+
+    def newton(_: LinearResult | None, epochs: int) -> Solver:
+        own = replace(demand, epochs=epochs)
+        return NewtonProcess(problem, own, start=start, n_threads=n_threads)
+
+    def descent(_: LinearResult | None, epochs: int) -> Solver:
+        return CoordinateDescent(problem, replace(demand, epochs=epochs))
+
+    return InTurn([newton, descent], demand.epochs)
+
+
+def _l1_descent(
+    problem: LinearProblem, columns: Columns, demand: LinearDemand, start: np.ndarray | None
+) -> Solver:
+    """Coordinate descent over features; where it creeps and they are few, Newton steps."""
+
+    def descent(_: LinearResult | None, epochs: int) -> Solver:
+        return L1ColumnsProcess(problem, columns, replace(demand, epochs=epochs), start=start)
+
+    def newton(last: LinearResult | None, epochs: int) -> Solver:
+        weights = None if last is None else np.append(last.coef[0], last.intercept)
+        return L1NewtonProcess(problem, replace(demand, epochs=epochs), start=weights)
+
+    ways = [descent, newton] if problem.n_features <= MOST_FEATURES else [descent]
+    return InTurn(ways, demand.epochs)

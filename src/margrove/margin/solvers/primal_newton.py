@@ -121,6 +121,8 @@ class NewtonProcess:
         self.rounds += 1
         before = self._gap()
         self._measure()
+        if self.converged:
+            self._measure_afresh()
         progress = self._gap() < 0.98 * before
         self._idle = 0 if progress else self._idle + 1
         self._stuck = self._idle > _PATIENCE
@@ -169,6 +171,13 @@ class NewtonProcess:
         self._gap_here = primal - self._offer_dual(sums)
         self._of_bend = float(sums[7])
         self._trace.append(EpochPoint(self.rounds, self._primal, self._dual))
+
+    def _measure_afresh(self) -> None:
+        """Go to the best point and measure it without the rounding of all the steps."""
+        self._w, self._b = self._best
+        self._values = self._sums.products(self._w) + self._b
+        self._primal = np.inf
+        self._measure()
 
     def _offer_dual(self, sums: np.ndarray) -> float:
         """Keep beta if, made feasible, it is the best point of the dual so far; its objective."""
@@ -241,10 +250,13 @@ class NewtonProcess:
         return length
 
     def _settle_bias(self) -> None:
-        """The best b for this w: a line search that does not read X."""
+        """The best b for this w, where no row bends and Newton knows nothing of b.
+
+        A line search that does not read X.
+        """
         nothing, ones = np.zeros(0), np.ones(len(self._values))
-        pull = _pulls(*self._loss, self._values, ones, 0.0, self._centre, self._width)[0]
-        if pull != 0.0:
+        pull, curvature = _pulls(*self._loss, self._values, ones, 0.0, self._centre, self._width)
+        if pull != 0.0 and curvature == 0.0:
             direction = 1.0 if pull > 0.0 else -1.0
             start = direction * self._reach
             length = self._line_search(nothing, start, start * ones, -pull * start)
