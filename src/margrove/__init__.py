@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from margrove.margin.feature_maps import PolynomialMap, RBFTaylorMap
     from margrove.margin.kernel_perceptron import KernelPerceptron
     from margrove.margin.kernels import register_kernel
+    from margrove.margin.linear_path import linear_path
     from margrove.margin.linear_svc import LinearSVC
     from margrove.margin.linear_svr import LinearSVR
     from margrove.margin.one_class_svm import OneClassSVM
@@ -37,6 +38,7 @@ _HOME_OF = {
     "OneClassSVM": "margrove.margin.one_class_svm",
     "LinearSVC": "margrove.margin.linear_svc",
     "LinearSVR": "margrove.margin.linear_svr",
+    "linear_path": "margrove.margin.linear_path",
     "PolynomialMap": "margrove.margin.feature_maps",
     "RBFTaylorMap": "margrove.margin.feature_maps",
     "certificate": "margrove.margin.certificate",
@@ -74,6 +76,7 @@ __all__ = [
     "exceptions",
     "facts",
     "kernels",
+    "linear_path",
     "losses",
     "plot",
     "register_kernel",

@@ -21,6 +21,7 @@ def run_everything_once() -> None:
         for X, y in _toy_data():
             _run_perceptrons(X, y)
             _run_support_vector_machines(X, y)
+            _run_linear_machines(X, y)
         _run_on_many_rows()
 
 
@@ -52,6 +53,21 @@ def _run_support_vector_machines(X: Any, y: np.ndarray) -> None:
         OneClassSVM(),
     ):
         machine.fit(X, y).predict(X)
+
+
+def _run_linear_machines(X: Any, y: np.ndarray) -> None:
+    """Each solver, loss and way of telling classes apart."""
+    from margrove.margin.linear_svc import LinearSVC
+    from margrove.margin.linear_svr import LinearSVR
+
+    for solver in ("cd", "newton", "sgd"):
+        for tol in (1e-4, 1e-7):  # float32 and float64
+            LinearSVC(solver=solver, tol=tol, max_iter=20).fit(X, y).predict(X)
+        LinearSVC(solver=solver, max_iter=20).fit(X, y == 0).predict(X)
+        LinearSVR(solver=solver, max_iter=20).fit(X, y).predict(X)
+        if solver != "sgd":
+            LinearSVC("l1", solver=solver, max_iter=20).fit(X, y == 0)
+    LinearSVC(loss="hinge", multi_class="crammer_singer", max_iter=20).fit(X, y)
 
 
 def _run_on_many_rows() -> None:

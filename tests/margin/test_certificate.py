@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import svm
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from tests.oracles.quadratic import objective, solve_qp
 
 import margrove
@@ -366,7 +367,7 @@ def test_sparse_and_precomputed(cls) -> None:
 
 def test_strangers_are_refused() -> None:
     X, y = load_iris(return_X_y=True)
-    for model in (Perceptron().fit(X, y), svm.LinearSVC().fit(X, y)):
+    for model in (Perceptron().fit(X, y), LogisticRegression(max_iter=1000).fit(X, y)):
         with pytest.raises(TypeError, match=f"certificate knows .* Got {type(model).__name__}"):
             margrove.certificate(model, X, y)
     for model in (SVC(), svm.SVC()):

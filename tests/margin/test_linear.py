@@ -293,3 +293,114 @@ def test_a_hopeless_number_of_rounds_is_told():
 def test_what_does_not_go_together_is_refused_by_name(settings, message):
     with pytest.raises(ValueError, match=message):
         LinearSVC(**settings).fit([[0.0], [1.0]], [0, 1])
+
+
+# -- streams and paths -----------------------------------------------------------------------------
+
+
+def separable_stream(rng, n=3000, n_classes=2):
+    X = rng.normal(size=(n, 6))
+    scores = X @ rng.normal(size=(6, n_classes)) + rng.normal(size=(n, n_classes))
+    return X, scores.argmax(axis=1)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_a_stream_comes_close_to_the_batch(form, loss, n_classes):
+    X, y = separable_stream(np.random.default_rng(0), n_classes=n_classes)
+    stream = LinearSVC(loss=loss)
+    for batch in np.array_split(np.arange(len(y)), 10):
+        stream.partial_fit(form(X[batch]), y[batch], classes=np.arange(n_classes))
+    whole = LinearSVC(loss=loss).fit(X, y)
+    assert stream.t_ == len(y) + 1
+    assert stream.score(X, y) >= whole.score(X, y) - 0.01
+    assert stream.coef_.shape == whole.coef_.shape
+
+
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+def test_a_stream_of_numbers_comes_close_to_the_batch(loss):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 5))
+    y = X @ [1.0, 0.5, 0.0, -1.0, 2.0] + 3.0 + 0.3 * rng.normal(size=4000)
+    stream = LinearSVR(loss=loss, epsilon=0.1)
+    for batch in np.array_split(np.arange(4000), 8):
+        stream.partial_fit(X[batch], y[batch])
+    whole = LinearSVR(loss=loss, epsilon=0.1).fit(X, y)
+    assert stream.score(X, y) >= whole.score(X, y) - 0.01
+    assert np.abs(stream.coef_ - whole.coef_).max() < 0.1
+
+
+def test_a_row_of_weight_two_in_a_stream_is_nearly_two_rows():
+    X, y = separable_stream(np.random.default_rng(1))
+    double = LinearSVC().partial_fit(X, y, classes=[0, 1], sample_weight=np.full(len(y), 2.0))
+    twice = LinearSVC().partial_fit(np.r_[X, X], np.r_[y, y], classes=[0, 1])
+    assert np.array_equal(double.coef_, twice.coef_)  # equal rows are merged
+    none = LinearSVC().partial_fit(X, y, classes=[0, 1])
+    zeros = np.r_[np.ones(len(y)), np.zeros(len(y))]
+    also = LinearSVC().partial_fit(
+        np.r_[X, X], np.r_[y, 1 - y], classes=[0, 1], sample_weight=zeros
+    )
+    assert np.array_equal(none.coef_, also.coef_)
+
+
+def test_streams_go_on_after_pickling_and_from_a_fit():
+    X, y = separable_stream(np.random.default_rng(2))
+    first = LinearSVC().partial_fit(X[:1000], y[:1000], classes=[0, 1])
+    copy = pickle.loads(pickle.dumps(first))
+    first.partial_fit(X[1000:], y[1000:])
+    copy.partial_fit(X[1000:], y[1000:])
+    assert np.array_equal(first.coef_, copy.coef_)
+    fitted = LinearSVC().fit(X[:1000], y[:1000])
+    before = fitted.coef_.copy()
+    fitted.partial_fit(X[1000:1010], y[1000:1010])
+    assert fitted.coef_.shape == before.shape
+    assert not np.array_equal(fitted.coef_, before)
+    with pytest.raises(AttributeError, match="not remembered"):
+        _ = fitted.certificate_
+
+
+def test_what_a_stream_cannot_do_is_refused_by_name():
+    X, y = [[0.0], [1.0]], [0, 1]
+    with pytest.raises(ValueError, match="classes must be passed"):
+        LinearSVC().partial_fit(X, y)
+    with pytest.raises(ValueError, match="penalty='l2'"):
+        LinearSVC("l1").partial_fit(X, y, classes=[0, 1])
+    with pytest.raises(ValueError, match="balanced"):
+        LinearSVC(class_weight="balanced").partial_fit(X, y, classes=[0, 1])
+    with pytest.raises(ValueError, match="was not in `classes`"):
+        LinearSVC().partial_fit(X, [0, 2], classes=[0, 1])
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_stochastic_steps_come_close_to_the_best_objective(loss):
+    X, y = separable_stream(np.random.default_rng(3))
+    quick = LinearSVC(loss=loss, solver="sgd").fit(X, y)
+    exact = LinearSVC(loss=loss).fit(X, y)
+    assert quick.certificate_.primal <= 1.02 * exact.certificate_.primal
+    assert quick.certificate_.dual <= exact.certificate_.primal
+
+
+@pytest.mark.parametrize(
+    "model", [LinearSVC(), LinearSVC(loss="hinge"), LinearSVC("l1"), LinearSVR(epsilon=0.1)]
+)
+def test_a_path_is_the_fits_at_its_prices(model):
+    X, y = load_iris(return_X_y=True)
+    prices = [0.01, 0.1, 1.0]
+    model = clone(model).set_params(tol=1e-6)
+    points = list(margrove.linear_path(model, X, y == 2, prices))
+    assert [point.C for point in points] == prices
+    for point in points:
+        alone = clone(model).set_params(C=point.C).fit(X, y == 2)
+        assert point.relative_gap <= 1e-6
+        assert np.abs(point.coef - np.atleast_2d(alone.coef_)).max() < 2e-2
+    assert not hasattr(model, "coef_")
+
+
+def test_a_path_names_what_is_wrong():
+    with pytest.raises(ValueError, match="ascend"):
+        margrove.linear_path(LinearSVC(), [[0.0], [1.0]], [0, 1], [1.0, 0.1])
+    with pytest.raises(ValueError, match="positive"):
+        margrove.linear_path(LinearSVC(), [[0.0], [1.0]], [0, 1], [0.0])
+    with pytest.raises(TypeError, match="LinearSVC and LinearSVR"):
+        margrove.linear_path(SVC(), [[0.0], [1.0]], [0, 1], [1.0])

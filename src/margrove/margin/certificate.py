@@ -90,7 +90,9 @@ class MachineCertificate:
     def place(self) -> str:
         """Where the largest violation is, in words."""
         first, second = self.violating_rows
-        return "" if self.violation == 0 else f"between rows {first} and {second}"
+        if self.violation == 0 or first < 0:
+            return ""
+        return f"at row {first}" if first == second else f"between rows {first} and {second}"
 
     @property
     def support(self) -> np.ndarray:

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from margrove._data.sparse import sound_structure
 from margrove.exceptions import InvalidDataError
 from margrove.margin.certificate import Certificate, MachineCertificate
-from margrove.margin.linear_problems import LinearProblem, LossOfRows, OneVsRest
+from margrove.margin.linear_problems import LinearProblem, LossOfRows, OneVsRest, balanced
 
 if TYPE_CHECKING:
     from margrove.margin.linear_machine import LinearRecord
@@ -80,13 +80,14 @@ def _matrix(problem: LinearProblem | OneVsRest) -> Any:
 
 
 def _in_solver_units(model: Any, record: LinearRecord) -> tuple[np.ndarray, np.ndarray]:
-    """Weights (K, d) and intercepts (K,) of the model; of Crammer and Singer's, of its solver."""
-    if record.kind == "crammer_singer":
-        return record.result.coef, record.result.intercept
+    """Weights (K, d) and intercepts (K,) of the model."""
     coef = model.coef_
     coef = np.atleast_2d(sound_structure(coef).toarray() if sp.issparse(coef) else coef)
     factor = record.target_scale.factor
     intercept = (np.ravel(model.intercept_) - record.target_scale.centre) * factor
+    intercept = np.broadcast_to(intercept, len(coef))
+    if record.kind == "crammer_singer" and len(coef) == 1:  # the difference of its two classes
+        coef, intercept = np.vstack([-coef, coef]) / 2, np.append(-intercept, intercept) / 2
     if coef.shape != (len(intercept), record.problem.n_features):
         raise InvalidDataError(
             f"The model has weights of shape {coef.shape}, but X has {record.problem.n_features} "
@@ -126,7 +127,7 @@ def _certify(part: _Part, X: Any, beta: np.ndarray, record: LinearRecord) -> Mac
     loss, price = part.problem.loss, part.problem.bias_price
     slack, losses = _losses(loss, loss.target - part.values)
     beta = np.clip(beta, loss.low, loss.high)
-    beta = _balanced(beta) if price == 0.0 else beta
+    beta = balanced(beta, loss.low, loss.high) if price == 0.0 else beta
     is_l1 = record.kind == "l1"
     combined = np.asarray(beta @ X).ravel()
     if is_l1:
@@ -203,16 +204,6 @@ def _dual_variables(record: LinearRecord, beta: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore", under="ignore"):
         unit = float(np.prod(record.units)) / record.target_scale.factor
     return record.form.share_out(beta) * (unit if 0.0 < unit < np.inf else 1.0)
-
-
-def _balanced(beta: np.ndarray) -> np.ndarray:
-    """The heavier sign scaled down, so that the sum is zero."""
-    positive, negative = float(beta[beta > 0].sum()), -float(beta[beta < 0].sum())
-    if positive == negative:
-        return beta
-    smaller, larger = sorted((positive, negative))
-    heavier = beta > 0 if positive > negative else beta < 0
-    return np.where(heavier, beta * (smaller / larger), beta)
 
 
 def _violation(loss: LossOfRows, beta: np.ndarray, residual: np.ndarray) -> tuple[float, int]:

@@ -30,6 +30,7 @@ __all__ = [
     "LinearProblem",
     "LossOfRows",
     "OneVsRest",
+    "balanced",
     "hinge_loss",
     "row_dual",
     "row_loss",
@@ -140,6 +141,22 @@ def tube_loss(targets: np.ndarray, C: np.ndarray, epsilon: float, *, squared: bo
         read_only(0.5 / C if squared else np.zeros(len(C))),
         float(epsilon),
     )
+
+
+def balanced(beta: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Dual variables brought to a sum of zero, as a free intercept demands, within their bounds.
+
+    The heavier sign is scaled down: its free variables only, if they can bear it, so that those at
+    a bound stay there.
+    """
+    total = float(beta.sum())
+    heavier = beta > 0.0 if total > 0.0 else beta < 0.0
+    free = heavier & (beta > low) & (beta < high)
+    for chosen in (free, heavier):
+        weight = float(np.abs(beta[chosen]).sum())
+        if weight >= abs(total) and weight > 0.0:
+            return np.where(chosen, beta * (1.0 - abs(total) / weight), beta)
+    return beta
 
 
 @kernel

@@ -92,7 +92,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     >>> from margrove import LinearSVC
     >>> X = [[0.0, 0.0], [0.0, 2.0], [2.0, 0.0], [2.0, 2.0]]
     >>> model = LinearSVC(loss="hinge", C=10).fit(X, list("aabb"))
-    >>> model.coef_.round(3), model.intercept_.round(3)
+    >>> model.coef_.round(3) + 0.0, model.intercept_.round(3)
     (array([[1., 0.]]), array([-1.]))
     >>> model.certificate_.relative_gap < 1e-4
     True

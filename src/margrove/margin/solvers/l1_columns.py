@@ -93,7 +93,8 @@ class L1ColumnsProcess:
             self._w[:] = start
             self._w[-1] *= self._has_bias
             self._values = self._fresh_values()
-        self._everything = np.arange(d + 1 if self._has_bias else d)
+        filled = np.flatnonzero(np.diff(columns.indptr))
+        self._everything = np.append(filled, d) if self._has_bias else filled
         self._active = self._everything
         self._kept = np.ones(d + 1, dtype=np.bool_)
         self._worst = np.array([np.inf, 0.0])  # of the epoch before, and of this one

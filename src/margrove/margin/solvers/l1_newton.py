@@ -139,8 +139,8 @@ class L1NewtonProcess:
             system[d, :d] = self._sums.combinations(self._curved[:, None])[:, 0]
             system[:d, d] = system[d, :d]
             system[d, d] = self._curved.sum()
-        largest = float(np.diagonal(system).max())
-        tiny = 1e-12 * largest if largest > 0.0 else 1.0
+        diagonal = np.diagonal(system)
+        tiny = np.where(diagonal > 0.0, 1e-12 * diagonal, 1.0)
         system[np.arange(d + 1), np.arange(d + 1)] += tiny
         new = self._w.copy()
         goal = _INNER_SHARE * self._demand.tol * abs(self._primal)

@@ -47,7 +47,7 @@ from margrove._jit import kernel
 from margrove._slices import SLICE_SECONDS
 from margrove._threads import run_tiles
 from margrove._tiles import on_large_pages
-from margrove.margin.linear_problems import LinearProblem, OneVsRest, row_loss
+from margrove.margin.linear_problems import LinearProblem, OneVsRest, balanced, row_loss
 from margrove.margin.solvers.linear_faces import FaceSteps
 from margrove.margin.solvers.linear_result import EpochPoint, LinearDemand, LinearResult
 from margrove.margin.solvers.primal_newton import MOST_FEATURES, NewtonProcess
@@ -376,14 +376,10 @@ class _Block:
         )
 
     def _make_balanced(self) -> None:
-        """Scale down the heavier sign, so that beta adds up to zero, as a free b demands."""
-        positive = np.maximum(self.beta, 0.0).sum(axis=0, dtype=np.float64)
-        negative = positive - self.beta.sum(axis=0, dtype=np.float64)
-        for lane in np.flatnonzero(positive != negative):
-            own = self.beta[:, lane]
-            heavier = own > 0.0 if positive[lane] > negative[lane] else own < 0.0
-            both = sorted((positive[lane], negative[lane]))
-            own[heavier] *= both[0] / both[1]
+        """A free intercept demands that beta adds up to zero."""
+        sums = self.beta.sum(axis=0, dtype=np.float64)
+        for lane in np.flatnonzero(sums[: self._n_machines]).tolist():
+            self.beta[:, lane] = balanced(self.beta[:, lane], *self._bounds(lane))
         self._balance[:] = 0.0
 
     def _compute_weights(self) -> None:
@@ -401,6 +397,9 @@ class _Block:
 
     def machines(self) -> list[Callable[[], LinearProblem]]:
         """Makers of the problem of each machine on its own."""
+        raise NotImplementedError
+
+    def _bounds(self, lane: int) -> tuple[np.ndarray, np.ndarray]:
         raise NotImplementedError
 
     def _visit(self, start: int, end: int) -> None:
@@ -438,6 +437,9 @@ class _SingleBlock(_Block):
 
     def machines(self) -> list[Callable[[], LinearProblem]]:
         return [lambda: self._single]
+
+    def _bounds(self, lane: int) -> tuple[np.ndarray, np.ndarray]:
+        return self._single.loss.low, self._single.loss.high
 
     def _visit(self, start: int, end: int) -> None:
         _visit_one(
@@ -482,6 +484,12 @@ class _LaneBlock(_Block):
 
     def machines(self) -> list[Callable[[], LinearProblem]]:
         return [partial(self._all.machine, k) for k in self._own]
+
+    def _bounds(self, lane: int) -> tuple[np.ndarray, np.ndarray]:
+        """In the precision of beta, which rounds C."""
+        far = np.full(len(self._problem), np.inf)
+        high = far if self._all.squared else self._all.C.astype(self.beta.dtype)
+        return -high, high
 
     def _visit(self, start: int, end: int) -> None:
         _visit_lanes(

@@ -25,7 +25,13 @@ import numpy as np
 from scipy.linalg import lapack
 
 from margrove._jit import kernel
-from margrove.margin.linear_problems import LinearProblem, LossOfRows, row_dual, row_loss
+from margrove.margin.linear_problems import (
+    LinearProblem,
+    LossOfRows,
+    balanced,
+    row_dual,
+    row_loss,
+)
 from margrove.margin.solvers.linear_result import EpochPoint, LinearDemand, LinearResult
 from margrove.margin.solvers.normal_equations import NormalEquations, reading_order
 
@@ -34,7 +40,7 @@ __all__ = ["MOST_FEATURES", "NewtonProcess", "smoothed_rows", "solved", "total_l
 MOST_FEATURES = 1500  # beyond which systems take too long to factorise
 _SHRINK = 0.2  # of the width, when the smoothed problem is solved
 _SOLVED = 0.5  # of the gap at a point, that is due to the bend alone
-_LEAST_WIDTH = 1e-9
+_LEAST_WIDTH = 1e-9  # of the residuals
 _PATIENCE = 25  # steps without progress
 _SLOPE_LEFT = 0.05  # of the slope at the start, that a line search may leave
 _MOST_TRIALS = 60
@@ -195,7 +201,9 @@ class NewtonProcess:
         dual = float(linear - quadratic - 0.5 * (w @ w) - bias_term)
         if dual > self._dual:
             self._dual = dual
-            self._best_beta = np.where(self._beta > 0.0, up, down) * self._beta
+            self._best_beta = self._beta
+            if up != down:
+                self._best_beta = balanced(self._beta, self._loss.low, self._loss.high)
         return dual
 
     def _gap(self) -> float:
@@ -265,7 +273,7 @@ class NewtonProcess:
 
     def _move_centre(self) -> None:
         self._centre = self._beta
-        self._width = max(self._width * _SHRINK, _LEAST_WIDTH)
+        self._width = max(self._width * _SHRINK, _LEAST_WIDTH * self._reach)
         self._measure()
 
 
