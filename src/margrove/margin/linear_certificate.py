@@ -194,9 +194,10 @@ def _l1_excess(combined: np.ndarray, total: float, price: float) -> float:
 
 def _objective_unit(record: LinearRecord, primal: float) -> float:
     """The factor from the solver's objective to that of the data, 1 where it is beyond numbers."""
-    with np.errstate(over="ignore", under="ignore"):
-        unit = float(np.prod(record.units)) / record.target_scale.factor**2
-        return unit if 0.0 < primal * unit < np.inf or primal == 0.0 else 1.0
+    factor = np.float64(record.target_scale.factor)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        unit = float(np.prod(record.units) / factor / factor)
+        return unit if 0.0 < primal * unit < np.inf else 1.0
 
 
 def _dual_variables(record: LinearRecord, beta: np.ndarray) -> np.ndarray:

@@ -155,7 +155,9 @@ class LinearMachine(Estimator):
 
     def _checked(self, X: Any) -> ScannedTable:
         self._check_parameters()
-        table = check_and_scan(X, self, n_threads=resolve_n_jobs(self.n_jobs, unset="all"))
+        is_small = getattr(X, "size", 0) < _FEW_CELLS
+        n_threads = 1 if is_small else resolve_n_jobs(self.n_jobs, unset="all")
+        table = check_and_scan(X, self, n_threads=n_threads)
         warn_of_unequal_scales(table.X)
         return table
 

@@ -292,20 +292,10 @@ def _visit(
         kept[i] = not is_idle
         if violation <= 0.0:
             continue
-        curvature = max(norms[i] + gain, 1e-300)
-        for k in range(K):
-            gradient[k] -= curvature * alpha[i, k]
-            level[k] = gradient[k] + (curvature * C[i] if k == own else 0.0)
-        level.sort()
-        total = level[K - 1] - curvature * C[i]
-        count = 1
-        while count < K and total < count * level[K - 1 - count]:
-            total += level[K - 1 - count]
-            count += 1
-        total /= count
+        _best_for_row(gradient, alpha[i], norms[i] + gain, C[i], own, level, steps)
         moved = False
         for k in range(K):
-            new = min(C[i] if k == own else 0.0, (total - gradient[k]) / curvature)
+            new = steps[k]
             steps[k] = new - alpha[i, k]
             moved |= steps[k] != 0.0
             alpha[i, k] = new
@@ -314,6 +304,44 @@ def _visit(
                 balance[k] += steps[k]
                 bias[k] += gain * steps[k]
             _add(X, rows[i], steps, W)
+
+
+@kernel
+def _best_for_row(gradient, old, curvature, C, own, level, new):
+    """new: the alpha of a row at which the dual is lowest, all other rows being fixed.
+
+    The class's own is what the others give: rounding must not create anything.
+    """
+    K = len(old)
+    highest = -1
+    for k in range(K):
+        new[k] = 0.0
+        if k != own and (highest < 0 or gradient[k] > gradient[highest]):
+            highest = k
+    if curvature * C <= 1e-14 * (1.0 + abs(gradient[own]) + abs(gradient[highest])):
+        if gradient[highest] > gradient[own]:  # no curvature to speak of: all or nothing
+            new[own], new[highest] = C, -C
+        return
+    for k in range(K):
+        gradient[k] -= curvature * old[k]
+        level[k] = gradient[k] + (curvature * C if k == own else 0.0)
+    level.sort()
+    total = level[K - 1] - curvature * C
+    count = 1
+    while count < K and total < count * level[K - 1 - count]:
+        total += level[K - 1 - count]
+        count += 1
+    total /= count
+    given = 0.0
+    for k in range(K):
+        if k != own:
+            new[k] = min(0.0, (total - gradient[k]) / curvature)
+            given -= new[k]
+    if given > C:
+        for k in range(K):
+            new[k] *= C / given
+        given = C
+    new[own] = given
 
 
 @kernel

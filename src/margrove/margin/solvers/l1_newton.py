@@ -26,6 +26,7 @@ from margrove.margin.solvers.primal_newton import smoothed_rows, solved, total_l
 __all__ = ["L1NewtonProcess", "best_l1_dual"]
 
 _SWEEPS = 1000
+_WORK_AT_ONCE = 50_000_000
 _INNER_SHARE = 1e-3  # of the tolerance, that a sweep may still gain
 _ARMIJO = 0.01
 _MOST_HALVINGS = 40
@@ -145,7 +146,11 @@ class L1NewtonProcess:
         new = self._w.copy()
         goal = _INNER_SHARE * self._demand.tol * abs(self._primal)
         n_variables = d + 1 if self._has_bias else d
-        _descend(system, self._gradient, self._penalty, self._w, new, n_variables, goal, _SWEEPS)
+        slopes = self._gradient.copy()  # of the parabola, at `new`
+        at_once = max(1, int(_WORK_AT_ONCE / n_variables**2))
+        for _ in range(0, _SWEEPS, at_once):  # pieces that an interrupt can come between
+            if _descend(system, slopes, self._penalty, new, n_variables, goal, at_once):
+                break
         new = self._polished(system, new)
         step = new - self._w
         expected = float(self._gradient @ step) + float(
@@ -216,10 +221,12 @@ def best_l1_dual(
 
 
 @kernel
-def _descend(system, gradient, penalty, old, new, n_variables, goal, most_sweeps):
-    """Coordinate descent on  gradient.p + p'Hp / 2 + penalty.|old + p|, p = new - old."""
-    slopes = gradient.copy()  # of the parabola, at `new`
-    for sweep in range(most_sweeps):
+def _descend(system, slopes, penalty, new, n_variables, goal, most_sweeps):
+    """Sweeps over the coordinates of a parabola plus a penalty; whether they gain little now.
+
+    slopes are those of the parabola at `new`, kept up to date.
+    """
+    for _ in range(most_sweeps):
         gain = 0.0
         for j in range(n_variables):
             curvature = system[j, j]
@@ -236,5 +243,6 @@ def _descend(system, gradient, penalty, old, new, n_variables, goal, most_sweeps
                 new[j] = value
                 for k in range(n_variables):
                     slopes[k] += change * system[k, j]
-        if gain <= goal and sweep > 0:
-            break
+        if gain <= goal:
+            return True
+    return False
