@@ -22,6 +22,7 @@ _TILE_ROWS = 2048
 _MOST_GROUPS = 16
 _GROUP_BYTES = 64_000_000
 _SMALL_CELLS = 50_000
+_WORTH_A_THREAD = 2_000_000  # entries of X
 _WORK_AT_ONCE = 50_000_000  # multiply-adds of a kernel between two looks for an interrupt
 
 
@@ -30,9 +31,13 @@ def reading_order(X: Rows, n_features: int, rows: np.ndarray) -> np.ndarray:
 
     Small tables keep the order they are given, so that sums do not depend on where rows stand.
     """
-    if X.is_dense and len(rows) * n_features > _SMALL_CELLS:
+    if len(rows) * _cells_a_row(X, n_features) > _SMALL_CELLS:
         return np.argsort(rows)
     return np.arange(len(rows))
+
+
+def _cells_a_row(X: Rows, n_features: int) -> float:
+    return float(n_features) if X.is_dense else 1.0 + len(X.data) / max(1, len(X.indptr) - 1)
 
 
 class NormalEquations:
@@ -45,14 +50,14 @@ class NormalEquations:
         m = len(rows)
         self._is_whole = X.is_dense and m == len(X.dense) and bool(np.all(np.diff(rows) == 1))
         self._by_blas = X.is_dense and m * n_features > _SMALL_CELLS
-        cells = n_features if X.is_dense else 1.0 + len(X.data) / max(1, len(X.indptr) - 1)
+        cells = _cells_a_row(X, n_features)
         self._squares = cells * cells
         self._cells = cells
         n_groups = min(_MOST_GROUPS, max(1, _GROUP_BYTES // (8 * n_features**2)))
         n_groups = max(1, min(n_groups, -(-m // _TILE_ROWS)))
         edges = np.linspace(0, m, n_groups + 1).astype(int).tolist()
         self._groups = list(pairwise(edges))
-        self._n_threads = n_threads if m * cells > _SMALL_CELLS else 1
+        self._n_threads = n_threads if m * cells > _WORTH_A_THREAD else 1
 
     def __len__(self) -> int:
         return len(self._rows)
