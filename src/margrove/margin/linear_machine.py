@@ -155,7 +155,7 @@ class LinearMachine(Estimator):
 
     def _checked(self, X: Any) -> ScannedTable:
         self._check_parameters()
-        is_small = getattr(X, "size", 0) < _FEW_CELLS
+        is_small = getattr(X, "size", 0) < _FEW_CELLS and self.n_jobs != 0
         n_threads = 1 if is_small else resolve_n_jobs(self.n_jobs, unset="all")
         table = check_and_scan(X, self, n_threads=n_threads)
         warn_of_unequal_scales(table.X)

@@ -147,7 +147,7 @@ class L1NewtonProcess:
         goal = _INNER_SHARE * self._demand.tol * abs(self._primal)
         n_variables = d + 1 if self._has_bias else d
         slopes = self._gradient.copy()  # of the parabola, at `new`
-        at_once = max(1, int(_WORK_AT_ONCE / n_variables**2))
+        at_once = min(_SWEEPS, max(1, int(_WORK_AT_ONCE / n_variables**2)))
         for _ in range(0, _SWEEPS, at_once):  # pieces that an interrupt can come between
             if _descend(system, slopes, self._penalty, new, n_variables, goal, at_once):
                 break
