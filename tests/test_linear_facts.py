@@ -309,23 +309,26 @@ def test_named_columns_and_sparse_data() -> None:
 # -- the strongest features of any linear model --------------------------------------------------
 
 STRANGERS = {
-    "LinearSVC of scikit-learn": svm.LinearSVC().fit(IRIS, SPECIES),
-    "ridge": linear_model.Ridge().fit(MOONS, TARGETS),
-    "two targets": linear_model.Ridge().fit(MOONS, np.c_[TARGETS, -TARGETS]),
-    "logistic": linear_model.LogisticRegression().fit(MOONS, SIDES),
-    "lasso": linear_model.Lasso(alpha=0.1).fit(IRIS, np.arange(150.0)),
-    "perceptron": Perceptron().fit(IRIS, SPECIES),
-    "sparsified": Perceptron().fit(IRIS, SPECIES).sparsify(),
-    "pairs": SVC(kernel="linear").fit(IRIS, SPECIES),
-    "pairs of scikit-learn": svm.SVC(kernel="linear").fit(IRIS, SPECIES),
-    "pairs of scikit-learn, sparse": svm.SVC(kernel="linear").fit(sp.csr_matrix(IRIS), SPECIES),
-    "SVR": SVR(kernel="linear").fit(MOONS, TARGETS),
-    "one class": OneClassSVM(kernel="linear").fit(MOONS),
+    "LinearSVC of scikit-learn": lambda: svm.LinearSVC().fit(IRIS, SPECIES),
+    "ridge": lambda: linear_model.Ridge().fit(MOONS, TARGETS),
+    "two targets": lambda: linear_model.Ridge().fit(MOONS, np.c_[TARGETS, -TARGETS]),
+    "logistic": lambda: linear_model.LogisticRegression().fit(MOONS, SIDES),
+    "lasso": lambda: linear_model.Lasso(alpha=0.1).fit(IRIS, np.arange(150.0)),
+    "perceptron": lambda: Perceptron().fit(IRIS, SPECIES),
+    "sparsified": lambda: Perceptron().fit(IRIS, SPECIES).sparsify(),
+    "pairs": lambda: SVC(kernel="linear").fit(IRIS, SPECIES),
+    "pairs of scikit-learn": lambda: svm.SVC(kernel="linear").fit(IRIS, SPECIES),
+    "pairs of scikit-learn, sparse": lambda: svm.SVC(kernel="linear").fit(
+        sp.csr_matrix(IRIS), SPECIES
+    ),
+    "SVR": lambda: SVR(kernel="linear").fit(MOONS, TARGETS),
+    "one class": lambda: OneClassSVM(kernel="linear").fit(MOONS),
 }
 
 
-@pytest.mark.parametrize("model", STRANGERS.values(), ids=STRANGERS)
-def test_any_linear_model_has_strongest_features(model) -> None:
+@pytest.mark.parametrize("name", STRANGERS)
+def test_any_linear_model_has_strongest_features(name) -> None:
+    model = STRANGERS[name]()
     coef = rows_of(model.coef_)
     found = strongest_features(model, n=3)
     assert len(found) == len(coef)
@@ -337,8 +340,8 @@ def test_any_linear_model_has_strongest_features(model) -> None:
 
 def test_machines_are_called_by_what_they_tell_apart() -> None:
     called = {
-        name: [found.machine for found in strongest_features(model)]
-        for name, model in STRANGERS.items()
+        name: [found.machine for found in strongest_features(fit())]
+        for name, fit in STRANGERS.items()
     }
     rest = [f"{name!r} against the rest" for name in ("setosa", "versicolor", "virginica")]
     one_to_one = [

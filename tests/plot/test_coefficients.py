@@ -81,13 +81,14 @@ def test_the_sign_has_its_colour_and_its_name(of_iris) -> None:
 @pytest.mark.parametrize(
     "model",
     [
-        LinearSVC().fit(MOONS, SIDES),
-        LinearSVR().fit(MOONS, MOONS[:, 0]),
-        SVC(kernel="linear").fit(MOONS, SIDES),
-        Ridge().fit(MOONS, MOONS[:, 0]),
+        LinearSVC(),
+        LinearSVR(),
+        SVC(kernel="linear"),
+        Ridge(),
     ],
 )
 def test_one_machine_is_one_panel(model) -> None:
+    model.fit(MOONS, SIDES)
     ax = Figure().subplots()
     assert coefficients(model, ax=ax) is ax
     assert len(bars(ax)) == 2
