@@ -14,7 +14,7 @@ from margrove.margin.solvers.crammer_singer import CrammerSingerProcess
 from margrove.margin.solvers.l1_columns import Columns, L1ColumnsProcess, columns_of
 from margrove.margin.solvers.l1_newton import L1NewtonProcess
 from margrove.margin.solvers.linear_cd import CoordinateDescent
-from margrove.margin.solvers.linear_result import LinearDemand, LinearResult
+from margrove.margin.solvers.linear_result import LinearDemand, LinearResult, better
 from margrove.margin.solvers.many import ManyProblems, Solver
 from margrove.margin.solvers.primal_newton import MOST_FEATURES, NewtonProcess
 
@@ -77,17 +77,13 @@ class InTurn:
         if is_over and self._ways and self.rounds < (self.total or 0):
             found = self._process.result()
             if not found.converged.all():
-                self._best = _better(found, self._best)
+                self._best = better(found, self._best)
                 self._before = self.rounds
                 self._process = self._ways.pop(0)(self._best, (self.total or 0) - self._before)
         return done
 
     def result(self) -> LinearResult:
-        return replace(_better(self._process.result(), self._best), epochs=self.rounds)
-
-
-def _better(found: LinearResult, best: LinearResult | None) -> LinearResult:
-    return found if best is None or found.gap[0] <= best.gap[0] else best
+        return replace(better(self._process.result(), self._best), epochs=self.rounds)
 
 
 def choose_solver(problem: LinearProblem | OneVsRest, kind: Kind) -> Literal["cd", "newton"]:

@@ -21,6 +21,7 @@ import numpy as np
 from margrove._data import Rows, read_only
 from margrove._jit import kernel
 from margrove.margin.linear_problems import LinearProblem
+from margrove.margin.solvers.normal_equations import multiply_rows
 
 __all__ = ["FaceSteps"]
 
@@ -89,7 +90,7 @@ class FaceSteps:
         problem, loss = self._problem, self._problem.loss
         rows = read_only(problem.rows[face])
         old, damping = point.beta[face], loss.damping[face]
-        values = _each(problem.X, rows, point.w, _values)
+        values = _each(problem.X, rows, point.w, multiply_rows)
         gradient = values + point.b - loss.target[face] + damping * old + loss.tube * np.sign(old)
         system = _System(
             problem.X, rows, problem.norms[face], damping + self._damping, self._gain,
@@ -159,21 +160,6 @@ def _each(
     return out  # type: ignore[return-value]
 
 
-@kernel(fast_sums=True)
-def _values(X, rows, start, end, w, out):
-    """out = X w"""
-    for i in range(start, end):
-        row = rows[i]
-        total = 0.0
-        if X.is_dense:
-            for j in range(X.dense.shape[1]):
-                total += X.dense[row, j] * w[j]
-        else:
-            for p in range(X.indptr[row], X.indptr[row + 1]):
-                total += X.data[p] * w[X.indices[p]]
-        out[i] = total
-
-
 @kernel
 def _combine(X, rows, start, end, w, factors):
     """w += X'factors"""
@@ -202,7 +188,7 @@ def _conjugate_gradients(
         total = 0.0
         for i in range(m):
             total += direction[i]
-        _values(X, rows, 0, m, work, product)
+        multiply_rows(X, rows, 0, m, work, product)
         bent = 0.0
         for i in range(m):
             product[i] += damping[i] * direction[i] + gain * total

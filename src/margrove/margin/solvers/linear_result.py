@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-__all__ = ["EpochPoint", "LinearDemand", "LinearResult"]
+__all__ = ["EpochPoint", "LinearDemand", "LinearResult", "better"]
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,11 @@ class LinearResult:
             converged=np.concatenate([part.converged for part in parts]),
             trace=_merged([part.trace for part in parts]),
         )
+
+
+def better(found: LinearResult, other: LinearResult | None) -> LinearResult:
+    """Of two results of one machine, the one with the smaller gap."""
+    return found if other is None or found.gap[0] <= other.gap[0] else other
 
 
 def _merged(traces: list[list[EpochPoint]]) -> list[EpochPoint]:

@@ -16,7 +16,7 @@ from margrove._data import Rows, read_only
 from margrove._jit import kernel
 from margrove._threads import run_tiles, single_threaded_blas
 
-__all__ = ["NormalEquations", "reading_order"]
+__all__ = ["NormalEquations", "multiply_rows", "reading_order"]
 
 _TILE_ROWS = 2048
 _MOST_GROUPS = 16
@@ -70,7 +70,7 @@ class NormalEquations:
             if self._by_blas:
                 np.dot(self._tile(start, end), p, out=out[start:end])
             else:
-                _products(self._X, self._rows, start, end, p, out)
+                multiply_rows(self._X, self._rows, start, end, p, out)
 
         self._run(lambda group: self._each(group, self._cells, multiply))
         return out
@@ -138,7 +138,8 @@ class NormalEquations:
 
 
 @kernel(fast_sums=True)
-def _products(X, rows, start, end, p, out):
+def multiply_rows(X, rows, start, end, p, out):
+    """out[i] = x.p of the rows start .. end."""
     for i in range(start, end):
         row = rows[i]
         total = 0.0
