@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _thread
-import threading
 from functools import cache
 
 import numpy as np
@@ -796,8 +795,8 @@ def test_a_budget_of_time() -> None:
 def test_an_interrupt_can_keep_what_was_learnt() -> None:
     X, y = hard_to_fit()
     model = SVC(kernel="linear", C=1e8, tol=1e-9, on_interrupt="keep")
-    threading.Timer(0.2, _thread.interrupt_main).start()
-    with pytest.warns(InterruptedFitWarning, match=r"SVC was interrupted .*violation"):
+    interrupt = watch(on_progress=lambda progress: _thread.interrupt_main())
+    with interrupt, pytest.warns(InterruptedFitWarning, match=r"SVC was interrupted .*violation"):
         model.fit(X, y)
     assert model.n_iter_[0] > 0
     assert np.isfinite(model.decision_function(X)).all()

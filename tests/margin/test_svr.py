@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _thread
-import threading
 import warnings
 from functools import cache
 from itertools import product
@@ -406,8 +405,8 @@ def test_budgets_of_time_and_interrupts(cls) -> None:
     assert model.fit_status_ == 1
     assert np.isfinite(model.predict(X)).all()
     model = cls(kernel="linear", C=1e8, tol=1e-9, on_interrupt="keep")
-    threading.Timer(0.2, _thread.interrupt_main).start()
-    with pytest.warns(InterruptedFitWarning, match=f"{cls.__name__} was interrupted"):
+    interrupt = watch(on_progress=lambda progress: _thread.interrupt_main())
+    with interrupt, pytest.warns(InterruptedFitWarning, match=f"{cls.__name__} was interrupted"):
         model.fit(X, y)
     assert np.isfinite(model.predict(X)).all()
 

@@ -38,7 +38,7 @@ from margrove.margin.solvers.normal_equations import NormalEquations, reading_or
 __all__ = ["MOST_FEATURES", "NewtonProcess", "smoothed_rows", "solved", "total_loss"]
 
 MOST_FEATURES = 1500  # beyond which systems take too long to factorise
-_SHRINK = 0.2  # of the width, when the smoothed problem is solved
+_SHRINK = 0.3  # of the width, when the smoothed problem is solved
 _SOLVED = 0.5  # of the gap at a point, that is due to the bend alone
 _LEAST_WIDTH = 1e-9  # of the residuals
 _PATIENCE = 25  # steps without progress
@@ -278,7 +278,13 @@ class NewtonProcess:
 
 
 def _width_of(loss: LossOfRows) -> float:
-    """Of the order of the residuals: 1 for classes, the spread of the targets for regression."""
+    """Of the order of the residuals: 2 for classes, the spread of the targets for regression.
+
+    At w = 0 all rows are then within the bend, and the first step is least squares. The spread
+    would not do for classes: of a rare one it is tiny.
+    """
+    if loss.low[0] == 0.0 or loss.high[0] == 0.0:
+        return 2.0
     spread = float(np.abs(loss.target - np.median(loss.target)).mean())
     return spread if spread > 0.0 else 1.0
 
