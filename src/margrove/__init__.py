@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from margrove import datasets, exceptions, facts, plot
     from margrove._jit import warmup
     from margrove._slices import Progress, watch
+    from margrove.grove.tree import DecisionTreeClassifier, DecisionTreeRegressor
     from margrove.margin import kernels, losses
     from margrove.margin.certificate import certificate
     from margrove.margin.feature_maps import PolynomialMap, RBFTaylorMap
@@ -43,6 +44,9 @@ _HOME_OF = {
     "RBFTaylorMap": "margrove.margin.feature_maps",
     "certificate": "margrove.margin.certificate",
     "register_kernel": "margrove.margin.kernels",
+    # groves of trees
+    "DecisionTreeClassifier": "margrove.grove.tree",
+    "DecisionTreeRegressor": "margrove.grove.tree",
     # watching and preparing
     "Progress": "margrove._slices",
     "watch": "margrove._slices",
@@ -60,6 +64,8 @@ _MODULES = {
 __all__ = [
     "SVC",
     "SVR",
+    "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
     "KernelPerceptron",
     "LinearSVC",
     "LinearSVR",

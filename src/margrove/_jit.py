@@ -42,20 +42,21 @@ _KEEP_GENERATIONS = 3
 _SLOW_COMPILE_SECONDS = 0.5
 
 
-def kernel(function: Function | None = None, *, fast_sums: bool = False) -> Any:
+def kernel(function: Function | None = None, *, fast_sums: bool = False, bare: bool = False) -> Any:
     """Compile a loop: nogil, no parallel, NumPy's arithmetic, cached for the library as a whole.
 
     `fast_sums` lets the compiler reorder float sums so that reductions use vector registers; it
-    keeps NaN and infinity intact.
+    keeps NaN and infinity intact. `bare` is for kernels that allocate nothing and call only such:
+    without counting references, tuples of arrays are passed on at no cost.
     """
     if function is None:
-        return functools.partial(kernel, fast_sums=fast_sums)
-    compiled = numba.njit(
-        function,
-        nogil=True,
-        error_model="numpy",
-        fastmath=FAST_SUMS if fast_sums else False,
-    )
+        return functools.partial(kernel, fast_sums=fast_sums, bare=bare)
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+    if fast_sums:
+        options["fastmath"] = FAST_SUMS
+    if bare:
+        options["_nrt"] = False
+    compiled = numba.njit(function, **options)
     is_compiled = hasattr(compiled, "_cache")  # under NUMBA_DISABLE_JIT it is a plain function
     if is_compiled and cache_directory() is not None:
         compiled._cache = _LibraryCache(function)

@@ -1,0 +1,272 @@
+"""Columns of a table as rank codes: what every tree of this library is grown on.
+
+A column becomes the ranks of its distinct values, 0, 1, 2, ... in the smallest unsigned type that
+holds them, missing values last. Ranks lose nothing: a split between two of them is a split between
+two values, exact whatever the scale. With `max_bins`, neighbouring values share a code.
+
+A `BinnedDataset` is made once and serves every tree of a forest and every round of boosting.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from margrove._jit import kernel
+from margrove._memory import require_memory
+from margrove._threads import run_tiles
+
+__all__ = ["BinnedDataset", "Codes", "bin_columns", "midpoint"]
+
+_COLUMNS_AT_ONCE = 8  # a cache line of float64
+_LARGEST_TABLE = 1 << 22  # of integers that are looked up rather than sorted
+
+
+class Codes(NamedTuple):
+    """Codes by the width that a column needs, as compiled code sees them.
+
+    narrow uint8, medium uint16, wide uint32, each (columns of that width, rows).
+    width int8 (d,)  0, 1 or 2: where column j is; place int64 (d,): its row there.
+    """
+
+    narrow: np.ndarray
+    medium: np.ndarray
+    wide: np.ndarray
+    width: np.ndarray
+    place: np.ndarray
+
+
+@dataclass(frozen=True)
+class BinnedDataset:
+    """A table as codes, and what the codes stand for.
+
+    codes          see `Codes`
+    n_codes        int64 (d,)  codes of values that are there; code n_codes[j] is "missing"
+    lows, highs    the smallest and largest value of each code, a pair of arrays a column; of
+                   categorical columns the category's number
+    has_missing    bool (d,)
+    categorical    bool (d,)
+    """
+
+    codes: Codes
+    n_rows: int
+    n_codes: np.ndarray
+    lows: list[np.ndarray]
+    highs: list[np.ndarray]
+    has_missing: np.ndarray
+    categorical: np.ndarray
+
+    @property
+    def n_features(self) -> int:
+        return len(self.n_codes)
+
+    def column(self, j: int) -> np.ndarray:
+        """The codes of one column."""
+        arrays = (self.codes.narrow, self.codes.medium, self.codes.wide)
+        column: np.ndarray = arrays[self.codes.width[j]][self.codes.place[j]]
+        return column
+
+    def threshold(self, feature: int, code: int, next_code: int) -> float:
+        """Halfway between two codes; beyond all values where the next one is "missing"."""
+        if next_code >= self.n_codes[feature]:
+            return float("inf")
+        return midpoint(float(self.highs[feature][code]), float(self.lows[feature][next_code]))
+
+
+def midpoint(a: float, b: float) -> float:
+    """A number t with a <= t < b, halfway where floating point has one."""
+    middle = 0.5 * a + 0.5 * b
+    if not a <= middle < b:
+        middle = a + 0.5 * (b - a) if np.isfinite(b - a) else a
+    return middle if a <= middle < b else a
+
+
+def bin_columns(
+    X: Any,
+    *,
+    categorical: np.ndarray | None = None,
+    max_bins: int | None = None,
+    n_threads: int = 1,
+) -> BinnedDataset:
+    """Code the columns of a checked table, dense or CSR, in which NaN is missing."""
+    n, d = X.shape
+    require_memory(2.0 * n * d, "The codes of all columns", "Drop columns, or use fewer rows.")
+    is_sparse = sp.issparse(X)
+    if is_sparse:
+        X = X.tocsc()
+    columns: list[np.ndarray] = [np.empty(0, np.uint8)] * d
+    values: list[np.ndarray] = [np.empty(0)] * d
+    missing = np.zeros(d, dtype=bool)
+    step = 1 if is_sparse else _COLUMNS_AT_ONCE
+
+    def code(tile: int) -> None:
+        first = tile * step
+        last = min(first + step, d)
+        block = np.zeros((last - first, n))
+        if is_sparse:
+            rows = slice(X.indptr[first], X.indptr[last])
+            block[0, X.indices[rows]] = X.data[rows]
+        else:
+            _take_columns(X, first, block)
+        for j in range(first, last):
+            columns[j], values[j], missing[j] = _coded(block[j - first])
+
+    run_tiles(code, -(-d // step), n_threads)
+    is_category = np.zeros(d, dtype=bool) if categorical is None else categorical
+    lows, highs = list(values), list(values)
+    if max_bins is not None:
+        for j in np.flatnonzero(~is_category):
+            columns[j], lows[j], highs[j] = _grouped(columns[j], values[j], max_bins)
+    n_codes = np.array([len(low) for low in lows], dtype=np.int64)
+    return BinnedDataset(_stacked(columns, n), n, n_codes, lows, highs, missing, is_category)
+
+
+def _coded(column: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Codes of one column in their own type, the distinct values, and whether any is missing."""
+    n = len(column)
+    codes = np.empty(n, np.uint32)
+    low, high, n_missing, whole = _survey(column)
+    span = high - low
+    if whole and n_missing < n and span < min(4.0 * n + 1024.0, _LARGEST_TABLE):
+        values = _code_integers(column, low, int(span) + 1, codes)
+    else:
+        values = _code_by_sorting(column, codes)
+    kind = np.uint8 if len(values) < 256 else np.uint16 if len(values) < 65536 else np.uint32
+    return codes.astype(kind), values, n_missing > 0
+
+
+def _grouped(
+    codes: np.ndarray, values: np.ndarray, max_bins: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """At most `max_bins` codes of about equally many rows; neighbouring values share one."""
+    if len(values) <= max_bins:
+        return codes, values, values
+    counts = np.bincount(codes, minlength=len(values))[: len(values)]
+    before = np.cumsum(counts) - counts
+    bins = np.minimum((before * max_bins) // max(1, counts.sum()), max_bins - 1)
+    starts = np.flatnonzero(np.append(True, bins[1:] != bins[:-1]))
+    rank = np.cumsum(np.append(True, bins[1:] != bins[:-1])) - 1
+    table = np.append(rank, len(starts)).astype(np.uint8 if len(starts) < 256 else np.uint16)
+    ends = np.append(starts[1:], len(values)) - 1
+    return table[codes], values[starts], values[ends]
+
+
+def _stacked(columns: list[np.ndarray], n: int) -> Codes:
+    width = np.array([(1, 2, 4).index(column.dtype.itemsize) for column in columns], dtype=np.int8)
+    place = np.zeros(len(columns), dtype=np.int64)
+    arrays = []
+    for kind, dtype in enumerate((np.uint8, np.uint16, np.uint32)):
+        own = np.flatnonzero(width == kind)
+        place[own] = np.arange(len(own))
+        array = np.empty((len(own), n), dtype=dtype)
+        for k, j in enumerate(own):
+            array[k] = columns[j]
+            columns[j] = array[k]
+        arrays.append(array)
+    return Codes(arrays[0], arrays[1], arrays[2], width, place)
+
+
+@kernel
+def _take_columns(X, first, block):
+    """block[k, i] = X[i, first + k]"""
+    for i in range(X.shape[0]):
+        for k in range(block.shape[0]):
+            block[k, i] = X[i, first + k]
+
+
+@kernel
+def _survey(column):
+    """The smallest and largest value, how many are missing, and whether all are whole."""
+    low, high, missing = np.inf, -np.inf, 0
+    whole = True
+    for i in range(len(column)):
+        value = column[i]
+        if value != value:  # noqa: PLR0124
+            missing += 1
+        else:
+            low = min(low, value)
+            high = max(high, value)
+            whole &= value == np.floor(value)
+    return low, high, missing, whole
+
+
+@kernel
+def _code_integers(column, low, span, codes):
+    """Whole numbers of a short range, through a table."""
+    table = np.zeros(span, np.uint32)
+    for i in range(len(column)):
+        if column[i] == column[i]:
+            table[np.uint64(column[i] - low)] = 1
+    n_values = np.uint32(0)
+    for k in range(span):
+        n_values += table[k]
+    values = np.empty(n_values)
+    rank = np.uint32(0)
+    for k in range(span):
+        if table[k]:
+            values[rank] = low + k
+            table[k] = rank
+            rank += np.uint32(1)
+    for i in range(len(column)):
+        codes[i] = table[np.uint64(column[i] - low)] if column[i] == column[i] else n_values
+    return values
+
+
+@kernel
+def _code_by_sorting(column, codes):
+    """Any numbers: their bits in an order-preserving form, sorted digit by digit."""
+    n = len(column)
+    keys = np.empty(n, np.uint64)
+    bits = column.view(np.uint64)
+    top = np.uint64(1) << np.uint64(63)
+    missing = ~np.uint64(0)
+    for i in range(n):
+        own = bits[i] if column[i] != 0.0 else np.uint64(0)  # -0.0 is 0.0
+        own = ~own if own & top else own | top
+        keys[i] = own if column[i] == column[i] else missing
+    order = sorted_by_digits(keys)
+    values = np.empty(n)
+    rank = -1
+    for p in range(n):
+        i = order[p]
+        if keys[i] == missing:
+            codes[i] = rank + 1
+        else:
+            if p == 0 or keys[i] != keys[order[p - 1]]:
+                rank += 1
+                values[rank] = column[i] + 0.0
+            codes[i] = rank
+    return values[: rank + 1].copy()
+
+
+@kernel
+def sorted_by_digits(keys):
+    """The order that sorts uint64 keys, equal ones as they stand: radix sort, byte by byte."""
+    n = len(keys)
+    counts = np.zeros((8, 256), np.int64)
+    byte = np.uint64(255)
+    for i in range(n):
+        key = keys[i]
+        for digit in range(8):
+            counts[digit, (key >> np.uint64(8 * digit)) & byte] += 1
+    order = np.arange(n).astype(np.uint32)
+    other = np.empty(n, np.uint32)
+    for digit in range(8):
+        shift = np.uint64(8 * digit)
+        if counts[digit, (keys[0] >> shift) & byte] == n:
+            continue
+        total = 0
+        for k in range(256):
+            own = counts[digit, k]
+            counts[digit, k] = total
+            total += own
+        for p in range(n):
+            i = order[p]
+            k = (keys[i] >> shift) & byte
+            other[counts[digit, k]] = i
+            counts[digit, k] += 1
+        order, other = other, order
+    return order

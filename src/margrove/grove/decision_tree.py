@@ -1,0 +1,380 @@
+"""What the two decision trees share: parameters, growing, reading."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from margrove._data import seed_of
+from margrove._estimator import RANDOM_STATE, RUN_CONTROL, Estimator
+from margrove._slices import drive
+from margrove._threads import resolve_n_jobs
+from margrove.exceptions import DataWarning
+from margrove.grove.assembly import assemble, n_balanced_splits
+from margrove.grove.binning import BinnedDataset, bin_columns
+from margrove.grove.criteria import CRITERIA
+from margrove.grove.encoding import TreeTable, read_table_like_fitted, refuse_infinity
+from margrove.grove.grower import TreeGrower, columns_of
+from margrove.grove.multiway import MULTIWAY_CRITERIA, MultiwayGrower
+from margrove.grove.scores import ENTROPY, GAIN_RATIO, GAMMA, POISSON, log_table
+from margrove.grove.search import Rules
+from margrove.grove.sklearn_tree import TreeView, decision_path, importances, view
+from margrove.grove.targets import Targets
+from margrove.grove.tree_arrays import TreeArrays, leaves_of, values_of
+
+__all__ = ["GREEDY_DEPTH", "DecisionTree", "TreeTraining"]
+
+GREEDY_DEPTH = 1000  # beyond which nodes are halved
+_FEW_CELLS = 20_000
+_COUNT = Interval(Integral, 1, None, closed="left")
+
+TREE_PARAMETERS: dict[str, list[Any]] = {
+    "splitter": [StrOptions({"best", "random"})],
+    "split": [StrOptions({"binary", "multiway"})],
+    "max_depth": [_COUNT, None],
+    "min_samples_split": [
+        Interval(Integral, 2, None, closed="left"),
+        Interval(Real, 0.0, 1.0, closed="right"),
+    ],
+    "min_samples_leaf": [_COUNT, Interval(Real, 0.0, 1.0, closed="neither")],
+    "min_weight_fraction_leaf": [Interval(Real, 0.0, 0.5, closed="both")],
+    "max_features": [
+        _COUNT, Interval(Real, 0.0, 1.0, closed="right"), StrOptions({"sqrt", "log2"}), None
+    ],
+    "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
+    "min_impurity_decrease": [Interval(Real, 0.0, None, closed="left")],
+    "ccp_alpha": [Interval(Real, 0.0, None, closed="left")],
+    "monotonic_cst": ["array-like", dict, None],
+    "categorical_features": ["array-like", StrOptions({"from_dtype", "all"}), None],
+    "max_bins": [Interval(Integral, 2, 65535, closed="both"), None],
+    "n_jobs": [Integral, None],
+    **RANDOM_STATE,
+    **RUN_CONTROL,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TreeTraining:
+    """All that a tree is grown from. rows: those of positive weight."""
+
+    table: TreeTable
+    targets: Targets
+    rows: np.ndarray
+    total_weight: float
+
+
+class DecisionTree(Estimator):
+    """Base of `DecisionTreeClassifier` and `DecisionTreeRegressor`."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = TREE_PARAMETERS
+
+    def _grow(
+        self,
+        training: TreeTraining,
+        y: Any,
+        learnt: Callable[[TreeArrays], dict[str, Any]],
+        scale: float = 1.0,
+    ) -> None:
+        """Bin, grow, prune and commit; values are multiplied by `scale`, a power of two."""
+        table = training.table
+        n_threads = self._threads(table.X.shape)
+        data = bin_columns(
+            table.X, categorical=table.is_categorical, max_bins=self.max_bins, n_threads=n_threads
+        )
+        if any(len(low) and np.isinf(low[[0, -1]]).any() for low in data.lows):
+            refuse_infinity(table.X, self, table.feature_names)
+        rules = self._rules(training, data)
+        grower = self._grower(training, data, rules, n_threads)
+
+        def grown() -> TreeArrays:
+            arrays = grower.result()
+            if not isinstance(arrays, TreeArrays):
+                arrays = assemble(arrays, data, training.targets, rules, table.n_categories)
+            return _scaled(arrays, scale, rules.criterion) if scale != 1.0 else arrays
+
+        def fitted() -> dict[str, Any]:
+            return table.attributes | learnt(grown())
+
+        drive(
+            grower,
+            self,
+            max_time=self.max_time,
+            on_interrupt=self.on_interrupt,
+            verbose=self.verbose,
+            X=table.X,
+            y=y,
+            fitted=fitted,
+        )
+        if isinstance(grower, TreeGrower):
+            _warn_of_halving(n_balanced_splits(grower.result()), type(self).__name__)
+        arrays = grown()
+        if self.ccp_alpha > 0.0:
+            from margrove.grove.pruning import prune_by_cost_complexity
+
+            arrays = prune_by_cost_complexity(arrays, self.ccp_alpha)
+        self._commit(table.attributes | learnt(arrays))
+
+    def _grower(
+        self, training: TreeTraining, data: BinnedDataset, rules: Rules, n_threads: int
+    ) -> TreeGrower | MultiwayGrower:
+        max_leaves = self._max_leaves(len(training.rows))
+        if self.split == "binary":
+            columns = columns_of(data, with_values=rules.random)
+            return TreeGrower(
+                columns, training.targets, rules, training.rows,
+                max_leaves=max_leaves, n_threads=n_threads,
+            )  # fmt: skip
+        self._check_multiway(training, data, rules)
+        return MultiwayGrower(
+            data, training.targets, rules, training.rows,
+            n_categories=training.table.n_categories, max_leaves=max_leaves,
+        )  # fmt: skip
+
+    def _check_multiway(self, training: TreeTraining, data: BinnedDataset, rules: Rules) -> None:
+        """Refuse what only binary trees can do."""
+        for refused, name in (
+            (rules.criterion not in MULTIWAY_CRITERIA, f"criterion={self.criterion!r}"),
+            (len(training.targets.starts) > 2, "several outputs"),
+            (self._is_random(data.n_features), "max_features or splitter='random'"),
+            (len(rules.monotone) > 0, "monotonic_cst"),
+        ):
+            if refused:
+                raise ValueError(f"split='multiway' does not go with {name}. Use split='binary'.")
+
+    def _threads(self, shape: tuple[int, int]) -> int:
+        """Not asked for where there is too little to share."""
+        if shape[0] * shape[1] < _FEW_CELLS and self.n_jobs != 0:
+            return 1
+        return resolve_n_jobs(self.n_jobs, unset="all")
+
+    def _rules(self, training: TreeTraining, data: BinnedDataset) -> Rules:
+        targets, d = training.targets, data.n_features
+        n_samples = int(targets.samples[training.rows].sum())
+        criterion = CRITERIA[self.criterion].code
+        whole_weight = int(targets.weight[training.rows].sum())
+        needs_table = criterion in (ENTROPY, GAIN_RATIO) and targets.counted
+        table, log_scale = log_table(whole_weight) if needs_table else (np.zeros(1, np.int64), 1.0)
+        min_leaf = _number_of(self.min_samples_leaf, n_samples, 1)
+        min_weight = self.min_weight_fraction_leaf * training.total_weight / targets.unit
+        n_outputs = len(targets.starts) - 1
+        return Rules(
+            criterion=criterion,
+            counted=targets.counted,
+            table=table,
+            scale=log_scale,
+            min_samples_split=max(_number_of(self.min_samples_split, n_samples, 2), 2 * min_leaf),
+            min_samples_leaf=min_leaf,
+            min_weight=int(np.ceil(min_weight - 1e-9 * min_weight)),
+            max_depth=min(self.max_depth or 2**31, 2**31),
+            greedy_depth=GREEDY_DEPTH,
+            min_decrease=self.min_impurity_decrease * training.total_weight * n_outputs,
+            max_features=_number_of_features(self.max_features, d),
+            random=self.splitter == "random",
+            monotone=self._monotone(training, d),
+            at_zero=criterion in (POISSON, GAMMA),
+            seed=seed_of(self.random_state) if self._is_random(d) else 0,
+        )  # fmt: skip
+
+    def _is_random(self, d: int) -> bool:
+        return self.splitter == "random" or _number_of_features(self.max_features, d) < d
+
+    def _max_leaves(self, n_rows: int) -> int:
+        """0 for any number; more leaves than rows there cannot be."""
+        return 0 if self.max_leaf_nodes is None else int(min(self.max_leaf_nodes, max(2, n_rows)))
+
+    def _monotone(self, training: TreeTraining, d: int) -> np.ndarray:
+        """+1, -1 or 0 for each feature; empty if there is none."""
+        given = self.monotonic_cst
+        if given is None:
+            return np.empty(0, np.int8)
+        if isinstance(given, dict):
+            names = training.table.feature_names
+            if names is None:
+                raise ValueError("monotonic_cst as a dict needs an X whose columns have names.")
+            unknown = [name for name in given if name not in names]
+            if unknown:
+                raise ValueError(f"monotonic_cst names {unknown[0]!r}, which X does not have.")
+            given = [given.get(name, 0) for name in names]
+        constraints = np.asarray(given)
+        if constraints.shape != (d,):
+            raise ValueError(
+                f"monotonic_cst has shape {constraints.shape} but the input data X has {d} "
+                "features."
+            )
+        if not np.isin(constraints, (-1, 0, 1)).all():
+            raise ValueError(
+                "monotonic_cst must be None or an array-like of -1, 0 or 1. "
+                f"Got {sorted(set(constraints.tolist()))}."
+            )
+        self._check_monotone(training)
+        if np.any(constraints[list(training.table.categories)] != 0):
+            raise ValueError(
+                "monotonic_cst must be 0 for categorical features: they have no order."
+            )
+        return constraints.astype(np.int8) if constraints.any() else np.empty(0, np.int8)
+
+    @abstractmethod
+    def _check_monotone(self, training: TreeTraining) -> None: ...
+
+    # -- reading --
+
+    def _rows(self, X: Any) -> Any:
+        """X as the tree walks it: numbers of categories, NaN for missing."""
+        check_is_fitted(self, "arrays_")
+        X = read_table_like_fitted(X, self)
+        return X.toarray() if sp.issparse(X) else X
+
+    def _leaves(self, X: Any) -> np.ndarray:
+        rows = self._rows(X)
+        return self._leaves_of_rows(rows)
+
+    def _leaves_of_rows(self, rows: np.ndarray) -> np.ndarray:
+        return leaves_of(
+            self.arrays_,
+            rows,
+            n_threads=self._threads(rows.shape),
+            on_infinity=lambda: refuse_infinity(rows, self),
+        )
+
+    def _values(self, X: Any) -> np.ndarray:
+        """The value of each row's leaf, or of its leaves."""
+        rows = self._rows(X)
+        return values_of(self.arrays_, rows, self._leaves_of_rows(rows))
+
+    def _with_arrays(self, arrays: TreeArrays) -> Self:
+        """A fitted copy with another tree."""
+        other = copy.copy(self)
+        other.__dict__ = dict(vars(self)) | {"arrays_": arrays}
+        return other
+
+    @property
+    def tree_(self) -> TreeView:
+        """The tree in the arrays of scikit-learn's `tree_`."""
+        check_is_fitted(self, "arrays_")
+        return view(self.arrays_, self.n_features_in_, self._class_counts())
+
+    def _class_counts(self) -> list[int] | None:
+        return None
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Impurity decrease by each feature, as shares. Biased to features of many values."""
+        check_is_fitted(self, "arrays_")
+        return importances(self.arrays_, self.n_features_in_)
+
+    def get_depth(self) -> int:
+        """The number of edges between the root and the deepest leaf."""
+        check_is_fitted(self, "arrays_")
+        return int(self.arrays_.depth.max())
+
+    def get_n_leaves(self) -> int:
+        """The number of leaves."""
+        check_is_fitted(self, "arrays_")
+        return self.arrays_.n_leaves
+
+    def apply(self, X: Any, check_input: bool = True) -> np.ndarray:
+        """The number of the leaf that each row ends up in."""
+        return self._leaves(X)
+
+    def decision_path(self, X: Any, check_input: bool = True) -> sp.csr_matrix:
+        """Which nodes each row passes: 1 in row i, column k if row i comes by node k."""
+        leaves = self._leaves(X)
+        return decision_path(self.arrays_, leaves)
+
+    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """The effective alphas of cost-complexity pruning, and the impurity left at each."""
+        from sklearn.base import clone
+        from sklearn.utils import Bunch
+
+        from margrove.grove.pruning import cost_complexity_path
+
+        grown = clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight=sample_weight)
+        path = cost_complexity_path(grown.arrays_)
+        return Bunch(ccp_alphas=path.ccp_alphas, impurities=path.impurities)
+
+    def to_sklearn(self) -> Any:
+        """The same tree as an estimator of scikit-learn, for tools that insist on its classes."""
+        from margrove.grove.sklearn_tree import own_sklearn_tree
+
+        check_is_fitted(self, "arrays_")
+        peer = self._sklearn_class()()
+        names = set(peer.get_params())
+        peer.set_params(**{k: v for k, v in self.get_params().items() if k in names})
+        peer.tree_ = own_sklearn_tree(self.arrays_, self.n_features_in_, self._class_counts())
+        for name in ("n_features_in_", "feature_names_in_", "n_outputs_", "classes_", "n_classes_"):
+            if hasattr(self, name):
+                setattr(peer, name, getattr(self, name))
+        peer.max_features_ = self.max_features_
+        return peer
+
+    @abstractmethod
+    def _sklearn_class(self) -> Any: ...
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _number_of(given: float, n_samples: int, least: int) -> int:
+    """A count as it is, a share as a count."""
+    if isinstance(given, Integral):
+        return int(min(int(given), n_samples + 1))
+    return max(least, int(np.ceil(given * n_samples)))
+
+
+def _number_of_features(given: Any, d: int) -> int:
+    if given is None:
+        return d
+    if given == "sqrt":
+        return max(1, int(np.sqrt(d)))
+    if given == "log2":
+        return max(1, int(np.log2(d)))
+    if isinstance(given, Integral):
+        return int(min(int(given), d))
+    return max(1, int(given * d))
+
+
+def _scaled(arrays: TreeArrays, scale: float, criterion: int) -> TreeArrays:
+    """Values of targets that were divided by `scale` for the fit."""
+    from dataclasses import replace
+
+    from margrove.grove.scores import SQUARED
+
+    powers = {SQUARED: 2, GAMMA: 0}.get(criterion, 1)
+
+    def real(amounts: np.ndarray) -> np.ndarray:
+        for _ in range(powers):  # one by one: the square of the scale may be beyond floating point
+            amounts = np.minimum(amounts * scale, np.finfo(float).max)
+        return amounts
+
+    with np.errstate(over="ignore", under="ignore"):
+        return replace(
+            arrays,
+            value=arrays.value * scale,
+            impurity=real(arrays.impurity),
+            decrease=real(arrays.decrease),
+        )
+
+
+def _warn_of_halving(n_splits: int, name: str) -> None:
+    if n_splits:
+        warnings.warn(
+            f"{name} is more than {GREEDY_DEPTH} levels deep: greedy splits peel off a few rows at "
+            f"a time. Below that, {n_splits} nodes were halved instead. Set max_depth, or look for "
+            "a column that numbers the rows.",
+            DataWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,518 @@
+"""Estimators: DecisionTreeClassifier, DecisionTreeRegressor."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from margrove._data import check_targets, check_training_labels, check_weights, moderate
+from margrove.exceptions import InvalidDataError
+from margrove.grove.criteria import class_criteria, number_criteria
+from margrove.grove.decision_tree import (
+    TREE_PARAMETERS,
+    DecisionTree,
+    TreeTraining,
+    _number_of_features,
+)
+from margrove.grove.encoding import read_table
+from margrove.grove.targets import class_targets, number_targets
+from margrove.grove.tree_arrays import TreeArrays
+
+__all__ = ["DecisionTreeClassifier", "DecisionTreeRegressor"]
+
+_MEDIAN_WEIGHT_BITS = 31  # medians want half of the bits for the targets
+
+
+class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
+    """A decision tree for classes: ID3, C4.5 and CART on one engine.
+
+    A drop-in for `sklearn.tree.DecisionTreeClassifier`. Splits are exact in float64, ties go to the
+    lowest feature and the lowest threshold, and neither the order of the rows nor the number of
+    threads matters: without `max_features` and `splitter="random"` nothing is random. Strings,
+    categories and missing values need no encoding.
+
+    Parameters
+    ----------
+    criterion : {"gini", "entropy", "log_loss", "gain_ratio", "error"}, default="gini"
+        What makes a node impure; see `margrove.grove.criteria.CRITERIA`.
+    splitter : {"best", "random"}, default="best"
+        "random" draws one threshold for each feature and takes the best of those.
+    split : {"binary", "multiway"}, default="binary"
+        "multiway" gives a categorical feature one branch for each of its values and does not ask it
+        again further down, as ID3 and C4.5 do; a row whose value is missing goes down all of them.
+    max_depth : int or None, default=None
+        Most edges from the root to a leaf. Without it, a tree deeper than 1000 halves its nodes
+        from there on, and says so.
+    min_samples_split : int or float, default=2
+        Fewest samples that a node to be split may have; a share of all samples if a float.
+    min_samples_leaf : int or float, default=1
+        Fewest samples of a leaf.
+    min_weight_fraction_leaf : float, default=0.0
+        Least share of the whole weight that a leaf may have.
+    max_features : int, float, {"sqrt", "log2"} or None, default=None
+        How many features, drawn for each node, are looked at.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of what is drawn, if anything is.
+    max_leaf_nodes : int or None, default=None
+        Grow best-first, the leaf whose split gains most at a time, to so many leaves.
+    min_impurity_decrease : float, default=0.0
+        Least decrease of the impurity, weighted by the node's share of the weight, that is worth a
+        split. At 0 splits that gain nothing are made too: the next one may gain all (XOR).
+    class_weight : dict, list of dict, "balanced" or None, default=None
+        Factors on the weights of the classes.
+    ccp_alpha : float, default=0.0
+        Price of a leaf: the largest subtree whose branches are all worth it is kept.
+    monotonic_cst : array-like of {-1, 0, 1}, dict of names or None, default=None
+        Features with which the probability of the second class may only rise (1) or fall (-1).
+    categorical_features : "from_dtype", "all", array-like or None, default="from_dtype"
+        Columns whose values are labels without an order: those with strings or categories, all, or
+        a mask, numbers or names. None refuses labels.
+    max_bins : int or None, default=None
+        Most different values of a numeric column; neighbours are merged. None keeps all.
+    n_jobs : int or None, default=None
+        Threads; None means all permitted cores.
+    max_time : float or None, default=None
+        Seconds after which growing ends with what there is.
+    on_interrupt : {"raise", "keep"}, default="raise"
+        What Ctrl-C does.
+    verbose : int, default=0
+        Show a progress bar.
+
+    Attributes
+    ----------
+    arrays_ : TreeArrays
+        The tree; see `margrove.grove.tree_arrays`.
+    tree_ : TreeView
+        The same in the arrays of scikit-learn's `tree_`.
+    classes_ : ndarray, or list of them
+        The classes, of each output.
+    n_classes_ : int, or list of int
+    n_outputs_ : int
+    max_features_ : int
+    categories_ : dict
+        Labels of each categorical column.
+    n_features_in_ : int
+    feature_names_in_ : ndarray
+        Where X has names.
+    feature_importances_ : ndarray
+
+    Examples
+    --------
+    >>> from margrove import DecisionTreeClassifier
+    >>> from margrove.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = DecisionTreeClassifier(max_depth=2).fit(X, y)
+    >>> round(model.score(X, y), 2)
+    0.96
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = TREE_PARAMETERS | {
+        "criterion": [StrOptions(set(class_criteria()))],
+        "class_weight": [dict, list, StrOptions({"balanced"}), None],
+    }
+
+    def __init__(
+        self,
+        *,
+        criterion: str = "gini",
+        splitter: Literal["best", "random"] = "best",
+        split: Literal["binary", "multiway"] = "binary",
+        max_depth: int | None = None,
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = None,
+        random_state: Any = None,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        class_weight: Any = None,
+        ccp_alpha: float = 0.0,
+        monotonic_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        max_bins: int | None = None,
+        n_jobs: int | None = None,
+        max_time: float | None = None,
+        on_interrupt: Literal["raise", "keep"] = "raise",
+        verbose: int = 0,
+    ) -> None:
+        self.criterion = criterion
+        self.splitter = splitter
+        self.split = split
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.random_state = random_state
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.class_weight = class_weight
+        self.ccp_alpha = ccp_alpha
+        self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
+        self.max_bins = max_bins
+        self.n_jobs = n_jobs
+        self.max_time = max_time
+        self.on_interrupt = on_interrupt
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True) -> Self:
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or dataframe of shape (n_samples, n_features)
+            Missing values are NaN.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+            0 is a row removed, 2 a row that is there twice.
+        check_input : bool, default=True
+            Accepted as scikit-learn's; input is always checked.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        table = read_table(X, self, self.categorical_features)
+        training, classes = self._training(table, y, sample_weight)
+        single = len(classes) == 1
+        counts = [len(own) for own in classes]
+
+        def learnt(arrays: TreeArrays) -> dict[str, Any]:
+            return {
+                "arrays_": arrays,
+                "classes_": classes[0] if single else classes,
+                "n_classes_": np.intp(counts[0]) if single else counts,
+                "n_outputs_": len(classes),
+                "max_features_": _number_of_features(self.max_features, table.X.shape[1]),
+            }
+
+        self._grow(training, y, learnt)
+        return self
+
+    def _training(
+        self, table: Any, y: Any, sample_weight: Any
+    ) -> tuple[TreeTraining, list[np.ndarray]]:
+        n = table.X.shape[0]
+        outputs = _columns_of_labels(y)
+        class_weights = self._class_weights(len(outputs))
+        found = [
+            check_training_labels(own, sample_weight, weights, n, min_classes=1)
+            for own, weights in zip(outputs, class_weights, strict=True)
+        ]
+        given = found[0].weight
+        weight = given.copy()
+        for labels in found:
+            weight = moderate(weight * labels.factors[labels.codes])
+        codes = np.stack([labels.codes for labels in found], axis=1)
+        samples = _samples(given, sample_weight)
+        targets = class_targets(codes, [len(one.classes) for one in found], weight, samples)
+        rows = np.flatnonzero(given > 0)
+        return TreeTraining(table, targets, rows, float(weight[rows].sum())), [
+            one.classes for one in found
+        ]
+
+    def _class_weights(self, n_outputs: int) -> list[Any]:
+        """One for each output."""
+        if not isinstance(self.class_weight, list):
+            if isinstance(self.class_weight, dict) and n_outputs > 1:
+                raise ValueError(
+                    "For multi-output, class_weight should be a list of dicts, or a valid string."
+                )
+            return [self.class_weight] * n_outputs
+        if n_outputs == 1:
+            raise ValueError("class_weight is a list, but y has one output: give a dict.")
+        if len(self.class_weight) != n_outputs:
+            raise ValueError(
+                "For multi-output, number of elements in class_weight should match number of "
+                f"outputs: got {len(self.class_weight)} for {n_outputs}."
+            )
+        return self.class_weight
+
+    def predict_proba(self, X: Any, check_input: bool = True) -> Any:
+        """The shares of the classes in the leaf of each row; a list of them for several outputs."""
+        shares = self._values(X)
+        return shares if self.n_outputs_ == 1 else self._by_output(shares)
+
+    def _by_output(self, shares: np.ndarray) -> list[np.ndarray]:
+        ends = np.cumsum(self.n_classes_)
+        return [
+            shares[:, end - size : end] for end, size in zip(ends, self.n_classes_, strict=True)
+        ]
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """The logarithms of the shares."""
+        shares = self.predict_proba(X)
+        with np.errstate(divide="ignore"):
+            return np.log(shares) if self.n_outputs_ == 1 else [np.log(own) for own in shares]
+
+    def predict(self, X: Any, check_input: bool = True) -> np.ndarray:
+        """The largest class of the leaf of each row; of equally large ones the first."""
+        check_is_fitted(self, "arrays_")
+        if not self.arrays_.is_binary:
+            mixed: np.ndarray = self.classes_[np.argmax(self._values(X), axis=1)]
+            return mixed
+        leaves = self._leaves(X)
+        if self.n_outputs_ == 1:
+            winners = np.argmax(self.arrays_.value, axis=1)  # of each node
+            found: np.ndarray = self.classes_[winners[leaves]]
+            return found
+        shares = self._by_output(self.arrays_.value[leaves])
+        return np.stack(
+            [own[np.argmax(s, axis=1)] for own, s in zip(self.classes_, shares, strict=True)],
+            axis=1,
+        )
+
+    def _class_counts(self) -> list[int]:
+        return [int(self.n_classes_)] if self.n_outputs_ == 1 else list(self.n_classes_)
+
+    def _check_monotone(self, training: TreeTraining) -> None:
+        if len(training.targets.starts) > 2:
+            raise ValueError("Monotonicity constraints are not supported with multiple output")
+        if training.targets.starts[-1] > 2:
+            raise ValueError(
+                "Monotonicity constraints are not supported with multiclass classification"
+            )
+        if training.targets.starts[-1] < 2:
+            raise ValueError("Monotonicity constraints need two classes; y has one.")
+
+    def _sklearn_class(self) -> Any:
+        from sklearn.tree import DecisionTreeClassifier as Peer
+
+        return Peer
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+class DecisionTreeRegressor(RegressorMixin, DecisionTree):
+    """A decision tree for numbers.
+
+    A drop-in for `sklearn.tree.DecisionTreeRegressor`; see `DecisionTreeClassifier` for what is
+    different.
+
+    Parameters
+    ----------
+    criterion : {"squared_error", "friedman_mse", "absolute_error", "poisson", "gamma"}
+        What a split lowers; default="squared_error". A leaf of "absolute_error" is the median of
+        its targets, else it is their mean.
+    splitter : {"best", "random"}, default="best"
+        "random" draws one threshold for each feature and takes the best of those.
+    split : {"binary", "multiway"}, default="binary"
+        "multiway" gives a categorical feature one branch for each of its values and does not ask it
+        again further down, as ID3 and C4.5 do; a row whose value is missing goes down all of them.
+    max_depth : int or None, default=None
+        Most edges from the root to a leaf. Without it, a tree deeper than 1000 halves its nodes
+        from there on, and says so.
+    min_samples_split : int or float, default=2
+        Fewest samples that a node to be split may have; a share of all samples if a float.
+    min_samples_leaf : int or float, default=1
+        Fewest samples of a leaf.
+    min_weight_fraction_leaf : float, default=0.0
+        Least share of the whole weight that a leaf may have.
+    max_features : int, float, {"sqrt", "log2"} or None, default=None
+        How many features, drawn for each node, are looked at.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of what is drawn, if anything is.
+    max_leaf_nodes : int or None, default=None
+        Grow best-first, the leaf whose split gains most at a time, to so many leaves.
+    min_impurity_decrease : float, default=0.0
+        Least decrease of the impurity, weighted by the node's share of the weight, that is worth a
+        split.
+    ccp_alpha : float, default=0.0
+        Price of a leaf: the largest subtree whose branches are all worth it is kept.
+    monotonic_cst : array-like of {-1, 0, 1}, dict of names or None, default=None
+        Features with which the prediction may only rise (1) or fall (-1).
+    categorical_features : "from_dtype", "all", array-like or None, default="from_dtype"
+        Columns whose values are labels without an order.
+    max_bins : int or None, default=None
+        Most different values of a numeric column; neighbours are merged. None keeps all.
+    n_jobs : int or None, default=None
+        Threads; None means all permitted cores.
+    max_time : float or None, default=None
+        Seconds after which growing ends with what there is.
+    on_interrupt : {"raise", "keep"}, default="raise"
+        What Ctrl-C does.
+    verbose : int, default=0
+        Show a progress bar.
+
+    Attributes
+    ----------
+    arrays_ : TreeArrays
+        The tree; see `margrove.grove.tree_arrays`.
+    tree_ : TreeView
+        The same in the arrays of scikit-learn's `tree_`.
+    n_outputs_ : int
+    max_features_ : int
+    categories_ : dict
+        Labels of each categorical column.
+    n_features_in_ : int
+    feature_names_in_ : ndarray
+        Where X has names.
+    feature_importances_ : ndarray
+
+    Examples
+    --------
+    >>> from margrove import DecisionTreeRegressor
+    >>> model = DecisionTreeRegressor().fit([[0.0], [1.0], [2.0], [3.0]], [5.0, 5.0, 8.0, 8.0])
+    >>> model.get_n_leaves(), model.predict([[1.2], [1.7]])
+    (2, array([5., 8.]))
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = TREE_PARAMETERS | {
+        "criterion": [StrOptions(set(number_criteria()))],
+    }
+
+    def __init__(
+        self,
+        *,
+        criterion: str = "squared_error",
+        splitter: Literal["best", "random"] = "best",
+        split: Literal["binary", "multiway"] = "binary",
+        max_depth: int | None = None,
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = None,
+        random_state: Any = None,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        ccp_alpha: float = 0.0,
+        monotonic_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        max_bins: int | None = None,
+        n_jobs: int | None = None,
+        max_time: float | None = None,
+        on_interrupt: Literal["raise", "keep"] = "raise",
+        verbose: int = 0,
+    ) -> None:
+        self.criterion = criterion
+        self.splitter = splitter
+        self.split = split
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.random_state = random_state
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.ccp_alpha = ccp_alpha
+        self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
+        self.max_bins = max_bins
+        self.n_jobs = n_jobs
+        self.max_time = max_time
+        self.on_interrupt = on_interrupt
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True) -> Self:
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or dataframe of shape (n_samples, n_features)
+            Missing values are NaN.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+            0 is a row removed, 2 a row that is there twice.
+        check_input : bool, default=True
+            Accepted as scikit-learn's; input is always checked.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        table = read_table(X, self, self.categorical_features)
+        training, scale = self._training(table, y, sample_weight)
+
+        def learnt(arrays: TreeArrays) -> dict[str, Any]:
+            return {
+                "arrays_": arrays,
+                "n_outputs_": len(training.targets.starts) - 1,
+                "max_features_": _number_of_features(self.max_features, table.X.shape[1]),
+            }
+
+        self._grow(training, y, learnt, scale)
+        return self
+
+    def _training(self, table: Any, y: Any, sample_weight: Any) -> tuple[TreeTraining, float]:
+        n = table.X.shape[0]
+        given = check_targets(y, n, multi_output=True)
+        numbers = given[:, None] if given.ndim == 1 else given
+        weight = moderate(check_weights(sample_weight, n))
+        rows = np.flatnonzero(weight > 0)
+        self._check_range(numbers[rows])
+        scale = _power_of_two_near(numbers[rows])
+        is_median = self.criterion == "absolute_error"
+        if is_median and numbers.shape[1] > 1:
+            raise ValueError(
+                "criterion='absolute_error' takes one output. Fit one tree for each, or use "
+                "criterion='squared_error'."
+            )
+        targets = number_targets(
+            numbers / scale,
+            weight,
+            _samples(weight, sample_weight),
+            **({"bits": _MEDIAN_WEIGHT_BITS} if is_median else {}),
+        )
+        return TreeTraining(table, targets, rows, float(weight[rows].sum())), scale
+
+    def _check_range(self, y: np.ndarray) -> None:
+        if self.criterion == "poisson" and (y.min() < 0 or (y.sum(axis=0) <= 0).any()):
+            raise InvalidDataError(
+                "Some value(s) of y are negative, or all are zero, which is not allowed for "
+                "Poisson regression (criterion='poisson')."
+            )
+        if self.criterion == "gamma" and y.min() <= 0:
+            raise InvalidDataError("criterion='gamma' needs targets above zero.")
+
+    def predict(self, X: Any, check_input: bool = True) -> np.ndarray:
+        """The mean (or median) of the leaf of each row."""
+        value = self._values(X)
+        return value[:, 0] if self.n_outputs_ == 1 else value
+
+    def _check_monotone(self, training: TreeTraining) -> None:
+        if len(training.targets.starts) > 2:
+            raise ValueError("Monotonicity constraints are not supported with multiple output")
+        if self.criterion == "absolute_error":
+            raise ValueError("Monotonicity constraints are not supported by absolute_error.")
+
+    def _sklearn_class(self) -> Any:
+        from sklearn.tree import DecisionTreeRegressor as Peer
+
+        return Peer
+
+
+def _columns_of_labels(y: Any) -> list[Any]:
+    """One array of labels for each output."""
+    array = y.to_numpy() if hasattr(y, "to_numpy") else y
+    nested = (list, tuple, np.ndarray)
+    if isinstance(array, (list, tuple)) and len(array) and isinstance(array[0], nested):
+        array = np.asarray(array)
+    if isinstance(array, np.ndarray) and array.ndim == 2 and array.shape[1] > 1:
+        return [array[:, o] for o in range(array.shape[1])]
+    return [y]
+
+
+def _samples(weight: np.ndarray, sample_weight: Any) -> np.ndarray:
+    """How many samples each row stands for: its weight, if all weights are whole, else one."""
+    if sample_weight is None or np.any(weight != np.floor(weight)) or weight.sum() > 2**52:
+        return np.ones(len(weight), np.int64)
+    return weight.astype(np.int64)
+
+
+def _power_of_two_near(y: np.ndarray) -> float:
+    """What targets are divided by, exactly, where their squares would leave floating point."""
+    largest = float(np.abs(y).max(initial=0.0))
+    if largest == 0.0 or 1e-100 < largest < 1e100:
+        return 1.0
+    return float(2.0 ** int(np.clip(np.frexp(largest)[1], -1000, 1000)))
