@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from margrove import datasets, exceptions, facts, plot
     from margrove._jit import warmup
     from margrove._slices import Progress, watch
+    from margrove.grove.criteria import register_criterion
+    from margrove.grove.pruning import cross_validated_alpha, prune
     from margrove.grove.tree import DecisionTreeClassifier, DecisionTreeRegressor
     from margrove.margin import kernels, losses
     from margrove.margin.certificate import certificate
@@ -47,6 +49,9 @@ _HOME_OF = {
     # groves of trees
     "DecisionTreeClassifier": "margrove.grove.tree",
     "DecisionTreeRegressor": "margrove.grove.tree",
+    "prune": "margrove.grove.pruning",
+    "cross_validated_alpha": "margrove.grove.pruning",
+    "register_criterion": "margrove.grove.criteria",
     # watching and preparing
     "Progress": "margrove._slices",
     "watch": "margrove._slices",
@@ -78,6 +83,7 @@ __all__ = [
     "RBFTaylorMap",
     "__version__",
     "certificate",
+    "cross_validated_alpha",
     "datasets",
     "exceptions",
     "facts",
@@ -85,6 +91,8 @@ __all__ = [
     "linear_path",
     "losses",
     "plot",
+    "prune",
+    "register_criterion",
     "register_kernel",
     "warmup",
     "watch",

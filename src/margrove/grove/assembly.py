@@ -53,7 +53,10 @@ def assemble(
     weight = whole[:, WEIGHT] * targets.unit
     n_outputs = len(targets.starts) - 1
     decrease = np.where(inner, real[:, DECREASE], 0.0) / n_outputs
-    impurity = _impurities(nodes, targets, rules, inner, left, right, decrease)
+    if growth.impurities is not None:
+        impurity = growth.impurities[order]
+    else:
+        impurity = _impurities(nodes, targets, rules, inner, left, right, decrease)
     is_left_heavier = np.zeros(n, dtype=bool)
     is_left_heavier[inner] = whole[left[inner], SAMPLES] > whole[right[inner], SAMPLES]
     missing_left = np.where(

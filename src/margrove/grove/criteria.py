@@ -9,10 +9,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.utils._param_validation import StrOptions
 
 from margrove.grove import scores
 
-__all__ = ["CRITERIA", "Criterion", "class_criteria", "entropy", "impurity", "number_criteria"]
+__all__ = [
+    "CRITERIA",
+    "Criterion",
+    "CriterionNames",
+    "class_criteria",
+    "entropy",
+    "impurity",
+    "number_criteria",
+    "register_criterion",
+]
 
 
 @dataclass(frozen=True)
@@ -20,6 +30,7 @@ class Criterion:
     """A criterion: its code in compiled code, whether it is for classes, what it measures.
 
     of_shares   the impurity of class shares, None for regression
+    own         a user's function of sums and weight, see `register_criterion`
     """
 
     name: str
@@ -27,6 +38,7 @@ class Criterion:
     for_classes: bool
     summary: str
     of_shares: Callable[[np.ndarray], np.ndarray] | None = None
+    own: Callable[[np.ndarray, float], float] | None = None
 
 
 def entropy(shares: np.ndarray, base: float = 2.0) -> np.ndarray:
@@ -70,6 +82,64 @@ def class_criteria() -> list[str]:
 
 def number_criteria() -> list[str]:
     return [name for name, one in CRITERIA.items() if not one.for_classes]
+
+
+class CriterionNames(StrOptions):
+    """The names of one kind that are registered at the moment, for checks of parameters."""
+
+    def __init__(self, for_classes: bool) -> None:
+        self._for_classes = for_classes
+        super().__init__({"gini"})
+
+    @property
+    def options(self) -> set[str]:
+        return set(class_criteria() if self._for_classes else number_criteria())
+
+    @options.setter
+    def options(self, given: set[str]) -> None:
+        """What scikit-learn sets; the registry decides."""
+
+
+def register_criterion(
+    name: str, function: Callable[[np.ndarray, float], float], *, for_classes: bool = True
+) -> Criterion:
+    """Make `criterion=name` mean your own impurity.
+
+    Parameters
+    ----------
+    name : str
+        A new name.
+    function : callable
+        `function(sums, weight)` returns the impurity of a node: `sums` are the weights of its
+        classes, or the weighted sum and sum of squares of its targets. It is compiled by Numba;
+        decorate it with `numba.njit` if you wish.
+    for_classes : bool, default=True
+        Whether it is for `DecisionTreeClassifier` or for `DecisionTreeRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np, margrove
+    >>> def root_of_gini(sums, weight):
+    ...     return np.sqrt(1.0 - np.sum((sums / weight) ** 2))
+    >>> _ = margrove.register_criterion("root_of_gini", root_of_gini)
+    >>> X, y = margrove.datasets.load_iris(return_X_y=True)
+    >>> margrove.DecisionTreeClassifier(criterion="root_of_gini").fit(X, y).score(X, y)
+    1.0
+    >>> del margrove.grove.criteria.CRITERIA["root_of_gini"]
+    """
+    if name in CRITERIA:
+        raise ValueError(f"A criterion named {name!r} exists already: {sorted(CRITERIA)}.")
+    if not callable(function):
+        raise TypeError(f"function must be callable. Got {function!r} instead.")
+    summary = (function.__doc__ or "a registered criterion").strip().splitlines()[0]
+
+    def of_shares(shares: np.ndarray) -> np.ndarray:
+        return np.apply_along_axis(lambda own: function(own, 1.0), -1, np.asarray(shares))
+
+    CRITERIA[name] = Criterion(
+        name, scores.CUSTOM, for_classes, summary, of_shares if for_classes else None, function
+    )
+    return CRITERIA[name]
 
 
 def impurity(name: str, counts: np.ndarray) -> float:

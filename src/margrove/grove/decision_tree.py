@@ -23,12 +23,16 @@ from margrove.exceptions import DataWarning
 from margrove.grove.assembly import assemble, n_balanced_splits
 from margrove.grove.binning import BinnedDataset, bin_columns
 from margrove.grove.criteria import CRITERIA
+from margrove.grove.custom import CustomSearch
+from margrove.grove.directions import DIRECTIONS
 from margrove.grove.encoding import TreeTable, read_table_like_fitted, refuse_infinity
 from margrove.grove.grower import TreeGrower, columns_of
 from margrove.grove.multiway import MULTIWAY_CRITERIA, MultiwayGrower
+from margrove.grove.oblique import ObliqueGrower
 from margrove.grove.scores import ENTROPY, GAIN_RATIO, GAMMA, POISSON, log_table
 from margrove.grove.search import Rules
 from margrove.grove.sklearn_tree import TreeView, decision_path, importances, view
+from margrove.grove.stopping import stop_at_chance, stop_at_error, stop_without_improvement
 from margrove.grove.targets import Targets
 from margrove.grove.tree_arrays import TreeArrays, leaves_of, values_of
 
@@ -39,7 +43,7 @@ _FEW_CELLS = 20_000
 _COUNT = Interval(Integral, 1, None, closed="left")
 
 TREE_PARAMETERS: dict[str, list[Any]] = {
-    "splitter": [StrOptions({"best", "random"})],
+    "splitter": [StrOptions({"best", "random", "oblique"})],
     "split": [StrOptions({"binary", "multiway"})],
     "max_depth": [_COUNT, None],
     "min_samples_split": [
@@ -56,6 +60,11 @@ TREE_PARAMETERS: dict[str, list[Any]] = {
     "ccp_alpha": [Interval(Real, 0.0, None, closed="left")],
     "monotonic_cst": ["array-like", dict, None],
     "categorical_features": ["array-like", StrOptions({"from_dtype", "all"}), None],
+    "oblique_learner": [StrOptions(set(DIRECTIONS))],
+    "significance": [Interval(Real, 0.0, 1.0, closed="neither"), None],
+    "max_error": [Interval(Real, 0.0, None, closed="left"), None],
+    "early_stopping": ["boolean"],
+    "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
     "max_bins": [Interval(Integral, 2, 65535, closed="both"), None],
     "n_jobs": [Integral, None],
     **RANDOM_STATE,
@@ -65,12 +74,16 @@ TREE_PARAMETERS: dict[str, list[Any]] = {
 
 @dataclass(frozen=True)
 class TreeTraining:
-    """All that a tree is grown from. rows: those of positive weight."""
+    """All that a tree is grown from.
+
+    rows are those of positive weight, without the ones `held_out` to see when to stop.
+    """
 
     table: TreeTable
     targets: Targets
     rows: np.ndarray
     total_weight: float
+    held_out: np.ndarray
 
 
 class DecisionTree(Estimator):
@@ -117,28 +130,116 @@ class DecisionTree(Estimator):
         )
         if isinstance(grower, TreeGrower):
             _warn_of_halving(n_balanced_splits(grower.result()), type(self).__name__)
-        arrays = grown()
+        self._commit(table.attributes | learnt(self._cut_back(grown(), training, scale)))
+
+    def _cut_back(self, arrays: TreeArrays, training: TreeTraining, scale: float) -> TreeArrays:
+        """The tree as the rules of stopping and pruning leave it."""
+        counts = self._counts(training)
+        if self.significance is not None:
+            arrays = stop_at_chance(arrays, self.significance, counts)
+        if self.max_error is not None:
+            arrays = stop_at_error(arrays, self.max_error, counts)
+        if self.early_stopping:
+            from margrove.grove.pruning import validation_losses
+
+            held, targets = training.held_out, training.targets
+            n_outputs = len(targets.starts) - 1
+            y = (targets.raw * scale if counts is None else targets.labels).reshape(-1, n_outputs)
+            X = training.table.X[held]
+            losses = validation_losses(
+                arrays,
+                X.toarray() if sp.issparse(X) else X,
+                y[held] if counts is None else y[held] - targets.starts[:-1],
+                targets.real[held],
+                is_class=counts is not None,
+                n_classes=counts,
+            )
+            arrays = stop_without_improvement(arrays, losses)
         if self.ccp_alpha > 0.0:
             from margrove.grove.pruning import prune_by_cost_complexity
 
             arrays = prune_by_cost_complexity(arrays, self.ccp_alpha)
-        self._commit(table.attributes | learnt(arrays))
+        return arrays
+
+    @staticmethod
+    def _counts(training: TreeTraining) -> list[int] | None:
+        """How many classes each output has; None for numbers."""
+        targets = training.targets
+        return np.diff(targets.starts).tolist() if len(targets.labels) else None
+
+    def _training_of(
+        self, table: TreeTable, targets: Targets, rows: np.ndarray, weight: np.ndarray
+    ) -> TreeTraining:
+        """With rows set apart, where growing is to stop by them."""
+        held_out = rows[:0]
+        if self.early_stopping:
+            from sklearn.model_selection import train_test_split
+
+            if len(rows) < 4:
+                raise ValueError(
+                    f"early_stopping=True sets rows apart, but there are only {len(rows)}. "
+                    "Use early_stopping=False."
+                )
+            rows, held_out = train_test_split(
+                rows,
+                test_size=self.validation_fraction,
+                random_state=seed_of(self.random_state) if self.random_state is not None else 0,
+            )
+            rows = np.sort(rows)
+        return TreeTraining(table, targets, rows, float(weight[rows].sum()), held_out)
 
     def _grower(
         self, training: TreeTraining, data: BinnedDataset, rules: Rules, n_threads: int
-    ) -> TreeGrower | MultiwayGrower:
+    ) -> TreeGrower | MultiwayGrower | ObliqueGrower:
         max_leaves = self._max_leaves(len(training.rows))
+        if self.splitter == "oblique":
+            self._check_oblique(training, rules)
+            table = training.table
+            return ObliqueGrower(
+                table.X.toarray() if sp.issparse(table.X) else table.X,
+                training.targets,
+                rules,
+                training.rows,
+                learner=self.oblique_learner,
+                categorical=table.is_categorical,
+                n_categories=table.n_categories,
+                max_leaves=max_leaves,
+            )
         if self.split == "binary":
             columns = columns_of(data, with_values=rules.random)
             return TreeGrower(
                 columns, training.targets, rules, training.rows,
-                max_leaves=max_leaves, n_threads=n_threads,
+                max_leaves=max_leaves, n_threads=n_threads, custom=self._custom_search(training),
             )  # fmt: skip
         self._check_multiway(training, data, rules)
         return MultiwayGrower(
             data, training.targets, rules, training.rows,
             n_categories=training.table.n_categories, max_leaves=max_leaves,
         )  # fmt: skip
+
+    def _custom_search(self, training: TreeTraining) -> CustomSearch | None:
+        """For a criterion that a user has registered."""
+        own = CRITERIA[self.criterion].own
+        if own is None:
+            return None
+        for refused, name in (
+            (len(training.targets.starts) > 2, "several outputs"),
+            (self._is_random(training.table.X.shape[1]), "max_features or splitter='random'"),
+            (self.monotonic_cst is not None, "monotonic_cst"),
+        ):
+            if refused:
+                raise ValueError(f"A registered criterion does not go with {name}.")
+        return CustomSearch(own, len(training.targets.labels) > 0)
+
+    def _check_oblique(self, training: TreeTraining, rules: Rules) -> None:
+        for refused, name in (
+            (self.split == "multiway", "split='multiway'"),
+            (len(training.targets.starts) > 2, "several outputs"),
+            (CRITERIA[self.criterion].own is not None, "a registered criterion"),
+            (len(rules.monotone) > 0, "monotonic_cst"),
+        ):
+            if refused:
+                raise ValueError(f"splitter='oblique' does not go with {name}.")
 
     def _check_multiway(self, training: TreeTraining, data: BinnedDataset, rules: Rules) -> None:
         """Refuse what only binary trees can do."""

@@ -19,6 +19,7 @@ from margrove._threads import run_tiles
 from margrove.grove.binning import BinnedDataset, sorted_by_digits
 from margrove.grove.block import LARGEST_BLOCK, Block, plant
 from margrove.grove.columns import Columns, code_of
+from margrove.grove.custom import CustomSearch
 from margrove.grove.node_search import (
     Basic,
     Scratch,
@@ -30,7 +31,9 @@ from margrove.grove.node_search import (
     new_scratch,
     search_feature,
     search_in_orders,
+    set_bit,
     sum_up,
+    write_subset,
 )
 from margrove.grove.nodes import (
     BALANCED,
@@ -68,12 +71,14 @@ _HALF_WORD = np.uint64(32)
 class Growth:
     """What has grown: nodes of the trunk and of the blocks that stand on some of them.
 
-    blocks   (node of the trunk, nodes of the block, how many)
+    blocks       (node of the trunk, nodes of the block, how many)
+    impurities   of the trunk's nodes, where a user's criterion measures them
     """
 
     trunk: Nodes
     n_trunk: int
     blocks: list[tuple[int, Nodes, int]]
+    impurities: np.ndarray | None = None
 
 
 def columns_of(data: BinnedDataset, *, with_values: bool = False) -> Columns:
@@ -102,12 +107,15 @@ class TreeGrower:
         max_leaves: int = 0,
         n_threads: int = 1,
         largest_block: int = LARGEST_BLOCK,
+        custom: CustomSearch | None = None,
     ) -> None:
         self._columns, self._targets, self._rules = columns, targets, rules
         self._rows = np.array(rows, dtype=np.int64)
         self._max_leaves = max_leaves
         self._n_threads = n_threads
-        self._largest_block = largest_block
+        self._largest_block = 0 if custom is not None else largest_block
+        self._custom = custom
+        self._impurities: dict[int, float] = {}
         n_stats = int(targets.starts[-1])
         self._n_numbers = len(targets.starts) - 1 if len(targets.raw) else 0
         self._trunk = new_nodes(16, n_stats, self._n_numbers, 0)
@@ -158,7 +166,10 @@ class TreeGrower:
         for _, block in self._waiting:
             block.cut_short()
         blocks = [(node, block.nodes, block.n_nodes) for node, block in self._grown + self._waiting]
-        return Growth(self._trunk, self._used, blocks)
+        impurities = None
+        if self._custom is not None:
+            impurities = np.array([self._impurities[node] for node in range(self._used)])
+        return Growth(self._trunk, self._used, blocks, impurities)
 
     # -- large nodes --
 
@@ -226,6 +237,9 @@ class TreeGrower:
         ranks = new_scratch(basic, len(self._rows), 0, rules.criterion)
         pure, base = sum_up(self._trunk, node, self._rows, self._targets, rules, ranks)
         whole[node, FEATURE] = -1
+        if self._custom is not None:
+            self._examine_by_custom(node, bool(pure))
+            return
         if not self._may_split(node, bool(pure)):
             return
         self._make_words()
@@ -249,6 +263,55 @@ class TreeGrower:
                 if looked_at >= count and has_split:
                     break
         self._keep(node, float(base), [one for one in found if one is not None])
+
+    def _examine_by_custom(self, node: int, pure: bool) -> None:
+        """The same by a user's criterion."""
+        custom, targets, columns = self._custom, self._targets, self._columns
+        if custom is None:
+            return
+        whole, real = self._trunk.whole, self._trunk.real
+        rows = self._rows[whole[node, START] : whole[node, END]]
+        weight = targets.real[rows]
+        is_class = len(targets.labels) > 0
+        stats = custom.statistics(
+            targets.labels[rows] if is_class else rows,
+            rows.astype(np.float64) if is_class else targets.raw[rows],
+            int(targets.starts[-1]),
+        )
+        total = float(weight.sum())
+        self._impurities[node] = custom.impurity_of(weight @ stats, total)
+        if not self._may_split(node, pure):
+            return
+        best, feature = None, -1
+        for j in range(len(columns.n_codes)):
+            found = custom.best(
+                _codes_of(columns, j, rows), stats, weight, targets.samples[rows],
+                missing=int(columns.n_codes[j]), categorical=bool(columns.categorical[j]),
+                min_samples=self._rules.min_samples_leaf,
+                min_weight=self._rules.min_weight * targets.unit,
+            )  # fmt: skip
+            is_better = best is None or (
+                found is not None
+                and found.gain > best.gain + 1e-12 * total * abs(self._impurities[node])
+            )
+            if found is not None and is_better:
+                best, feature = found, j
+        if best is None or best.gain < self._rules.min_decrease * (1.0 - 1e-12):
+            return
+        whole[node, FEATURE], whole[node, SUBSET] = feature, -1
+        whole[node, MISSING_LEFT] = int(best.missing_left)
+        real[node, DECREASE], real[node, DRAWN] = max(best.gain, 0.0), np.nan
+        if columns.categorical[feature]:
+            self._make_words()
+            self._words = int(
+                write_subset(self._trunk, node, self._words, columns.n_codes[feature])
+            )
+            for code in best.left.tolist():
+                set_bit(self._trunk.subsets, self._trunk.whole[node, SUBSET], code)
+        else:
+            codes = np.unique(_codes_of(columns, feature, rows))
+            whole[node, CODE] = best.left.max() if len(best.left) else -1
+            whole[node, NEXT_CODE] = codes[codes > whole[node, CODE]][0]
 
     def _may_split(self, node: int, pure: bool) -> bool:
         whole, rules = self._trunk.whole[node], self._rules
@@ -380,6 +443,14 @@ def _shuffle(features, state):
     for j in range(len(features)):
         state, k = random_below(state, len(features) - j)
         features[j], features[j + k] = features[j + k], features[j]
+
+
+@kernel
+def _codes_of(columns, feature, rows):
+    codes = np.empty(len(rows), np.int64)
+    for i in range(len(rows)):
+        codes[i] = code_of(columns, feature, rows[i])
+    return codes
 
 
 @kernel

@@ -60,7 +60,7 @@ from margrove.grove.targets import BITS_OF_SUMS, bits_of, fitting_exponent, quan
 
 __all__ = ["Basic", "Scratch", "bound_children", "end_node", "keep_split", "make_subset",
            "new_basic", "new_scratch", "search_feature", "search_generally", "search_in_orders",
-           "sum_up"]  # fmt: skip
+           "set_bit", "sum_up", "write_subset"]  # fmt: skip
 
 _NARROWER = 6  # bits that a node's targets may be narrower before they get a scale of their own
 
@@ -564,9 +564,9 @@ def keep_split(nodes, node, base, n_words, columns, targets, rules, scratch):
     nodes.whole[node, MISSING_LEFT] = best[BEST_MISSING_LEFT]
     nodes.whole[node, SUBSET] = -1
     if scratch.counts[0]:
-        n_words = _write_subset(nodes, node, n_words, columns.n_codes[feature])
+        n_words = write_subset(nodes, node, n_words, columns.n_codes[feature])
         for k in range(scratch.counts[0] - 1):
-            _set_bit(nodes.subsets, nodes.whole[node, SUBSET], scratch.chosen[k])
+            set_bit(nodes.subsets, nodes.whole[node, SUBSET], scratch.chosen[k])
     return n_words
 
 
@@ -575,14 +575,14 @@ def make_subset(nodes, node, n_words, columns):
     """A split of categories at a code, as a set of codes."""
     feature = nodes.whole[node, FEATURE]
     if columns.categorical[feature]:
-        n_words = _write_subset(nodes, node, n_words, columns.n_codes[feature])
+        n_words = write_subset(nodes, node, n_words, columns.n_codes[feature])
         for code in range(nodes.whole[node, CODE] + 1):
-            _set_bit(nodes.subsets, nodes.whole[node, SUBSET], code)
+            set_bit(nodes.subsets, nodes.whole[node, SUBSET], code)
     return n_words
 
 
 @kernel(bare=True)
-def _write_subset(nodes, node, n_words, n_codes):
+def write_subset(nodes, node, n_words, n_codes):
     """An empty set."""
     nodes.whole[node, SUBSET] = n_words
     for k in range(n_codes // 32 + 1):
@@ -591,7 +591,7 @@ def _write_subset(nodes, node, n_words, n_codes):
 
 
 @kernel(bare=True)
-def _set_bit(subsets, begin, code):
+def set_bit(subsets, begin, code):
     subsets[begin + code // 32] |= np.uint32(1) << np.uint32(code % 32)
 
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_targets, check_training_labels, check_weights, moderate
 from margrove.exceptions import InvalidDataError
-from margrove.grove.criteria import class_criteria, number_criteria
+from margrove.grove.criteria import CriterionNames
 from margrove.grove.decision_tree import (
     TREE_PARAMETERS,
     DecisionTree,
@@ -39,8 +39,9 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
     ----------
     criterion : {"gini", "entropy", "log_loss", "gain_ratio", "error"}, default="gini"
         What makes a node impure; see `margrove.grove.criteria.CRITERIA`.
-    splitter : {"best", "random"}, default="best"
-        "random" draws one threshold for each feature and takes the best of those.
+    splitter : {"best", "random", "oblique"}, default="best"
+        "random" draws one threshold for each feature and takes the best of those. "oblique" also
+        looks at one direction across all features, which a linear machine finds for each node.
     split : {"binary", "multiway"}, default="binary"
         "multiway" gives a categorical feature one branch for each of its values and does not ask it
         again further down, as ID3 and C4.5 do; a row whose value is missing goes down all of them.
@@ -71,6 +72,18 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
     categorical_features : "from_dtype", "all", array-like or None, default="from_dtype"
         Columns whose values are labels without an order: those with strings or categories, all, or
         a mask, numbers or names. None refuses labels.
+    oblique_learner : {"svm", "perceptron", "prototypes"}, default="svm"
+        What finds the directions of oblique splits: a linear support vector machine, a perceptron,
+        or the nearest of two prototypes.
+    significance : float or None, default=None
+        Make no split that chance makes as well in more than this share of cases (chi-square test of
+        classes, F-test of means).
+    max_error : float or None, default=None
+        Make no split of a node whose training error is at most this.
+    early_stopping : bool, default=False
+        Make no split that does not lower the error on rows held out of the training.
+    validation_fraction : float, default=0.1
+        Share of the rows that early stopping holds out.
     max_bins : int or None, default=None
         Most different values of a numeric column; neighbours are merged. None keeps all.
     n_jobs : int or None, default=None
@@ -111,7 +124,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = TREE_PARAMETERS | {
-        "criterion": [StrOptions(set(class_criteria()))],
+        "criterion": [CriterionNames(for_classes=True)],
         "class_weight": [dict, list, StrOptions({"balanced"}), None],
     }
 
@@ -119,7 +132,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         self,
         *,
         criterion: str = "gini",
-        splitter: Literal["best", "random"] = "best",
+        splitter: Literal["best", "random", "oblique"] = "best",
         split: Literal["binary", "multiway"] = "binary",
         max_depth: int | None = None,
         min_samples_split: float = 2,
@@ -133,6 +146,11 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         ccp_alpha: float = 0.0,
         monotonic_cst: Any = None,
         categorical_features: Any = "from_dtype",
+        oblique_learner: Literal["svm", "perceptron", "prototypes"] = "svm",
+        significance: float | None = None,
+        max_error: float | None = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
         max_bins: int | None = None,
         n_jobs: int | None = None,
         max_time: float | None = None,
@@ -154,6 +172,11 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         self.ccp_alpha = ccp_alpha
         self.monotonic_cst = monotonic_cst
         self.categorical_features = categorical_features
+        self.oblique_learner = oblique_learner
+        self.significance = significance
+        self.max_error = max_error
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
         self.max_bins = max_bins
         self.n_jobs = n_jobs
         self.max_time = max_time
@@ -213,9 +236,8 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         samples = _samples(given, sample_weight)
         targets = class_targets(codes, [len(one.classes) for one in found], weight, samples)
         rows = np.flatnonzero(given > 0)
-        return TreeTraining(table, targets, rows, float(weight[rows].sum())), [
-            one.classes for one in found
-        ]
+        training = self._training_of(table, targets, rows, weight)
+        return training, [one.classes for one in found]
 
     def _class_weights(self, n_outputs: int) -> list[Any]:
         """One for each output."""
@@ -303,8 +325,9 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     criterion : {"squared_error", "friedman_mse", "absolute_error", "poisson", "gamma"}
         What a split lowers; default="squared_error". A leaf of "absolute_error" is the median of
         its targets, else it is their mean.
-    splitter : {"best", "random"}, default="best"
-        "random" draws one threshold for each feature and takes the best of those.
+    splitter : {"best", "random", "oblique"}, default="best"
+        "random" draws one threshold for each feature and takes the best of those. "oblique" also
+        looks at one direction across all features, which a linear machine finds for each node.
     split : {"binary", "multiway"}, default="binary"
         "multiway" gives a categorical feature one branch for each of its values and does not ask it
         again further down, as ID3 and C4.5 do; a row whose value is missing goes down all of them.
@@ -332,6 +355,18 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         Features with which the prediction may only rise (1) or fall (-1).
     categorical_features : "from_dtype", "all", array-like or None, default="from_dtype"
         Columns whose values are labels without an order.
+    oblique_learner : {"svm", "perceptron", "prototypes"}, default="svm"
+        What finds the directions of oblique splits: a linear support vector machine, a perceptron,
+        or the nearest of two prototypes.
+    significance : float or None, default=None
+        Make no split that chance makes as well in more than this share of cases (chi-square test of
+        classes, F-test of means).
+    max_error : float or None, default=None
+        Make no split of a node whose training error is at most this.
+    early_stopping : bool, default=False
+        Make no split that does not lower the error on rows held out of the training.
+    validation_fraction : float, default=0.1
+        Share of the rows that early stopping holds out.
     max_bins : int or None, default=None
         Most different values of a numeric column; neighbours are merged. None keeps all.
     n_jobs : int or None, default=None
@@ -367,14 +402,14 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = TREE_PARAMETERS | {
-        "criterion": [StrOptions(set(number_criteria()))],
+        "criterion": [CriterionNames(for_classes=False)],
     }
 
     def __init__(
         self,
         *,
         criterion: str = "squared_error",
-        splitter: Literal["best", "random"] = "best",
+        splitter: Literal["best", "random", "oblique"] = "best",
         split: Literal["binary", "multiway"] = "binary",
         max_depth: int | None = None,
         min_samples_split: float = 2,
@@ -387,6 +422,11 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         ccp_alpha: float = 0.0,
         monotonic_cst: Any = None,
         categorical_features: Any = "from_dtype",
+        oblique_learner: Literal["svm", "perceptron", "prototypes"] = "svm",
+        significance: float | None = None,
+        max_error: float | None = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
         max_bins: int | None = None,
         n_jobs: int | None = None,
         max_time: float | None = None,
@@ -407,6 +447,11 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         self.ccp_alpha = ccp_alpha
         self.monotonic_cst = monotonic_cst
         self.categorical_features = categorical_features
+        self.oblique_learner = oblique_learner
+        self.significance = significance
+        self.max_error = max_error
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
         self.max_bins = max_bins
         self.n_jobs = n_jobs
         self.max_time = max_time
@@ -464,7 +509,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
             _samples(weight, sample_weight),
             **({"bits": _MEDIAN_WEIGHT_BITS} if is_median else {}),
         )
-        return TreeTraining(table, targets, rows, float(weight[rows].sum())), scale
+        return self._training_of(table, targets, rows, weight), scale
 
     def _check_range(self, y: np.ndarray) -> None:
         if self.criterion == "poisson" and (y.min() < 0 or (y.sum(axis=0) <= 0).any()):
