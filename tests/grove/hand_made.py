@@ -229,7 +229,7 @@ def branch_of_row(tree, node, row):
     """The branch, or None where the value is missing or a category unknown."""
     kind = tree.kind[node]
     if kind == OBLIQUE:
-        total = sum(c * x for c, x in zip(tree.coef[tree.set_start[node]], row, strict=True))
+        total = sum(c * x for c, x in zip(tree.coef[tree.set_start[node]], row, strict=True) if c)
         return None if np.isnan(total) else int(total > tree.threshold[node])
     value = row[tree.feature[node]]
     if np.isnan(value):

@@ -264,7 +264,7 @@ def test_sets_on_a_feature_are_merged() -> None:
 def share_of(condition, model, row):
     """How much of a row passes a condition of a rule."""
     if condition.kind == "sum":
-        value = sum(c * x for c, x in zip(condition.coefficients, row, strict=True))
+        value = sum(c * x for c, x in zip(condition.coefficients, row, strict=True) if c)
     else:
         value = row[condition.number]
     if np.isnan(value):

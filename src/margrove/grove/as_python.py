@@ -52,7 +52,8 @@ def {name}_child(node, values):
     else:
         number = 0.0
         for feature, coefficient in enumerate(asked):
-            number += coefficient * {name}_number(feature, values)
+            if coefficient:
+                number += coefficient * {name}_number(feature, values)
     if number <= answers:
         return node[3][0]
     return node[3][1] if number == number else node[-1]

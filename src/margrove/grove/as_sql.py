@@ -209,8 +209,9 @@ class _Terms:
     def column(self, asked: Condition) -> str:
         if asked.number is not None:
             return self.columns[asked.number]
-        # Zeros stay: to the tree, a missing value anywhere makes the sum missing.
-        products = [f"{own!r} * {self.number(j)}" for j, own in enumerate(asked.coefficients)]
+        products = [
+            f"{own!r} * {self.number(j)}" for j, own in enumerate(asked.coefficients) if own
+        ] or ["0.0"]
         return f"({' + '.join(products)})"
 
     def number(self, feature: int) -> str:

@@ -1,7 +1,7 @@
 """Splits by a user's own criterion.
 
-The function is compiled once a process, with the loop that calls it. Nodes are searched from Python,
-one by one: slower than the built-in criteria, and open to any measure of impurity.
+The function is compiled once a process, with the loop that calls it. Nodes are searched from
+Python, one by one: slower than the built-in criteria, and open to any measure of impurity.
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ class ObliqueGrower:
 def projected(X: np.ndarray, direction: np.ndarray) -> np.ndarray:
     """Summed feature by feature, as a row is when the tree is asked: equal to the last bit."""
     total = np.zeros(len(X))
-    for j in range(X.shape[1]):
+    for j in np.flatnonzero(direction):
         total += direction[j] * X[:, j]
     return total
 

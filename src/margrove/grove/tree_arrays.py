@@ -306,7 +306,9 @@ def branch_of(x, node, kind, feature, threshold, set_start, set_size, words, bra
     if kind[node] == OBLIQUE:
         total = 0.0
         for j in range(coef.shape[1]):
-            total += coef[set_start[node], j] * x[j]
+            own = coef[set_start[node], j]
+            if own != 0.0:  # what is missing of a column that does not count does not matter
+                total += own * x[j]
         if total != total:  # noqa: PLR0124
             return -1
         return 0 if total <= threshold[node] else 1
