@@ -11,7 +11,14 @@ import pytest
 from scipy.optimize import minimize
 
 import margrove
-from margrove import SVC, KernelPerceptron, Perceptron, PolynomialMap, RBFTaylorMap
+from margrove import (
+    SVC,
+    DecisionTreeClassifier,
+    KernelPerceptron,
+    Perceptron,
+    PolynomialMap,
+    RBFTaylorMap,
+)
 from margrove.datasets import (
     load_boosting_points,
     load_iris_ratios,
@@ -23,6 +30,7 @@ from margrove.datasets import (
     make_xor,
 )
 from margrove.exceptions import NotSeparableError
+from margrove.grove import criteria
 from margrove.margin.kernels import RBF, Polynomial
 from margrove.margin.losses import LOSSES
 from margrove.margin.problems import c_svc
@@ -80,6 +88,76 @@ def test_iris_gini_of_the_second_region() -> None:
     inside = iris.data[:, 0] > 1.7157
     assert np.bincount(iris.target[inside]).tolist() == [1, 50, 50]
     assert np.bincount(iris.target[~inside]).tolist() == [49]
+
+
+def test_the_tennis_tree() -> None:
+    """Grown by our engine, gains included; entropy in base 2, e and 10."""
+    tennis = load_play_tennis(as_frame=True)
+    model = DecisionTreeClassifier(criterion="entropy", split="multiway")
+    tree = model.fit(tennis.data, tennis.target).arrays_
+    assert tree.impurity[0] == printed(0.94, 2)
+    assert tree.decrease[0] / 14 == printed(0.246, 3)
+    names = [tennis.feature_names[j] if j >= 0 else "" for j in tree.feature]
+    assert names == ["outlook", "", "wind", "", "", "humidity", "", ""]
+    assert model.categories_[0].tolist() == ["overcast", "rain", "sunny"]
+    assert tree.decrease[5] / 5 == printed(0.970, 3)
+    assert model.score(tennis.data, tennis.target) == 1.0
+    for name, gain in {"humidity": 0.151, "wind": 0.048, "temperature": 0.029}.items():
+        stump = DecisionTreeClassifier(criterion="entropy", split="multiway", max_depth=1)
+        found = stump.fit(tennis.data[[name]], tennis.target).arrays_
+        assert found.decrease[0] / 14 == printed(gain, 3)
+    weak = np.array([6, 2]) / 8
+    assert criteria.entropy(weak) == printed(0.811, 3)
+    assert criteria.entropy(weak, base=np.e) == pytest.approx(criteria.entropy(weak) * np.log(2))
+    assert criteria.entropy(weak, base=10) == pytest.approx(criteria.entropy(weak) * np.log10(2))
+
+
+def test_the_restaurant_tree() -> None:
+    restaurant = load_restaurant(as_frame=True)
+    model = DecisionTreeClassifier(criterion="entropy", split="multiway")
+    tree = model.fit(restaurant.data, restaurant.target).arrays_
+    assert restaurant.feature_names[tree.feature[0]] == "Pat"
+    assert tree.impurity[0] - tree.decrease[0] / 12 == pytest.approx(0.4591, abs=1e-4)
+    full, none, some = tree.children_of(0)
+    assert tree.impurity[full] == printed(0.9, 1)
+    assert tree.impurity[none] == tree.impurity[some] == 0.0
+    assert model.score(restaurant.data, restaurant.target) == 1.0
+    by_type = DecisionTreeClassifier(criterion="entropy", split="multiway", max_depth=1)
+    found = by_type.fit(restaurant.data[["Type"]], restaurant.target).arrays_
+    assert found.decrease[0] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_the_iris_ratio_tree() -> None:
+    """The leaf that reduces the uncertainty most is split first."""
+    iris = load_iris_ratios()
+    tree = DecisionTreeClassifier(max_leaf_nodes=2).fit(iris.data, iris.target).arrays_
+    first, second = tree.children_of(0)
+    assert (tree.value[first] * tree.weight[first]).tolist() == [49, 0, 0]
+    assert (tree.value[second] * tree.weight[second]).round(9).tolist() == [1, 50, 50]
+    assert tree.impurity[second] == pytest.approx(0.5098, abs=5e-5)
+    larger = DecisionTreeClassifier(max_leaf_nodes=3).fit(iris.data, iris.target).arrays_
+    assert larger.kind[larger.children_of(0)[0]] == 0  # the pure one stays a leaf
+    assert larger.n_leaves == 3
+
+
+def test_leaf_probabilities() -> None:
+    """p(red) = 3/8, p(green) = 5/8 in an impure leaf."""
+    X = [[0.0]] * 8 + [[1.0]] * 4
+    y = ["red"] * 3 + ["green"] * 5 + ["red"] * 4
+    model = DecisionTreeClassifier().fit(X, y)
+    assert model.classes_.tolist() == ["green", "red"]
+    assert model.predict_proba([[0.0]]).tolist() == [[5 / 8, 3 / 8]]
+    assert model.predict([[0.0]]).tolist() == ["green"]
+
+
+def test_xor_needs_a_split_without_gain() -> None:
+    X = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
+    y = [0, 1, 1, 0]
+    model = DecisionTreeClassifier().fit(X, y)
+    assert model.arrays_.decrease[0] == 0.0
+    assert model.score(X, y) == 1.0
+    assert DecisionTreeClassifier(min_impurity_decrease=1e-9).fit(X, y).get_n_leaves() == 1
+    assert margrove.prune(model, ccp_alpha=0.01).score(X, y) == 1.0
 
 
 def test_three_rounds_of_boosting() -> None:

@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from margrove._jit import warmup
     from margrove._slices import Progress, watch
     from margrove.grove.criteria import register_criterion
+    from margrove.grove.export import (
+        export_dot,
+        export_json,
+        export_python,
+        export_sql,
+        export_text,
+    )
+    from margrove.grove.importances import permutation_importances
+    from margrove.grove.inspect import explain, leaf_probabilities, read_tree, regions, rules
     from margrove.grove.pruning import cross_validated_alpha, prune
     from margrove.grove.tree import DecisionTreeClassifier, DecisionTreeRegressor
     from margrove.margin import kernels, losses
@@ -51,6 +60,17 @@ _HOME_OF = {
     "DecisionTreeRegressor": "margrove.grove.tree",
     "prune": "margrove.grove.pruning",
     "cross_validated_alpha": "margrove.grove.pruning",
+    "read_tree": "margrove.grove.inspect",
+    "rules": "margrove.grove.inspect",
+    "regions": "margrove.grove.inspect",
+    "leaf_probabilities": "margrove.grove.inspect",
+    "explain": "margrove.grove.inspect",
+    "export_text": "margrove.grove.export",
+    "export_python": "margrove.grove.export",
+    "export_sql": "margrove.grove.export",
+    "export_json": "margrove.grove.export",
+    "export_dot": "margrove.grove.export",
+    "permutation_importances": "margrove.grove.importances",
     "register_criterion": "margrove.grove.criteria",
     # watching and preparing
     "Progress": "margrove._slices",
@@ -86,14 +106,25 @@ __all__ = [
     "cross_validated_alpha",
     "datasets",
     "exceptions",
+    "explain",
+    "export_dot",
+    "export_json",
+    "export_python",
+    "export_sql",
+    "export_text",
     "facts",
     "kernels",
+    "leaf_probabilities",
     "linear_path",
     "losses",
+    "permutation_importances",
     "plot",
     "prune",
+    "read_tree",
+    "regions",
     "register_criterion",
     "register_kernel",
+    "rules",
     "warmup",
     "watch",
 ]

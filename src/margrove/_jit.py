@@ -42,20 +42,30 @@ _KEEP_GENERATIONS = 3
 _SLOW_COMPILE_SECONDS = 0.5
 
 
-def kernel(function: Function | None = None, *, fast_sums: bool = False, bare: bool = False) -> Any:
+def kernel(
+    function: Function | None = None,
+    *,
+    fast_sums: bool = False,
+    bare: bool = False,
+    inner: bool = False,
+) -> Any:
     """Compile a loop: nogil, no parallel, NumPy's arithmetic, cached for the library as a whole.
 
     `fast_sums` lets the compiler reorder float sums so that reductions use vector registers; it
     keeps NaN and infinity intact. `bare` is for kernels that allocate nothing and call only such:
-    without counting references, tuples of arrays are passed on at no cost.
+    without counting references, tuples of arrays are passed on at no cost. `inner` is for bare
+    kernels that only other kernels call: what would take their arguments from Python is left out,
+    which with tuples of arrays is most of what there is to compile.
     """
     if function is None:
-        return functools.partial(kernel, fast_sums=fast_sums, bare=bare)
+        return functools.partial(kernel, fast_sums=fast_sums, bare=bare, inner=inner)
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
     if fast_sums:
         options["fastmath"] = FAST_SUMS
-    if bare:
+    if bare or inner:
         options["_nrt"] = False
+    if inner:
+        options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     compiled = numba.njit(function, **options)
     is_compiled = hasattr(compiled, "_cache")  # under NUMBA_DISABLE_JIT it is a plain function
     if is_compiled and cache_directory() is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import json
 import math
@@ -424,7 +425,8 @@ def test_a_line_of_sql_has_few_conditions() -> None:
 def test_sql_of_a_chain_that_shares_rows() -> None:
     model = chain(DEPTH)
     model.feature_names_in_ = np.array(["x"], dtype=object)
-    model.arrays_.missing_child[:] = -1
+    shared = np.where(model.arrays_.n_children, -1, 0).astype(np.int32)
+    model.arrays_ = dataclasses.replace(model.arrays_, missing_child=shared)
     rows = [[None], [-1.0], [0.5], [1e9]]
     found = queried(model, rows, export_sql(model, table="rows"))
     assert found[1:] == ["b", "a", "b"]
@@ -436,7 +438,8 @@ def test_sql_of_a_chain_that_shares_rows() -> None:
 
 
 def assert_same_arrays(found, expected) -> None:
-    for name, array in vars(expected).items():
+    for field in dataclasses.fields(expected):
+        name, array = field.name, getattr(expected, field.name)
         own = getattr(found, name)
         assert own.dtype == array.dtype, name
         assert own.shape == array.shape, name

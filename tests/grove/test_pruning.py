@@ -775,8 +775,9 @@ def test_simplifying_changes_no_prediction() -> None:
     target = np.c_[rng.integers(0, 3, 400) * 0.1, np.ones(400) / 3]
     numbers = DecisionTreeRegressor(max_depth=3).fit(X, y * 0.1)
     flat = prune(numbers, "nodes", nodes=[])
-    flat.arrays_.value[:] = 0.1 / 3
-    flat.arrays_.value[0] = 0.1  # what a merged node predicts is what its leaves did
+    value = np.full_like(flat.arrays_.value, 0.1 / 3)
+    value[0] = 0.1  # what a merged node predicts is what its leaves did
+    flat.arrays_ = dataclasses.replace(flat.arrays_, value=value)
     assert prune(flat, "simplify").predict(X).tolist() == [0.1 / 3] * 400
     two = DecisionTreeRegressor(max_depth=6).fit(X, target)
     np.testing.assert_array_equal(prune(two, "simplify").predict(X), two.predict(X))

@@ -13,14 +13,14 @@ __all__ = ["fraction", "pair_sum", "square_of", "whole_pair"]
 _SPLITTER = 134217729.0  # 2^27 + 1
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def _two_sum(a, b):
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def _two_product(a, b):
     product = a * b
     t = _SPLITTER * a
@@ -32,20 +32,20 @@ def _two_product(a, b):
     return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def whole_pair(number):
     """An int64 as a pair, exactly."""
     high = float(number)
     return high, float(number - int(high)) if abs(high) < 9.2e18 else 0.0
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def pair_sum(a_high, a_low, b_high, b_low):
     high, low = _two_sum(a_high, b_high)
     return _two_sum(high, low + a_low + b_low)
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def square_of(number):
     """The square of an int64."""
     high, low = whole_pair(number)
@@ -53,7 +53,7 @@ def square_of(number):
     return _two_sum(product, rest + 2.0 * high * low)
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def fraction(high, low, denominator):
     """A pair divided by a whole number below 2^53."""
     quotient = high / denominator

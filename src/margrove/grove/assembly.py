@@ -149,12 +149,15 @@ def _thresholds(nodes: Nodes, asks: np.ndarray, data: BinnedDataset) -> np.ndarr
     for feature in np.unique(features):
         own = features == feature
         below[own] = data.highs[feature][codes[own]]
-        above[own] = np.append(data.lows[feature], np.inf)[following[own]]
+        # Merged values stay together, also where a node has none of them.
+        upper = codes[own] + 1 if data.is_merged(feature) else following[own]
+        above[own] = np.append(data.lows[feature], np.inf)[upper]
     with np.errstate(over="ignore", invalid="ignore"):
         middle = 0.5 * below + 0.5 * above
     middle = np.where(np.isinf(above), np.inf, middle)
     middle = np.where((below <= middle) & ((middle < above) | np.isinf(above)), middle, below)
-    drawn = nodes.real[asks, DRAWN]
+    merged = np.array([data.is_merged(feature) for feature in features.tolist()], dtype=bool)
+    drawn = np.where(merged, np.nan, nodes.real[asks, DRAWN])  # within a bin there is no telling
     threshold[asks] = np.where(np.isnan(drawn), middle, drawn)
     return threshold
 

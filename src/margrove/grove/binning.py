@@ -9,6 +9,7 @@ A `BinnedDataset` is made once and serves every tree of a forest and every round
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -69,8 +70,19 @@ class BinnedDataset:
         column: np.ndarray = arrays[self.codes.width[j]][self.codes.place[j]]
         return column
 
+    @property
+    def extremes(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """The values of each column, lowest and highest of each code."""
+        return zip(self.lows, self.highs, strict=True)
+
+    def is_merged(self, feature: int) -> bool:
+        """Whether codes of the column stand for several values."""
+        return self.lows[feature] is not self.highs[feature]
+
     def threshold(self, feature: int, code: int, next_code: int) -> float:
         """Halfway between two codes; beyond all values where the next one is "missing"."""
+        if self.is_merged(feature):
+            next_code = code + 1
         if next_code >= self.n_codes[feature]:
             return float("inf")
         return midpoint(float(self.highs[feature][code]), float(self.lows[feature][next_code]))
@@ -89,9 +101,13 @@ def bin_columns(
     *,
     categorical: np.ndarray | None = None,
     max_bins: int | None = None,
+    weight: np.ndarray | None = None,
     n_threads: int = 1,
 ) -> BinnedDataset:
-    """Code the columns of a checked table, dense or CSR, in which NaN is missing."""
+    """Code the columns of a checked table, dense or CSR, in which NaN is missing.
+
+    `weight` says how much a row counts where values share bins of about equal weight.
+    """
     n, d = X.shape
     require_memory(2.0 * n * d, "The codes of all columns", "Drop columns, or use fewer rows.")
     is_sparse = sp.issparse(X)
@@ -119,7 +135,7 @@ def bin_columns(
     lows, highs = list(values), list(values)
     if max_bins is not None:
         for j in np.flatnonzero(~is_category):
-            columns[j], lows[j], highs[j] = _grouped(columns[j], values[j], max_bins)
+            columns[j], lows[j], highs[j] = _grouped(columns[j], values[j], max_bins, weight)
     n_codes = np.array([len(low) for low in lows], dtype=np.int64)
     return BinnedDataset(_stacked(columns, n), n, n_codes, lows, highs, missing, is_category)
 
@@ -139,14 +155,14 @@ def _coded(column: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
 
 
 def _grouped(
-    codes: np.ndarray, values: np.ndarray, max_bins: int
+    codes: np.ndarray, values: np.ndarray, max_bins: int, weight: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """At most `max_bins` codes of about equally many rows; neighbouring values share one."""
+    """At most `max_bins` codes of about equal weight; neighbouring values share one."""
     if len(values) <= max_bins:
         return codes, values, values
-    counts = np.bincount(codes, minlength=len(values))[: len(values)]
+    counts = np.bincount(codes, weights=weight, minlength=len(values))[: len(values)]
     before = np.cumsum(counts) - counts
-    bins = np.minimum((before * max_bins) // max(1, counts.sum()), max_bins - 1)
+    bins = np.minimum((before * max_bins) // counts.sum(), max_bins - 1)
     starts = np.flatnonzero(np.append(True, bins[1:] != bins[:-1]))
     rank = np.cumsum(np.append(True, bins[1:] != bins[:-1])) - 1
     table = np.append(rank, len(starts)).astype(np.uint8 if len(starts) < 256 else np.uint16)

@@ -264,7 +264,7 @@ def _list_by_counting(codes, n_codes, rows, entries):
         counts[k] += 1
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def _examine(entries, columns, rows, targets, rules, nodes, node, progress, basic, general):
     """Sum a node up and find its best split; the work done. `general` is None in the usual case."""
     d = len(columns.n_codes)
@@ -305,7 +305,7 @@ def _examine(entries, columns, rows, targets, rules, nodes, node, progress, basi
     return float(end - start) * (2.0 + looked_at) + d
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def _may_split(whole, node, pure, rules):
     weight, samples = whole[node, WEIGHT], whole[node, SAMPLES]
     return not (
@@ -317,7 +317,7 @@ def _may_split(whole, node, pure, rules):
     )
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def _halve(entries, columns, rows, whole, real, node, rules, targets):
     """The most even split there is, by the number of rows; categories by their codes."""
     start, end = whole[node, START], whole[node, END]
@@ -401,7 +401,7 @@ def _grow(entries, side, spare, columns, rows, targets, rules, max_leaves, large
     return done
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def _mark_sides(entries, side, columns, rows, whole, subsets, node):
     """side[place] = 1 for what goes right; returns where the right child will start."""
     start, end = whole[node, START], whole[node, END]
@@ -430,7 +430,7 @@ def _mark_sides(entries, side, columns, rows, whole, subsets, node):
     return start + n_left
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def _split_lists(entries, side, spare, whole, node):
     """Each list of the node becomes the left child's and then the right child's, in order."""
     start, end = whole[node, START], whole[node, END]
@@ -455,7 +455,7 @@ def _split_lists(entries, side, spare, whole, node):
     return done
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def _take(heap, whole, real, progress, best_first):
     """The node to split next: the newest, or the one whose split gains most."""
     progress[N_FRONTIER] -= 1
@@ -479,7 +479,7 @@ def _take(heap, whole, real, progress, best_first):
     return top
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def _put(heap, whole, real, progress, node, best_first):
     at = progress[N_FRONTIER]
     progress[N_FRONTIER] += 1
@@ -490,7 +490,7 @@ def _put(heap, whole, real, progress, node, best_first):
     heap[at] = node
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def _before(whole, real, a, b):
     gain_a = real[a, DECREASE] if whole[a, FEATURE] >= 0 else -1.0
     gain_b = real[b, DECREASE] if whole[b, FEATURE] >= 0 else -1.0

@@ -31,7 +31,7 @@ class Columns(NamedTuple):
     first: np.ndarray
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def code_of(columns, feature, row):
     width, place = columns.width[feature], columns.place[feature]
     if width == 0:

@@ -6,7 +6,7 @@ import copy
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -29,7 +29,7 @@ from margrove.grove.encoding import TreeTable, read_table_like_fitted, refuse_in
 from margrove.grove.grower import TreeGrower, columns_of
 from margrove.grove.multiway import MULTIWAY_CRITERIA, MultiwayGrower
 from margrove.grove.oblique import ObliqueGrower
-from margrove.grove.scores import ENTROPY, GAIN_RATIO, GAMMA, POISSON, log_table
+from margrove.grove.scores import ENTROPY, GAIN_RATIO, GAMMA, POISSON, SQUARED, log_table
 from margrove.grove.search import Rules
 from margrove.grove.sklearn_tree import TreeView, decision_path, importances, view
 from margrove.grove.stopping import stop_at_chance, stop_at_error, stop_without_improvement
@@ -76,7 +76,7 @@ TREE_PARAMETERS: dict[str, list[Any]] = {
 class TreeTraining:
     """All that a tree is grown from.
 
-    rows are those of positive weight, without the ones `held_out` to see when to stop.
+    rows are all but those `held_out` to see when to stop.
     """
 
     table: TreeTable
@@ -102,11 +102,15 @@ class DecisionTree(Estimator):
         table = training.table
         n_threads = self._threads(table.X.shape)
         data = bin_columns(
-            table.X, categorical=table.is_categorical, max_bins=self.max_bins, n_threads=n_threads
+            table.X,
+            categorical=table.is_categorical,
+            max_bins=self.max_bins,
+            weight=training.targets.real,
+            n_threads=n_threads,
         )
-        if any(len(low) and np.isinf(low[[0, -1]]).any() for low in data.lows):
+        if any(len(low) and np.isinf([low[0], high[-1]]).any() for low, high in data.extremes):
             refuse_infinity(table.X, self, table.feature_names)
-        rules = self._rules(training, data)
+        rules = self._rules(training, data, scale)
         grower = self._grower(training, data, rules, n_threads)
 
         def grown() -> TreeArrays:
@@ -167,10 +171,9 @@ class DecisionTree(Estimator):
         targets = training.targets
         return np.diff(targets.starts).tolist() if len(targets.labels) else None
 
-    def _training_of(
-        self, table: TreeTable, targets: Targets, rows: np.ndarray, weight: np.ndarray
-    ) -> TreeTraining:
+    def _training_of(self, table: TreeTable, targets: Targets) -> TreeTraining:
         """With rows set apart, where growing is to stop by them."""
+        rows = np.arange(len(targets.weight))
         held_out = rows[:0]
         if self.early_stopping:
             from sklearn.model_selection import train_test_split
@@ -186,7 +189,7 @@ class DecisionTree(Estimator):
                 random_state=seed_of(self.random_state) if self.random_state is not None else 0,
             )
             rows = np.sort(rows)
-        return TreeTraining(table, targets, rows, float(weight[rows].sum()), held_out)
+        return TreeTraining(table, targets, rows, float(targets.real[rows].sum()), held_out)
 
     def _grower(
         self, training: TreeTraining, data: BinnedDataset, rules: Rules, n_threads: int
@@ -258,16 +261,19 @@ class DecisionTree(Estimator):
             return 1
         return resolve_n_jobs(self.n_jobs, unset="all")
 
-    def _rules(self, training: TreeTraining, data: BinnedDataset) -> Rules:
+    def _rules(self, training: TreeTraining, data: BinnedDataset, scale: float = 1.0) -> Rules:
         targets, d = training.targets, data.n_features
         n_samples = int(targets.samples[training.rows].sum())
         criterion = CRITERIA[self.criterion].code
+        n_outputs = len(targets.starts) - 1
         whole_weight = int(targets.weight[training.rows].sum())
         needs_table = criterion in (ENTROPY, GAIN_RATIO) and targets.counted
-        table, log_scale = log_table(whole_weight) if needs_table else (np.zeros(1, np.int64), 1.0)
+        table, log_scale = (
+            log_table(whole_weight, n_outputs) if needs_table else (np.zeros(1, np.int64), 1.0)
+        )
         min_leaf = _number_of(self.min_samples_leaf, n_samples, 1)
         min_weight = self.min_weight_fraction_leaf * training.total_weight / targets.unit
-        n_outputs = len(targets.starts) - 1
+        min_decrease = self.min_impurity_decrease * training.total_weight * n_outputs
         return Rules(
             criterion=criterion,
             counted=targets.counted,
@@ -278,7 +284,7 @@ class DecisionTree(Estimator):
             min_weight=int(np.ceil(min_weight - 1e-9 * min_weight)),
             max_depth=min(self.max_depth or 2**31, 2**31),
             greedy_depth=GREEDY_DEPTH,
-            min_decrease=self.min_impurity_decrease * training.total_weight * n_outputs,
+            min_decrease=_unscaled(min_decrease, scale, criterion),
             max_features=_number_of_features(self.max_features, d),
             random=self.splitter == "random",
             monotone=self._monotone(training, d),
@@ -448,13 +454,20 @@ def _number_of_features(given: Any, d: int) -> int:
     return max(1, int(given * d))
 
 
+def _powers(criterion: int) -> int:
+    """How often the scale of the targets is in an impurity."""
+    return {SQUARED: 2, GAMMA: 0}.get(criterion, 1)
+
+
+def _unscaled(decrease: float, scale: float, criterion: int) -> float:
+    for _ in range(_powers(criterion) if scale != 1.0 else 0):
+        decrease /= scale
+    return decrease
+
+
 def _scaled(arrays: TreeArrays, scale: float, criterion: int) -> TreeArrays:
     """Values of targets that were divided by `scale` for the fit."""
-    from dataclasses import replace
-
-    from margrove.grove.scores import SQUARED
-
-    powers = {SQUARED: 2, GAMMA: 0}.get(criterion, 1)
+    powers = _powers(criterion)
 
     def real(amounts: np.ndarray) -> np.ndarray:
         for _ in range(powers):  # one by one: the square of the scale may be beyond floating point

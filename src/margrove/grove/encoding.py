@@ -32,6 +32,12 @@ class TreeTable:
     feature_names: np.ndarray | None
     categories: dict[int, np.ndarray]
 
+    def of_rows(self, rows: np.ndarray | slice) -> TreeTable:
+        """The table of some rows."""
+        if isinstance(rows, slice):
+            return self
+        return TreeTable(self.X[rows], self.feature_names, self.categories)
+
     @property
     def attributes(self) -> dict[str, Any]:
         """What an estimator remembers of the table."""
@@ -78,6 +84,8 @@ def read_table(X: Any, estimator: Any, categorical_features: Any) -> TreeTable:
             "categorical_features needs a dense X: a sparse matrix has no labels but zero. "
             "Use X.toarray()."
         )
+    if np.isinf(array[:, mask]).any():
+        refuse_infinity(array, estimator, names)
     categories = {int(j): _labels(array[:, j]) for j in np.flatnonzero(mask)}
     return TreeTable(_encoded(list(array.T), categories, names), names, categories)
 
@@ -96,7 +104,8 @@ def read_table_like_fitted(X: Any, estimator: Any) -> Any:
     if _is_frame(X) or _is_text(X):
         columns = _columns(X)
     else:
-        columns = list(np.asarray(like_fitted(X, estimator, allow_nan=True)).T)
+        array = like_fitted(X, estimator, allow_nan=True)
+        columns = list((array.toarray() if sp.issparse(array) else array).T)
     if len(columns) != estimator.n_features_in_:
         _check_n_features(estimator, np.empty((1, len(columns))), reset=False)
     unknown: list[str] = []

@@ -124,10 +124,10 @@ class TreeGrower:
         if columns.categorical.any():
             self._largest_set = int(columns.n_codes[columns.categorical].max()) // 32 + 1
         plant(self._trunk, len(self._rows), rules.seed)
+        self._new = [0]  # nodes of which nothing is known yet
         self._large: list[tuple[float, int]] = []  # a heap, or a stack
         self._waiting: list[tuple[int, Block]] = []
         self._grown: list[tuple[int, Block]] = []
-        self._place(0)
 
     @property
     def rounds(self) -> int:
@@ -136,7 +136,7 @@ class TreeGrower:
 
     @property
     def finished(self) -> bool:
-        return not self._large and not self._waiting
+        return not self._new and not self._large and not self._waiting
 
     def figures(self) -> dict[str, float]:
         return {"nodes": float(self.rounds)}
@@ -145,7 +145,12 @@ class TreeGrower:
         return []
 
     def advance(self, work: float) -> float:
-        """Split one large node, or let some blocks grow for a while."""
+        """Look at a new node, split a large one, or let some blocks grow for a while."""
+        if self._new:
+            node = self._new[-1]
+            self._place(node)
+            self._new.pop()
+            return float(np.diff(self._trunk.whole[node, [START, END]])[0]) + 1.0
         if self._large:
             return self._split_large()
         active = self._waiting[: self._n_threads]
@@ -161,6 +166,11 @@ class TreeGrower:
 
     def result(self) -> Growth:
         """The tree as it stands; where growing was cut short, leaves."""
+        placed = {node for node, _ in self._waiting} | {node for _, node in self._large}
+        for node in self._new:
+            if node not in placed:
+                self._sum_up(node)
+                self._end(node)
         for _, node in self._large:
             self._end(node)
         for _, block in self._waiting:
@@ -198,13 +208,13 @@ class TreeGrower:
             self._large.append((0.0, node))
 
     def _split_large(self) -> float:
-        if self._max_leaves:
-            _, node = heapq.heappop(self._large)
-            if self._n_leaves >= self._max_leaves:
+        """Part the rows of one; whatever interrupts this finds the node whole, or split."""
+        if self._max_leaves and self._n_leaves >= self._max_leaves:
+            for _, node in self._large:
                 self._end(node)
-                return 1.0
-        else:
-            _, node = self._large.pop()
+            self._large = []
+            return 1.0
+        _, node = self._large[0] if self._max_leaves else self._large[-1]
         if self._used + 2 > len(self._trunk.whole):
             self._trunk = with_room(
                 self._trunk, self._used, 2 * self._used + 16, len(self._trunk.subsets)
@@ -213,15 +223,17 @@ class TreeGrower:
         start, end = int(whole[node, START]), int(whole[node, END])
         middle = _part_rows(self._rows, start, end, self._columns, whole, self._trunk.subsets, node)
         first = self._used
-        self._used += 2
-        self._n_leaves += 1
-        whole[node, LEFT] = first
         begin_child(self._trunk, first, node, start, middle, 0)
         begin_child(self._trunk, first + 1, node, middle, end, 1)
         if len(self._rules.monotone):
             bound_children(self._trunk, node, first, self._rows, self._targets, self._rules)
-        for child in (first + 1, first):
-            self._place(child)
+        remaining = self._large[:-1]
+        if self._max_leaves:
+            remaining = self._large.copy()
+            heapq.heappop(remaining)
+        self._new, self._large = [first + 1, first], remaining
+        self._used, self._n_leaves = first + 2, self._n_leaves + 1
+        whole[node, LEFT] = first
         return float(end - start) * len(self._columns.n_codes)
 
     def _end(self, node: int) -> None:
@@ -231,16 +243,13 @@ class TreeGrower:
     def _examine(self, node: int) -> None:
         """Sum up and search a large node."""
         whole, rules = self._trunk.whole, self._rules
-        d, n_stats = len(self._columns.n_codes), self._trunk.stats.shape[1]
+        d = len(self._columns.n_codes)
         m = int(whole[node, END] - whole[node, START])
-        basic = new_basic(d, n_stats)
-        ranks = new_scratch(basic, len(self._rows), 0, rules.criterion)
-        pure, base = sum_up(self._trunk, node, self._rows, self._targets, rules, ranks)
-        whole[node, FEATURE] = -1
+        pure, base, ranks = self._sum_up(node)
         if self._custom is not None:
-            self._examine_by_custom(node, bool(pure))
+            self._examine_by_custom(node, pure)
             return
-        if not self._may_split(node, bool(pure)):
+        if not self._may_split(node, pure):
             return
         self._make_words()
         if whole[node, DEPTH] >= rules.greedy_depth:
@@ -262,7 +271,32 @@ class TreeGrower:
                 has_split |= found[k] is not None and found[k].basic.best[0] >= 0  # type: ignore[union-attr]
                 if looked_at >= count and has_split:
                     break
-        self._keep(node, float(base), [one for one in found if one is not None])
+        self._keep(node, base, [one for one in found if one is not None])
+
+    def _sum_up(self, node: int) -> tuple[bool, float, Scratch]:
+        """Whether the node is pure, its score, and ranks of targets for medians."""
+        basic = new_basic(len(self._columns.n_codes), self._trunk.stats.shape[1])
+        scratch = new_scratch(basic, len(self._targets.weight), 0, self._rules.criterion)
+        pure, base = sum_up(self._trunk, node, self._rows, self._targets, self._rules, scratch)
+        self._trunk.whole[node, FEATURE] = -1
+        if self._custom is not None:
+            self._impurities[node] = self._custom_sums(node)[2]
+        return bool(pure), float(base), scratch
+
+    def _custom_sums(self, node: int) -> tuple[np.ndarray, np.ndarray, float]:
+        """Statistics and weights of the rows, and the impurity, for a user's criterion."""
+        custom, targets = self._custom, self._targets
+        if custom is None:
+            raise TypeError("There is no criterion of a user's here.")
+        rows = self._rows[self._trunk.whole[node, START] : self._trunk.whole[node, END]]
+        weight = targets.real[rows]
+        is_class = len(targets.labels) > 0
+        stats = custom.statistics(
+            targets.labels[rows] if is_class else rows,
+            rows.astype(np.float64) if is_class else targets.raw[rows],
+            int(targets.starts[-1]),
+        )
+        return stats, weight, custom.impurity_of(weight @ stats, float(weight.sum()))
 
     def _examine_by_custom(self, node: int, pure: bool) -> None:
         """The same by a user's criterion."""
@@ -271,15 +305,8 @@ class TreeGrower:
             return
         whole, real = self._trunk.whole, self._trunk.real
         rows = self._rows[whole[node, START] : whole[node, END]]
-        weight = targets.real[rows]
-        is_class = len(targets.labels) > 0
-        stats = custom.statistics(
-            targets.labels[rows] if is_class else rows,
-            rows.astype(np.float64) if is_class else targets.raw[rows],
-            int(targets.starts[-1]),
-        )
+        stats, weight, _ = self._custom_sums(node)
         total = float(weight.sum())
-        self._impurities[node] = custom.impurity_of(weight @ stats, total)
         if not self._may_split(node, pure):
             return
         best, feature = None, -1
@@ -497,7 +524,7 @@ def _group_rows(columns, feature, rows, start, end, targets, stats, scratch):
     return found
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def _add_rows(codes, rows, start, end, targets, stats, weights, samples):
     n_outputs = len(targets.starts) - 1
     is_class = len(targets.labels) > 0

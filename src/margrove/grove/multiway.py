@@ -49,6 +49,7 @@ class _Node:
     used: np.ndarray
     stats: np.ndarray
     total: float
+    samples: float
     impurity: float
     gain: float = 0.0
     feature: int = -1
@@ -127,13 +128,14 @@ class MultiwayGrower:
         """A new node: summed up, searched, and put into the frontier if it can be split."""
         stats, total, impurity = self._summed(rows, weight)
         number = len(self._nodes)
-        node = _Node(parent, branch, depth, rows, weight, used, stats, total, impurity)
+        samples = float(self._samples(rows, weight).sum())
+        node = _Node(parent, branch, depth, rows, weight, used, stats, total, samples, impurity)
         self._nodes.append(node)
         rules = self._rules
         if (
             impurity > 0.0
             and depth < rules.max_depth
-            and weight.sum() >= rules.min_samples_split * (1.0 - _NEARLY)
+            and samples >= rules.min_samples_split * (1.0 - _NEARLY)
             and not self._is_pure(node)
         ):
             self._search(node)
@@ -141,6 +143,11 @@ class MultiwayGrower:
             key = -node.gain if self._max_leaves else 0.0
             heapq.heappush(self._frontier, (key, number))
         return number
+
+    def _samples(self, rows: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """How many samples each row stands for, in part where it goes down several branches."""
+        counts: np.ndarray = self._targets.samples[rows] * (weight / self._targets.real[rows])
+        return counts
 
     def _is_pure(self, node: _Node) -> bool:
         if self._is_class:
@@ -163,7 +170,8 @@ class MultiwayGrower:
         d = self._data.n_features
         found = np.zeros((d, 6))
         _search(
-            self._columns, node.rows, node.weight, self._targets.labels, self._targets.raw,
+            self._columns, node.rows, node.weight, self._samples(node.rows, node.weight),
+            self._targets.labels, self._targets.raw,
             self._centre, node.used, self._rules.criterion, float(self._rules.min_samples_leaf),
             max(len(node.stats), 1), found,
         )  # fmt: skip
@@ -227,7 +235,8 @@ def _impurity(criterion, stats, total):
 
 
 @kernel
-def _search(columns, rows, weight, labels, raw, centre, used, criterion, min_leaf, n_stats, found):
+def _search(columns, rows, weight, samples, labels, raw, centre, used, criterion, min_leaf, n_stats,
+            found):  # fmt: skip
     """found[j]: gain times weight (-1: no split), split information, code, next code, branches."""
     m = len(rows)
     is_class = len(labels) > 0
@@ -246,11 +255,11 @@ def _search(columns, rows, weight, labels, raw, centre, used, criterion, min_lea
             keys[i] = float(code_of(columns, j, rows[i]))
         sort_by(keys, m, order, spare)
         if columns.categorical[j]:
-            _search_values(keys, order, m, n_codes, rows, weight, labels, raw, centre, is_class,
-                           criterion, min_leaf, n_stats, whole, found[j])  # fmt: skip
+            _search_values(keys, order, m, n_codes, rows, weight, samples, labels, raw, centre,
+                           is_class, criterion, min_leaf, n_stats, whole, found[j])  # fmt: skip
         else:
-            _search_thresholds(keys, order, m, n_codes, rows, weight, labels, raw, centre, is_class,
-                               criterion, min_leaf, n_stats, whole, found[j])  # fmt: skip
+            _search_thresholds(keys, order, m, n_codes, rows, weight, samples, labels, raw, centre,
+                               is_class, criterion, min_leaf, n_stats, whole, found[j])  # fmt: skip
 
 
 @kernel
@@ -270,28 +279,29 @@ def _add(stats, row, weight, labels, raw, centre, is_class):
 
 
 @kernel
-def _search_values(keys, order, m, n_codes, rows, weight, labels, raw, centre, is_class, criterion,
-                   min_leaf, n_stats, whole, found):  # fmt: skip
-    """One branch a value; at least two must have enough weight."""
+def _search_values(keys, order, m, n_codes, rows, weight, samples, labels, raw, centre, is_class,
+                   criterion, min_leaf, n_stats, whole, found):  # fmt: skip
+    """One branch a value; at least two must have enough samples."""
     everything = np.zeros(n_stats)
     own = np.zeros(n_stats)
     known, branch_weight, after, information = 0.0, 0.0, 0.0, 0.0
-    n_branches, n_large = 0, 0
+    n_branches, n_large, branch_samples = 0, 0, 0.0
     for p in range(m + 1):
         ends = p == m or keys[order[p]] >= n_codes or (p and keys[order[p]] != keys[order[p - 1]])
         if ends and p:
             after += _merit(is_class, criterion, own, branch_weight)
             information -= float_log(branch_weight / whole) * whole
             n_branches += 1
-            n_large += branch_weight >= min_leaf * (1.0 - 1e-12)
+            n_large += branch_samples >= min_leaf * (1.0 - 1e-12)
             own[:] = 0.0
-            branch_weight = 0.0
+            branch_weight, branch_samples = 0.0, 0.0
         if p == m or keys[order[p]] >= n_codes:
             break
         i = order[p]
         _add(own, rows[i], weight[i], labels, raw, centre, is_class)
         _add(everything, rows[i], weight[i], labels, raw, centre, is_class)
         branch_weight += weight[i]
+        branch_samples += samples[i]
         known += weight[i]
     if n_branches < 2 or n_large < 2:
         return
@@ -303,15 +313,16 @@ def _search_values(keys, order, m, n_codes, rows, weight, labels, raw, centre, i
 
 
 @kernel
-def _search_thresholds(keys, order, m, n_codes, rows, weight, labels, raw, centre, is_class,
-                       criterion, min_leaf, n_stats, whole, found):  # fmt: skip
+def _search_thresholds(keys, order, m, n_codes, rows, weight, samples, labels, raw, centre,
+                       is_class, criterion, min_leaf, n_stats, whole, found):  # fmt: skip
     left = np.zeros(n_stats)
     right = np.zeros(n_stats)
-    known, stop = 0.0, 0
+    known, stop, samples_right, samples_left = 0.0, 0, 0.0, 0.0
     while stop < m and keys[order[stop]] < n_codes:
         i = order[stop]
         _add(right, rows[i], weight[i], labels, raw, centre, is_class)
         known += weight[i]
+        samples_right += samples[i]
         stop += 1
     if stop == 0:
         return
@@ -322,10 +333,12 @@ def _search_thresholds(keys, order, m, n_codes, rows, weight, labels, raw, centr
         _add(left, rows[i], weight[i], labels, raw, centre, is_class)
         _add(right, rows[i], -weight[i], labels, raw, centre, is_class)
         left_weight += weight[i]
+        samples_left += samples[i]
+        samples_right -= samples[i]
         if keys[order[p + 1]] == keys[i]:
             continue
         right_weight = known - left_weight
-        if min(left_weight, right_weight) < min_leaf * (1.0 - 1e-12):
+        if min(samples_left, samples_right) < min_leaf * (1.0 - 1e-12):
             continue
         gain = before - _merit(is_class, criterion, left, left_weight)
         gain = max(gain - _merit(is_class, criterion, right, right_weight), 0.0)
@@ -396,7 +409,7 @@ def _arrays(
         branches=np.concatenate(branches),
         coef=np.empty((0, data.n_features)),
         weight=total,
-        n_samples=np.rint(total).astype(np.int64),
+        n_samples=np.rint([node.samples for node in kept]).astype(np.int64),
         value=stats / total[:, None] + (0.0 if is_class else centre),
         impurity=np.maximum([node.impurity for node in kept], 0.0),
         decrease=np.array([node.gain if node.feature >= 0 else 0.0 for node in kept]),

@@ -189,7 +189,7 @@ def sum_up(nodes, node, rows, targets, rules, scratch):
     )  # fmt: skip
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def _sum_up_numbers(nodes, node, rows, targets, rules, scratch):
     """Sums of numbers, on a scale that suits the node; whether all targets are equal.
 
@@ -226,7 +226,7 @@ def _sum_up_numbers(nodes, node, rows, targets, rules, scratch):
     return pure, 0.0
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def _rank_targets(nodes, node, rows, targets, scratch):
     """Ranks of the targets within the node, their median as its value; its absolute error."""
     start, end = nodes.whole[node, START], nodes.whole[node, END]
@@ -255,7 +255,7 @@ def _rank_targets(nodes, node, rows, targets, scratch):
     return float(error)
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def search_generally(entries, shift, mask, columns, rows, targets, rules, nodes, node, base,
                      scratch):  # fmt: skip
     """Features in turn, or as drawn, until enough have been looked at."""
@@ -283,7 +283,7 @@ def search_generally(entries, shift, mask, columns, rows, targets, rules, nodes,
             break
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def _search_ratios(entries, shift, mask, columns, rows, targets, rules, nodes, node, base,
                    scratch):  # fmt: skip
     """C4.5: of the splits whose gain is at least average, the one with the best gain ratio."""
@@ -322,7 +322,7 @@ def _search_ratios(entries, shift, mask, columns, rows, targets, rules, nodes, n
     return d
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def _split_information(left, weight, counted, table, scale):
     """The entropy of the shares of both children, times the weight."""
     if counted:
@@ -397,7 +397,7 @@ def search_feature(entries, start, end, shift, mask, feature, columns, rows, tar
     return True
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def _draw(entries, start, stop, mask, feature, columns, rows, nodes, node):
     """A threshold between the extremes, and the first entry beyond it."""
     base = columns.first[feature]
@@ -423,7 +423,7 @@ def _draw(entries, start, stop, mask, feature, columns, rows, nodes, node):
     return b, drawn
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def _search_feature_by_groups(entries, start, end, shift, mask, feature, columns, rows, targets,
                               rules, nodes, node, scratch):  # fmt: skip
     """Categories in the orders that promise most, or several outputs."""
@@ -456,7 +456,7 @@ def _search_feature_by_groups(entries, start, end, shift, mask, feature, columns
         search_in_orders(n_groups, feature, columns, targets, rules, nodes, node, scratch)
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def _search_by_medians(entries, start, end, shift, mask, n_groups, feature, columns, targets, rules,
                        nodes, node, scratch):  # fmt: skip
     """Categories by the mean of their targets; no order is sure to be the best one for medians."""
@@ -518,7 +518,7 @@ def search_in_orders(n_groups, feature, columns, targets, rules, nodes, node, sc
             _keep_groups(n_groups, n_ordered, feature, columns, nodes, node, scratch)
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def _keep_groups(n_groups, n_ordered, feature, columns, nodes, node, scratch):
     """What a split between groups means in codes."""
     best, order = scratch.best, scratch.order
@@ -635,7 +635,7 @@ def end_node(nodes, node, rows, targets, rules):
                                    nodes.real[node, HIGH])  # fmt: skip
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def _loss(criterion, distance, value):
     """Of a target at a distance from the value."""
     if criterion == ABSOLUTE:
@@ -648,7 +648,7 @@ def _loss(criterion, distance, value):
     return value * excess if criterion == POISSON else excess
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def _loss_left(rows, start, end, targets, o, low, above, criterion):
     """The sum of the losses in fixed point, so that their order does not matter.
 

@@ -89,7 +89,7 @@ def begin_child(nodes, child, parent, start, end, branch):
         nodes.exponent[child, o] = nodes.exponent[parent, o]
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def random_below(state, bound):
     """The next state (uint64) and a number in 0 .. bound - 1: splitmix64."""
     state += np.uint64(0x9E3779B97F4A7C15)

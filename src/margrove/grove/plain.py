@@ -37,7 +37,7 @@ _SHIFT = np.uint32(16)
 _NARROWER = 6  # bits that a node's targets may be narrower before they get a scale of their own
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def sum_up_plainly(whole, stats, centre, exponent, value, node, places, labels, numbers, raw,
                    criterion, table, scale, offset):  # fmt: skip
     """Statistics of a node, in whole numbers; returns (whether it is pure, score of the node)."""
@@ -62,7 +62,7 @@ def sum_up_plainly(whole, stats, centre, exponent, value, node, places, labels, 
     return most == n, base
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def _sum_up_numbers(whole, stats, centre, exponent, value, node, places, numbers, raw, offset):
     start, end = whole[node, START], whole[node, END]
     n = end - start
@@ -92,7 +92,7 @@ def _sum_up_numbers(whole, stats, centre, exponent, value, node, places, numbers
     return low == high, rest * rest / n
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def search_plainly(entries, whole, real, stats, node, columns, rows, labels, numbers, rules, offset,
                    left, right, features, best, score):  # fmt: skip
     """Features in turn, or as drawn, until enough have been looked at; how many."""
@@ -126,7 +126,7 @@ def search_plainly(entries, whole, real, stats, node, columns, rows, labels, num
     return looked_at
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def _search_classes(entries, start, end, labels, criterion, table, scale, smallest, total, feature,
                     left, right, best, score):  # fmt: skip
     """By Gini or entropy: the loop in which fits spend their time."""
@@ -173,7 +173,7 @@ def _search_classes(entries, start, end, labels, criterion, table, scale, smalle
     return found
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def _search_numbers(entries, start, end, numbers, smallest, total, offset, feature, best, score):
     """By squared error, around the node's mean."""
     n = end - start
@@ -203,7 +203,7 @@ def _search_numbers(entries, start, end, numbers, smallest, total, offset, featu
     return found
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def keep_plainly(entries, whole, real, exponent, node, base, columns, rows, rules, best, score):
     """The best split found becomes the node's, if it is good enough."""
     if best[0] < 0:
@@ -226,7 +226,7 @@ def keep_plainly(entries, whole, real, exponent, node, base, columns, rows, rule
     real[node, DRAWN] = np.nan
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def end_plainly(whole, real, value, node, places, raw):
     """A leaf: of a regression, its mean to the last digit and the squared error that is left."""
     real[node, ERROR_LEFT] = 0.0

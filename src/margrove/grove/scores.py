@@ -51,9 +51,13 @@ _NEARLY = 1e-14  # of a score: where float64 is in doubt
 _SURELY = 1e-29  # of a score: what double precision twice cannot tell apart
 
 
-def log_table(total_weight: int) -> tuple[np.ndarray, float]:
-    """n log2 n in fixed point for n = 0, 1, 2, ..., and its scale."""
-    bits = 60 - int(np.frexp(max(2.0, total_weight * np.log2(total_weight + 1.0)))[1])
+def log_table(total_weight: int, n_outputs: int = 1) -> tuple[np.ndarray, float]:
+    """n log2 n in fixed point for n = 0, 1, 2, ..., and its scale.
+
+    Sums over two children and all outputs stay within int64.
+    """
+    largest = 4.0 * n_outputs * total_weight * np.log2(total_weight + 1.0)
+    bits = 62 - int(np.frexp(max(2.0, largest))[1])
     n = np.arange(min(total_weight, _LONGEST_TABLE) + 1, dtype=np.float64)
     scale = float(2.0**bits)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -62,7 +66,7 @@ def log_table(total_weight: int) -> tuple[np.ndarray, float]:
     return table.astype(np.int64), scale
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def weighted_log(n, table, scale):
     """n log2 n in fixed point."""
     if n < len(table):
@@ -70,12 +74,12 @@ def weighted_log(n, table, scale):
     return np.int64(np.rint(n * np.log2(float(n)) * scale))
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def float_log(n):
     return n * np.log2(n) if n > 0.0 else 0.0
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def score_of_node(criterion, counted, stats, starts, weight, table, scale):
     """The score of a node of classes as if it were the only child; see the module."""
     total = 0.0
@@ -101,7 +105,7 @@ def score_of_node(criterion, counted, stats, starts, weight, table, scale):
     return total
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def deviance_score(criterion, number, weight, total, node_weight, offset, centre, exponent):
     """What a child adds to the gain by Poisson or gamma deviance.
 
@@ -119,7 +123,7 @@ def deviance_score(criterion, number, weight, total, node_weight, offset, centre
     return float(weight) * excess_of(d, False)
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def excess_of(d, is_poisson):
     """(1 + d) log(1 + d) - d, or d - log(1 + d); by their series for small d."""
     if abs(d) < 0.05:
@@ -135,7 +139,7 @@ def excess_of(d, is_poisson):
     return d - np.log1p(d)
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def _exactly(is_squared, a, left, b, right):
     if is_squared:
         high, low = square_of(a)

@@ -82,7 +82,7 @@ class Rules(NamedTuple):
     seed: int
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def _allowed(direction, low, high, left_value, right_value):
     """Whether children respect a monotone constraint, and the bounds inherited from ancestors."""
     if direction > 0 and left_value > right_value:
@@ -92,7 +92,7 @@ def _allowed(direction, low, high, left_value, right_value):
     return low <= left_value <= high and low <= right_value <= high
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def search_classes(
     entries, start, stop, end, shift, mask, labels, weight, samples, rules, total, node_weight,
     node_samples, missing_left, only, low, high, feature, left, right, best, score,
@@ -191,7 +191,7 @@ def search_classes(
     return found
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def _score_of_classes(criterion, left, right, weight_left, weight_right):
     """The same from scratch, where sums cannot be kept up to date: (score, whole score)."""
     value = 0.0
@@ -212,7 +212,7 @@ def _score_of_classes(criterion, left, right, weight_left, weight_right):
     return value - float_log(float(weight_left)) - float_log(float(weight_right)), 0
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def search_numbers(
     entries, start, stop, end, shift, mask, numbers, weight, samples, rules, total, node_weight,
     node_samples, offset, centre, exponent, missing_left, only, low, high, feature, best, score,
@@ -280,7 +280,7 @@ def search_numbers(
     return found
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def search_groups(
     stats, weights, samples, order, n_ordered, missing, is_class, rules, starts, total,
     node_weight, node_samples, offset, centre, exponent, missing_left, low, high, feature, left,
@@ -409,7 +409,7 @@ def sort_by(keys, n, order, spare):
         width *= 2
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def order_of_groups(stats, weights, n_groups, which, order, means, spare):
     """Groups by the mean of one statistic; equal ones as they stand. The best subset of two
     classes, or of numbers, is one of the first so many."""
@@ -418,7 +418,7 @@ def order_of_groups(stats, weights, n_groups, which, order, means, spare):
     sort_by(means, n_groups, order, spare)
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def search_absolute(
     entries, start, stop, end, shift, mask, ranks, by_rank, weight, samples, rules, node_weight,
     node_samples, missing_left, only, feature, tree_weight, tree_sum, errors, best, score,
@@ -493,7 +493,7 @@ def search_absolute(
     return found
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def _median(tree_weight, tree_sum, total):
     """How many ranks lie wholly below the middle of the weight, their weight and their sum."""
     size = len(tree_weight) - 1

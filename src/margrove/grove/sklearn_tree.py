@@ -101,10 +101,13 @@ def view(tree: TreeArrays, n_features: int, n_classes: list[int] | None) -> Tree
 def importances(tree: TreeArrays, n_features: int, *, normalize: bool = True) -> np.ndarray:
     """How much the splits by each feature lowered the impurity, as shares of the whole."""
     inner = (tree.kind != LEAF) & (tree.feature >= 0)
-    found = np.bincount(tree.feature[inner], weights=tree.decrease[inner], minlength=n_features)
-    found = found / tree.weight[0]
+    largest = tree.decrease.max(initial=0.0) or 1.0  # by which sums stay within floating point
+    shares = tree.decrease[inner] / largest
+    found = np.bincount(tree.feature[inner], weights=shares, minlength=n_features)
     total = found.sum()
-    return found / total if normalize and total > 0.0 else found
+    if normalize:
+        return found / total if total > 0.0 else found
+    return np.asarray(found / tree.weight[0] * largest)
 
 
 def decision_path(tree: TreeArrays, leaves: np.ndarray) -> sp.csr_matrix:

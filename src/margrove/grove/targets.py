@@ -24,6 +24,7 @@ __all__ = ["BITS_OF_SUMS", "Targets", "bits_of", "class_targets", "fitting_expon
 
 BITS_OF_SUMS = 61
 _BITS_OF_WEIGHTS = 52
+_LARGEST_EXPONENT = 1000  # of two, as a float64
 _MOST_COUNTED = 2**31  # squares of class counts then fit int64
 
 
@@ -139,15 +140,15 @@ def quantise(targets, rows, start, end, lower, upper, at_zero, centre, exponent)
                 targets.numbers[cell] = np.int64(np.rint(targets.weight[row] * own))
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def fitting_exponent(largest, total_weight):
     """The largest power of two that sums of targets up to `largest` can be scaled by."""
     if not largest > 0.0:
         return 0
-    return BITS_OF_SUMS - bits_of(largest) - bits_of(float(total_weight))
+    return min(BITS_OF_SUMS - bits_of(largest) - bits_of(float(total_weight)), _LARGEST_EXPONENT)
 
 
-@kernel(bare=True)
+@kernel(inner=True)
 def bits_of(number):
     """The smallest k with |number| < 2^k."""
     return np.int64(math.frexp(number)[1])

@@ -232,11 +232,12 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         weight = given.copy()
         for labels in found:
             weight = moderate(weight * labels.factors[labels.codes])
-        codes = np.stack([labels.codes for labels in found], axis=1)
-        samples = _samples(given, sample_weight)
-        targets = class_targets(codes, [len(one.classes) for one in found], weight, samples)
-        rows = np.flatnonzero(given > 0)
-        training = self._training_of(table, targets, rows, weight)
+        kept = _positive(given)
+        codes = np.stack([labels.codes for labels in found], axis=1)[kept]
+        samples = _samples(given[kept], sample_weight)
+        counts = [len(one.classes) for one in found]
+        targets = class_targets(codes, counts, weight[kept], samples)
+        training = self._training_of(table.of_rows(kept), targets)
         return training, [one.classes for one in found]
 
     def _class_weights(self, n_outputs: int) -> list[Any]:
@@ -494,9 +495,10 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         given = check_targets(y, n, multi_output=True)
         numbers = given[:, None] if given.ndim == 1 else given
         weight = moderate(check_weights(sample_weight, n))
-        rows = np.flatnonzero(weight > 0)
-        self._check_range(numbers[rows])
-        scale = _power_of_two_near(numbers[rows])
+        kept = _positive(weight)
+        numbers, weight = numbers[kept], weight[kept]
+        self._check_range(numbers)
+        scale = _power_of_two_near(numbers)
         is_median = self.criterion == "absolute_error"
         if is_median and numbers.shape[1] > 1:
             raise ValueError(
@@ -509,7 +511,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
             _samples(weight, sample_weight),
             **({"bits": _MEDIAN_WEIGHT_BITS} if is_median else {}),
         )
-        return self._training_of(table, targets, rows, weight), scale
+        return self._training_of(table.of_rows(kept), targets), scale
 
     def _check_range(self, y: np.ndarray) -> None:
         if self.criterion == "poisson" and (y.min() < 0 or (y.sum(axis=0) <= 0).any()):
@@ -546,6 +548,12 @@ def _columns_of_labels(y: Any) -> list[Any]:
     if isinstance(array, np.ndarray) and array.ndim == 2 and array.shape[1] > 1:
         return [array[:, o] for o in range(array.shape[1])]
     return [y]
+
+
+def _positive(weight: np.ndarray) -> np.ndarray | slice:
+    """Rows that count; all of them without a copy."""
+    positive = weight > 0
+    return slice(None) if positive.all() else np.flatnonzero(positive)
 
 
 def _samples(weight: np.ndarray, sample_weight: Any) -> np.ndarray:

@@ -9,11 +9,12 @@ numbers. Nothing here is recursive, so a tree may be as deep as it likes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
+from margrove._data import read_only
 from margrove._jit import kernel
 from margrove._threads import run_tiles
 
@@ -82,8 +83,26 @@ class TreeArrays:
     impurity: np.ndarray
     decrease: np.ndarray
 
+    def __post_init__(self) -> None:
+        for own in fields(self):  # compiled code trusts them
+            object.__setattr__(self, own.name, read_only(getattr(self, own.name)))
+
     def __len__(self) -> int:
         return len(self.kind)
+
+    def __reduce__(self) -> Any:
+        return TreeArrays, tuple(getattr(self, own.name) for own in fields(self))
+
+    def require_sound(self) -> None:
+        """Raise unless every number that compiled code follows leads somewhere; looked at once."""
+        if not self.__dict__.get("_is_sound"):
+            problem = _problem_of(self)
+            if problem:
+                raise ValueError(
+                    f"The arrays of this tree are not sound: {problem}. They were altered, or the "
+                    "file they come from was. Fit the model again."
+                )
+            object.__setattr__(self, "_is_sound", True)
 
     @property
     def is_binary(self) -> bool:
@@ -93,6 +112,7 @@ class TreeArrays:
     @property
     def depth(self) -> np.ndarray:
         """int64 (N,): edges between the root and each node."""
+        self.require_sound()
         depth: np.ndarray = _depths(self.parent)
         return depth
 
@@ -123,6 +143,63 @@ class TreeArrays:
         return numbers[bits == (1 - branch)]
 
 
+def _problem_of(tree: TreeArrays) -> str:
+    """What is wrong with the arrays, in words; nothing if all is well."""
+    n = len(tree.kind)
+    per_node = ("feature", "threshold", "first_child", "n_children", "parent", "missing_child",
+                "set_start", "set_size", "weight", "n_samples", "impurity", "decrease")  # fmt: skip
+    if n == 0 or any(getattr(tree, name).shape != (n,) for name in per_node):
+        return "they differ in length"
+    if tree.value.ndim != 2 or len(tree.value) != n or not np.isfinite(tree.value).all():
+        return "values are missing or not finite"
+    counts = tree.n_children.astype(np.int64)
+    is_leaf = tree.kind == LEAF
+    if np.any((tree.kind < LEAF) | (tree.kind > OBLIQUE)) or np.any(is_leaf != (counts == 0)):
+        return "a node is neither a leaf nor has children"
+    if np.any(counts < 0) or np.any(counts[(tree.kind != MULTIWAY) & ~is_leaf] != 2):
+        return "a node has a wrong number of children"
+    if len(tree.children) != n - 1 or not np.array_equal(
+        tree.first_child, np.cumsum(counts) - counts
+    ):
+        return "children are not where they should be"
+    owner = np.repeat(np.arange(n), counts)
+    if np.any(tree.children <= owner) or np.any(tree.children >= n):
+        return "a child does not come after its parent"
+    if tree.parent[0] != -1 or not np.array_equal(tree.parent[tree.children], owner):
+        return "parents and children contradict each other"
+    if np.any(np.bincount(tree.children, minlength=n)[1:] != 1):
+        return "a node has several parents"
+    asks = ~is_leaf & (tree.kind != OBLIQUE)
+    if np.any(tree.feature[asks] < 0) or np.any(tree.feature[is_leaf] >= 0):
+        return "a question without a feature"
+    if np.any(tree.missing_child[~is_leaf] < -1) or np.any(
+        tree.missing_child[~is_leaf] >= counts[~is_leaf]
+    ):
+        return "missing values have no branch"
+    return _problem_of_sets(tree)
+
+
+def _problem_of_sets(tree: TreeArrays) -> str:
+    compared = (tree.kind == THRESHOLD) | (tree.kind == OBLIQUE)
+    if np.isnan(tree.threshold[compared]).any():
+        return "a threshold is missing"
+    start, size = tree.set_start, tree.set_size
+    if np.any(start < 0) or np.any(size < 0):
+        return "a set has no place"
+    for kind, room in ((SUBSET, 32 * len(tree.words)), (MULTIWAY, len(tree.branches))):
+        own = tree.kind == kind
+        first = 32 * start[own] if kind == SUBSET else start[own]
+        if np.any(start[own] > room) or np.any(first + size[own] > room):
+            return "a set is longer than what there is of it"
+    if np.any(start[tree.kind == OBLIQUE] >= len(tree.coef)):
+        return "an oblique node has no coefficients"
+    for node in np.flatnonzero(tree.kind == MULTIWAY).tolist():
+        branches = tree.branches[start[node] : start[node] + size[node]]
+        if np.any(branches < -1) or np.any(branches >= tree.n_children[node]):
+            return "a category has no branch"
+    return ""
+
+
 def leaves_of(
     tree: TreeArrays,
     X: np.ndarray,
@@ -135,6 +212,10 @@ def leaves_of(
     For trees in which each row takes one branch. X is read once: whether it holds infinity is found
     out on the way, and `on_infinity` called then.
     """
+    tree.require_sound()
+    n_wanted = max(int(tree.feature.max()) + 1, tree.coef.shape[1] if len(tree.coef) else 0)
+    if X.ndim != 2 or X.shape[1] < n_wanted:
+        raise ValueError(f"The tree asks for {n_wanted} features. Got X of shape {X.shape}.")
     found = np.empty(len(X), np.int64)
     missing_child = _certain_branches(tree)
     packed = _packed(tree) if np.all(tree.kind <= THRESHOLD) else None
