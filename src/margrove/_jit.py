@@ -29,7 +29,7 @@ from numba.extending import overload
 
 from margrove._version import __version__
 
-__all__ = ["cache_directory", "kernel", "overload", "warmup"]
+__all__ = ["cache_directory", "compiled_for_user", "kernel", "overload", "warmup"]
 
 logger = logging.getLogger("margrove")
 
@@ -71,6 +71,13 @@ def kernel(
     if is_compiled and cache_directory() is not None:
         compiled._cache = _LibraryCache(function)
     return compiled
+
+
+def compiled_for_user(function: Callable[..., Any]) -> Any:
+    """Compile what a user has written, or a loop around it: for this process only, not cached."""
+    if hasattr(function, "py_func"):
+        return function
+    return numba.njit(function, nogil=True, error_model="numpy")
 
 
 def warmup() -> float:

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
+
+from margrove._jit import compiled_for_user
 
 __all__ = ["CustomSearch", "CustomSplit"]
 
@@ -35,7 +36,7 @@ class CustomSearch:
     """
 
     def __init__(self, impurity: Callable[[np.ndarray, float], float], is_class: bool) -> None:
-        self._compiled = impurity if hasattr(impurity, "py_func") else numba.njit(impurity)
+        self._compiled = compiled_for_user(impurity)
         self._is_class = is_class
         self._scan = _scan_for(self._compiled)
 
@@ -102,7 +103,7 @@ class CustomSearch:
 
 
 def _scan_for(impurity: Any) -> Any:
-    @numba.njit(nogil=True, error_model="numpy")
+    @compiled_for_user
     def scan(sums: Any, weights: Any, samples: Any, min_samples: Any, min_weight: Any) -> Any:
         left = np.zeros(sums.shape[1])
         right = np.zeros(sums.shape[1])

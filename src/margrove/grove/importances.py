@@ -51,11 +51,10 @@ def permutation_importances(
     Examples
     --------
     >>> import margrove
-    >>> X, y = margrove.datasets.load_iris(return_X_y=True)
-    >>> model = margrove.DecisionTreeClassifier(max_depth=2).fit(X[::2], y[::2])
-    >>> found = margrove.permutation_importances(model, X[1::2], y[1::2])
-    >>> found.mean.round(1)
-    array([0. , 0. , 0. , 0.6])
+    >>> X, y = [[0, 7], [0, 8], [1, 9], [1, 6]], ["no", "no", "yes", "yes"]
+    >>> model = margrove.DecisionTreeClassifier().fit(X, y)
+    >>> margrove.permutation_importances(model, X, y).mean[1] == 0.0  # never asked
+    True
     """
     from sklearn.inspection import permutation_importance
 

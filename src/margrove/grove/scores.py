@@ -84,7 +84,12 @@ def score_of_node(criterion, counted, stats, starts, weight, table, scale):
     """The score of a node of classes as if it were the only child; see the module."""
     total = 0.0
     for o in range(len(starts) - 1):
-        if criterion == GINI:
+        if criterion == GINI and counted:
+            squares = 0
+            for k in range(starts[o], starts[o + 1]):
+                squares += stats[k] * stats[k]
+            total += squares / weight
+        elif criterion == GINI:
             for k in range(starts[o], starts[o + 1]):
                 total += float(stats[k]) * float(stats[k]) / weight
         elif criterion == ENTROPY or criterion == GAIN_RATIO:
