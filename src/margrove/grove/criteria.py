@@ -111,8 +111,8 @@ def register_criterion(
         A new name.
     function : callable
         `function(sums, weight)` returns the impurity of a node: `sums` are the weights of its
-        classes, or the weighted sum and sum of squares of its targets. It is compiled by Numba;
-        decorate it with `numba.njit` if you wish.
+        classes, or the weighted sum and sum of squares of its targets. It is compiled;
+        one that is compiled already is taken as it is.
     for_classes : bool, default=True
         Whether it is for `DecisionTreeClassifier` or for `DecisionTreeRegressor`.
 
