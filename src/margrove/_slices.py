@@ -319,8 +319,8 @@ def _warn_of_early_end(ending: Ending, name: str, process: Process, max_time: fl
     if ending == "max_time":
         of_all = "" if process.total is None else f"of {process.total} "
         warnings.warn(
-            f"{name} used up max_time={max_time:g} s after {process.rounds} {of_all}{process.unit}s "
-            f"({figures}) and keeps what it has learnt. Raise max_time for more.",
+            f"{name} used up max_time={max_time:g} s after {process.rounds} {of_all}"
+            f"{process.unit}s ({figures}) and keeps what it has learnt. Raise max_time for more.",
             ConvergenceWarning,
             stacklevel=4,
         )

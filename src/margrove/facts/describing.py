@@ -1,4 +1,4 @@
-"""`describe`: from a fitted margin machine to everything there is to say about it."""
+"""`describe`: from a fitted model to everything there is to say about it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from margrove.facts.support_vector_machines import (
     one_class_facts,
     regressor_facts,
 )
-from margrove.facts.values import Facts
+from margrove.facts.trees import tree_facts
+from margrove.facts.values import Outline
+from margrove.grove.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from margrove.margin.kernel_perceptron import KernelPerceptron
 from margrove.margin.linear_svc import LinearSVC
 from margrove.margin.linear_svr import LinearSVR
@@ -26,7 +28,7 @@ from margrove.margin.svr import SVR, NuSVR
 
 __all__ = ["describe", "is_described"]
 
-Describer = Callable[[Any, Given], Facts]
+Describer = Callable[[Any, Given], Outline]
 
 _DESCRIBERS: dict[type, Describer] = {
     SVC: classifier_facts,
@@ -38,25 +40,27 @@ _DESCRIBERS: dict[type, Describer] = {
     LinearSVR: linear_regressor_facts,
     Perceptron: perceptron_facts,
     KernelPerceptron: kernel_perceptron_facts,
+    DecisionTreeClassifier: tree_facts,
+    DecisionTreeRegressor: tree_facts,
 }
 
 
-def describe(model: Any, X: Any = None, y: Any = None, sample_weight: Any = None) -> Facts:
-    """Everything there is to say about a fitted margin machine, as plain values.
+def describe(model: Any, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
+    """Everything there is to say about a fitted model, as plain values.
 
     Parameters
     ----------
     model : fitted estimator
-        One of SVC, NuSVC, SVR, NuSVR, OneClassSVM, LinearSVC, LinearSVR, Perceptron and
-        KernelPerceptron.
+        One of SVC, NuSVC, SVR, NuSVR, OneClassSVM, LinearSVC, LinearSVR, Perceptron,
+        KernelPerceptron, DecisionTreeClassifier and DecisionTreeRegressor.
     X, y, sample_weight : optional
         What it was fitted to. A support vector machine remembers that itself, but not across
         pickling, and without them there are no proof and no kinds of support vectors; of a linear
-        machine, no support vectors. Perceptrons do not need them.
+        machine, no support vectors. Perceptrons and trees do not need them.
 
     Returns
     -------
-    ClassifierFacts, RegressorFacts, OneClassFacts, LinearFacts or PerceptronFacts
+    ClassifierFacts, RegressorFacts, OneClassFacts, LinearFacts, PerceptronFacts or TreeFacts
 
     Examples
     --------

@@ -1,12 +1,38 @@
 """Pictures of fitted models, drawn from what `margrove.facts` says about them.
 
-    decision_boundary   regions, boundary, margins and support vectors over two features
-    coefficients        the features with the largest weights of a linear model
+    decision_boundary       regions, boundary, margins and support vectors over two features
+    coefficients            the features with the largest weights of a linear model
+    tree                    a decision tree, node by node
+    tree_svg, tree_html     the same as text, without matplotlib
+    regions                 the rectangles of a decision tree over two features
+    regression_surface      what a regression tree says over one or two features
+    gain_against_threshold  what each threshold would gain
+    impurity_curves         three measures of impurity of two classes
+    error_against_size      training and test error of a tree as it is pruned
 
 Matplotlib is imported when something is drawn; `pip install "margrove[plot]"` brings it.
 """
 
 from margrove.plot.coefficients import coefficients
 from margrove.plot.decision_boundary import decision_boundary
+from margrove.plot.tree import tree, tree_html, tree_svg
+from margrove.plot.tree_pictures import (
+    error_against_size,
+    gain_against_threshold,
+    impurity_curves,
+    regions,
+    regression_surface,
+)
 
-__all__ = ["coefficients", "decision_boundary"]
+__all__ = [
+    "coefficients",
+    "decision_boundary",
+    "error_against_size",
+    "gain_against_threshold",
+    "impurity_curves",
+    "regions",
+    "regression_surface",
+    "tree",
+    "tree_html",
+    "tree_svg",
+]
