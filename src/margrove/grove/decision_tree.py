@@ -38,7 +38,7 @@ from margrove.grove.tree_arrays import TreeArrays, leaves_of, values_of
 
 __all__ = ["GREEDY_DEPTH", "DecisionTree", "TreeTraining"]
 
-GREEDY_DEPTH = 1000  # beyond which nodes are halved
+GREEDY_DEPTH = 500  # beyond which nodes are halved
 _FEW_CELLS = 20_000
 _COUNT = Interval(Integral, 1, None, closed="left")
 

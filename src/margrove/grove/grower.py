@@ -374,7 +374,7 @@ class TreeGrower:
         basic.offset[:] = ranks.offset
         n_groups = int(columns.n_codes[feature]) + 1
         by_entries = rules.random or rules.criterion == ABSOLUTE or n_groups > 4 * m
-        scratch = new_scratch(basic, m, min(n_groups, m), rules.criterion)
+        scratch = new_scratch(basic, m, m if by_entries else n_groups, rules.criterion)
         if by_entries:
             if rules.criterion == ABSOLUTE:
                 scratch = scratch._replace(ranks=ranks.ranks, by_rank=ranks.by_rank)
@@ -385,8 +385,7 @@ class TreeGrower:
                                   scratch):  # fmt: skip
                 return None
         else:
-            stats = np.zeros((n_groups, own.stats.shape[1]), np.int64)
-            n_found = _group_rows(columns, feature, self._rows, start, end, targets, stats, scratch)
+            n_found = _group_rows(columns, feature, self._rows, start, end, targets, scratch)
             if n_found < 2:
                 return None
             search_in_orders(n_found, feature, columns, targets, rules, own, 0, scratch)
@@ -501,11 +500,10 @@ def _sorted_entries(columns, feature, rows, start, end):
 
 
 @kernel
-def _group_rows(columns, feature, rows, start, end, targets, stats, scratch):
+def _group_rows(columns, feature, rows, start, end, targets, scratch):
     """Statistics of each code, those that are there by ascending code in scratch; how many."""
     place = columns.place[feature]
-    weights = np.zeros(len(stats), np.int64)
-    samples = np.zeros(len(stats), np.int64)
+    stats, weights, samples = scratch.group_stats, scratch.group_weight, scratch.group_samples
     if columns.width[feature] == 0:
         _add_rows(columns.narrow[place], rows, start, end, targets, stats, weights, samples)
     elif columns.width[feature] == 1:
@@ -515,10 +513,11 @@ def _group_rows(columns, feature, rows, start, end, targets, stats, scratch):
     found = 0
     for code in range(len(stats)):
         if samples[code] > 0:
-            for k in range(stats.shape[1]):
-                scratch.group_stats[found, k] = stats[code, k]
-            scratch.group_weight[found] = weights[code]
-            scratch.group_samples[found] = samples[code]
+            if found < code:
+                for k in range(stats.shape[1]):
+                    stats[found, k] = stats[code, k]
+                weights[found] = weights[code]
+                samples[found] = samples[code]
             scratch.group_code[found] = code
             found += 1
     return found

@@ -376,6 +376,8 @@ def search_groups(
                     centre[o],
                     exponent[o],
                 )
+        if best[0] >= 0 and value < score[0] - 1e-12 * abs(score[0]):
+            continue  # the usual case, without a second look
         # Sums over several outputs have no single exact form.
         known = CUSTOM if n_outputs > 1 and criterion == SQUARED else criterion
         if valid and consider(

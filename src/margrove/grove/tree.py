@@ -46,7 +46,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         "multiway" gives a categorical feature one branch for each of its values and does not ask it
         again further down, as ID3 and C4.5 do; a row whose value is missing goes down all of them.
     max_depth : int or None, default=None
-        Most edges from the root to a leaf. Without it, a tree deeper than 1000 halves its nodes
+        Most edges from the root to a leaf. Without it, a tree deeper than 500 halves its nodes
         from there on, and says so.
     min_samples_split : int or float, default=2
         Fewest samples that a node to be split may have; a share of all samples if a float.
@@ -333,7 +333,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         "multiway" gives a categorical feature one branch for each of its values and does not ask it
         again further down, as ID3 and C4.5 do; a row whose value is missing goes down all of them.
     max_depth : int or None, default=None
-        Most edges from the root to a leaf. Without it, a tree deeper than 1000 halves its nodes
+        Most edges from the root to a leaf. Without it, a tree deeper than 500 halves its nodes
         from there on, and says so.
     min_samples_split : int or float, default=2
         Fewest samples that a node to be split may have; a share of all samples if a float.
