@@ -23,6 +23,7 @@ def run_everything_once() -> None:
             _run_support_vector_machines(X, y)
             _run_linear_machines(X, y)
         _run_on_many_rows()
+        _run_trees()
 
 
 def _run_perceptrons(X: Any, y: np.ndarray) -> None:
@@ -68,6 +69,19 @@ def _run_linear_machines(X: Any, y: np.ndarray) -> None:
         if solver != "sgd":
             LinearSVC("l1", solver=solver, max_iter=20).fit(X, y == 0)
     LinearSVC(loss="hinge", multi_class="crammer_singer", max_iter=20).fit(X, y)
+
+
+def _run_trees() -> None:
+    """Numbers, missing values and categories; classes and numbers to be predicted."""
+    from margrove.grove.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+    X = np.random.default_rng(0).random((40, 3))
+    y = np.arange(40) % 3
+    with_gaps = np.where(X < 0.1, np.nan, np.round(X, 1))
+    for model in (DecisionTreeClassifier(), DecisionTreeRegressor()):
+        model.fit(X, y).predict(X)
+        model.set_params(categorical_features=[0]).fit(with_gaps, y).predict(with_gaps)
+    DecisionTreeClassifier(split="multiway").fit(with_gaps, y).predict(with_gaps)
 
 
 def _run_on_many_rows() -> None:

@@ -69,7 +69,9 @@ def read_table(X: Any, estimator: Any, categorical_features: Any) -> TreeTable:
     names = _feature_names(X)
     if _is_frame(X) or _is_text(X):
         columns = _columns(X)
-        mask = _mask(categorical_features, names, [_is_labels(c) for c in columns])
+        mask = _mask(
+            categorical_features, names, [isinstance(column, _Labels) for column in columns]
+        )
         categories = {int(j): _labels(columns[j]) for j in np.flatnonzero(mask)}
         table = _encoded(columns, categories, names)
         checked = check_table(table, estimator, allow_nan=True, accept_sparse=False)
@@ -132,25 +134,37 @@ def _is_text(X: Any) -> bool:
     return False
 
 
-def _columns(X: Any) -> list[np.ndarray]:
-    """Each column as float64, or as an array of objects where it holds labels."""
+@dataclass(frozen=True)
+class _Labels:
+    """A column of labels: codes into those that occur, -1 for missing."""
+
+    codes: np.ndarray
+    labels: list[Any]
+
+
+Column = np.ndarray | _Labels
+
+
+def _columns(X: Any) -> list[Column]:
+    """Each column as float64, or as labels."""
     if not _is_frame(X):
         table = np.asarray(X, dtype=object)
         if table.ndim != 2:
             raise InvalidDataError("X must have the same number of cells in every row.")
-        return [_narrowed(table[:, j]) for j in range(table.shape[1])]
+        return [_narrowed(table[:, j].tolist()) for j in range(table.shape[1])]
     import narwhals.stable.v2 as nw
 
     frame = nw.from_native(X, eager_only=True)
-    columns = []
+    columns: list[Column] = []
     for position, name in enumerate(frame.columns):
         series = frame.get_column(name) if isinstance(name, str) else frame[:, position]
         if series.dtype.is_numeric() or series.dtype == nw.Boolean:
             columns.append(np.asarray(_series_to_float(series, nw), dtype=np.float64))
+        elif hasattr(series.to_native(), "cat") and series.implementation.is_pandas():
+            columns.append(_of_categorical(series.to_native().array))
         elif series.dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object, nw.Unknown):
-            cells = np.empty(len(series), dtype=object)
-            cells[:] = series.to_list()
-            columns.append(_narrowed(cells, keep=series.dtype in (nw.Categorical, nw.Enum)))
+            keep = series.dtype in (nw.Categorical, nw.Enum)
+            columns.append(_narrowed(series.to_list(), keep=keep))
         else:
             raise InvalidDataError(
                 f"Column {name!r} of X has type {series.dtype}, which is neither a number nor a "
@@ -159,19 +173,34 @@ def _columns(X: Any) -> list[np.ndarray]:
     return columns
 
 
-def _narrowed(cells: np.ndarray, *, keep: bool = False) -> np.ndarray:
-    """Numbers where all cells are; None for missing in what stays objects."""
-    missing = np.array([_is_missing(cell) for cell in cells], dtype=bool)
-    if not keep and not any(isinstance(cell, str) for cell in cells[~missing]):
-        numbers = np.full(len(cells), np.nan)
-        try:
-            numbers[~missing] = np.asarray(cells[~missing].tolist(), dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise TypeError(f"argument must be a string or a real number in X: {error}") from error
-        return numbers
-    labels = cells.copy()
-    labels[missing] = None
-    return labels
+def _of_categorical(array: Any) -> _Labels:
+    """What pandas has coded already; categories that do not occur are left out."""
+    codes = np.asarray(array.codes, dtype=np.int64)
+    used = np.unique(codes[codes >= 0])
+    place = np.full(len(array.categories) + 1, -1)
+    place[used] = np.arange(len(used))
+    return _Labels(place[codes], [array.categories[k] for k in used.tolist()])
+
+
+def _narrowed(cells: list[Any], *, keep: bool = False) -> Column:
+    """Numbers where all cells are (unless they are to be kept as labels), else labels."""
+    number: dict[Any, int] = {}
+    try:
+        codes = np.array([number.setdefault(cell, len(number)) for cell in cells], dtype=np.int64)
+    except TypeError as error:  # what has no hash is neither
+        raise TypeError(f"argument must be a string or a real number in X: {error}") from error
+    distinct = list(number)
+    kept = [k for k, label in enumerate(distinct) if not _is_missing(label)]
+    if keep or any(isinstance(distinct[k], str) for k in kept):
+        place = np.full(len(distinct) + 1, -1)
+        place[kept] = np.arange(len(kept))
+        return _Labels(place[codes], [distinct[k] for k in kept])
+    values = np.full(len(distinct) + 1, np.nan)
+    try:
+        values[kept] = np.asarray([distinct[k] for k in kept], dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"argument must be a string or a real number in X: {error}") from error
+    return np.asarray(values[codes])
 
 
 def _is_missing(cell: Any) -> bool:
@@ -179,17 +208,13 @@ def _is_missing(cell: Any) -> bool:
     return cell is None or is_nan or type(cell).__name__ in ("NAType", "NaTType")
 
 
-def _is_labels(column: np.ndarray) -> bool:
-    return column.dtype == object
-
-
-def _labels(column: np.ndarray) -> np.ndarray:
+def _labels(column: Column) -> np.ndarray:
     """The distinct labels of a column, sorted; of mixed types by their text."""
-    if column.dtype != object:
+    if not isinstance(column, _Labels):
         found = np.unique(column[~np.isnan(column)])
         whole = bool(np.all(found == np.floor(found)) and np.all(np.abs(found) < 2**53))
         return found.astype(np.int64) if whole else found
-    distinct = list({cell for cell in column if cell is not None})
+    distinct = list(column.labels)
     try:
         distinct.sort()
     except TypeError:
@@ -238,35 +263,40 @@ def _mask(given: Any, names: np.ndarray | None, by_type: list[bool]) -> np.ndarr
 
 
 def _encoded(
-    columns: list[np.ndarray],
+    columns: list[Any],
     categories: dict[int, np.ndarray],
     names: np.ndarray | None,
     unknown: list[str] | None = None,
 ) -> np.ndarray:
     """All columns as numbers; labels that are not among the categories become NaN."""
-    n = len(columns[0]) if columns else 0
+    first = columns[0] if columns else np.empty(0)
+    n = len(first.codes if isinstance(first, _Labels) else first)
     table = np.empty((n, len(columns)))
     for j, column in enumerate(columns):
         name = repr(str(names[j])) if names is not None else str(j)
         if j not in categories:
-            if column.dtype == object:
+            if isinstance(column, _Labels):
                 raise InvalidDataError(
-                    f"Column {name} of X holds labels such as {column[0]!r}, but was a number in "
-                    "training."
+                    f"Column {name} of X holds labels such as {column.labels[0]!r}, but was a "
+                    "number in training."
                 )
             table[:, j] = column
             continue
-        number = {label: k for k, label in enumerate(categories[j].tolist())}
-        missing = float("nan")
-        if column.dtype == object:
-            cells = column.tolist()
-        else:
-            cells = [None if cell != cell else cell for cell in column.tolist()]  # noqa: PLR0124
-        table[:, j] = [missing if cell is None else number.get(cell, missing) for cell in cells]
+        own = column if isinstance(column, _Labels) else _of_numbers(column)
+        number = {label: float(k) for k, label in enumerate(categories[j].tolist())}
+        numbers = [number.get(label, np.nan) for label in own.labels]
+        table[:, j] = np.array([*numbers, np.nan])[own.codes]
         if unknown is not None:
-            strange = {cell for cell in cells if cell is not None and cell not in number}
+            strange = [label for label in own.labels if label not in number]
             unknown.extend(f"{label!r} in column {name}" for label in sorted(strange, key=str))
     return table
+
+
+def _of_numbers(column: np.ndarray) -> _Labels:
+    """Numbers as labels."""
+    found, codes = np.unique(column, return_inverse=True)
+    known = int((~np.isnan(found)).sum())
+    return _Labels(np.where(codes < known, codes, -1), found[:known].tolist())
 
 
 def refuse_infinity(X: Any, estimator: Any, names: np.ndarray | None = None) -> None:

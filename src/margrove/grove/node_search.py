@@ -31,9 +31,12 @@ from margrove.grove.nodes import (
     WEIGHT,
     random_below,
 )  # fmt: skip
+from margrove.grove.plain import search_plain_feature
 from margrove.grove.scores import (
     ABSOLUTE,
+    ENTROPY,
     GAIN_RATIO,
+    GINI,
     POISSON,
     SQUARED,
     excess_of,
@@ -272,13 +275,37 @@ def search_generally(entries, shift, mask, columns, rows, targets, rules, nodes,
         for j in range(d):
             features[j] = j
     looked_at = 0
+    plain = (
+        targets.plain
+        and len(targets.starts) == 2
+        and len(rules.monotone) == 0
+        and not rules.random
+        and rules.min_weight <= 1
+        and (rules.criterion == GINI or rules.criterion == ENTROPY or rules.criterion == SQUARED)
+    )
     for j in range(d):
         if drawn:
             state, k = random_below(state, d - j)
             features[j], features[j + k] = features[j + k], features[j]
-        if search_feature(entries[features[j]], start, end, shift, mask, features[j], columns, rows,
-                          targets, rules, nodes, node, scratch):  # fmt: skip
-            looked_at += 1
+        feature = features[j]
+        own = entries[feature]
+        if own[start] >> shift == own[end - 1] >> shift:
+            continue
+        looked_at += 1
+        if plain and not columns.categorical[feature] and not columns.has_missing[feature]:
+            if search_plain_feature(
+                own, start, end, targets.labels, targets.numbers, rules, nodes.stats[node],
+                scratch.offset, feature, scratch.left, scratch.right, scratch.best, scratch.score,
+            ):  # fmt: skip
+                after = start + scratch.best[BEST_POSITION]
+                nodes.whole[node, CODE] = code_of(columns, feature, rows[own[after - 1] & mask])
+                nodes.whole[node, NEXT_CODE] = code_of(columns, feature, rows[own[after] & mask])
+                nodes.real[node, DRAWN] = np.nan
+                scratch.best[BEST_MISSING_LEFT] = 0
+                scratch.counts[0] = 0
+        else:
+            search_feature(own, start, end, shift, mask, feature, columns, rows, targets, rules,
+                           nodes, node, scratch)  # fmt: skip
         if looked_at >= rules.max_features and scratch.best[0] >= 0:
             break
 

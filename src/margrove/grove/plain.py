@@ -31,7 +31,8 @@ from margrove.grove.scores import GINI, SQUARED, consider
 from margrove.grove.search import POSITION
 from margrove.grove.targets import fitting_exponent
 
-__all__ = ["end_plainly", "keep_plainly", "search_plainly", "sum_up_plainly"]
+__all__ = ["end_plainly", "keep_plainly", "search_plain_feature", "search_plainly",
+           "sum_up_plainly"]  # fmt: skip
 
 _SHIFT = np.uint32(16)
 _NARROWER = 6  # bits that a node's targets may be narrower before they get a scale of their own
@@ -113,17 +114,24 @@ def search_plainly(entries, whole, real, stats, node, columns, rows, labels, num
         if own[start] >> _SHIFT == own[end - 1] >> _SHIFT:
             continue
         looked_at += 1
-        if len(labels) > 0:
-            _search_classes(
-                own, start, end, labels, rules.criterion, rules.table, rules.scale,
-                rules.min_samples_leaf, stats[node], feature, left, right, best, score,
-            )  # fmt: skip
-        else:
-            _search_numbers(own, start, end, numbers, rules.min_samples_leaf, stats[node, 0],
-                            offset[0], feature, best, score)  # fmt: skip
+        search_plain_feature(own, start, end, labels, numbers, rules, stats[node], offset, feature,
+                             left, right, best, score)  # fmt: skip
         if looked_at >= rules.max_features and best[0] >= 0:
             break
     return looked_at
+
+
+@kernel(inner=True)
+def search_plain_feature(own, start, end, labels, numbers, rules, total, offset, feature, left,
+                         right, best, score):  # fmt: skip
+    """Search one feature that is not constant; whether it is the best so far."""
+    if len(labels) > 0:
+        return _search_classes(
+            own, start, end, labels, rules.criterion, rules.table, rules.scale,
+            rules.min_samples_leaf, total, feature, left, right, best, score,
+        )  # fmt: skip
+    return _search_numbers(own, start, end, numbers, rules.min_samples_leaf, total[0], offset[0],
+                           feature, best, score)  # fmt: skip
 
 
 @kernel(inner=True)
@@ -140,20 +148,31 @@ def _search_classes(entries, start, end, labels, criterion, table, scale, smalle
     bar = score[0] - 1e-13 * abs(score[0]) if best[0] >= 0 else -np.inf
     found = False
     rank = entries[start] >> np.uint32(16)
+    # Many rows of a few values: count only, and sum up where the value changes.
+    n_values = np.int64(entries[end - 1] >> np.uint32(16)) - np.int64(rank)
+    counts_only = n > 2 * len(total) * n_values
     for p in range(start, end - 1):
         k = labels[np.uint64(entries[p] & np.uint32(0xFFFF))]
-        before_left, before_right = left[k], right[k]
+        before_left = left[k]
         left[k] = before_left + 1
-        right[k] = before_right - 1
-        if gini:
-            squares_left += 2 * before_left + 1
-            squares_right -= 2 * before_right - 1
-        else:
-            squares_left += table[before_left + 1] - table[before_left]
-            squares_right += table[before_right - 1] - table[before_right]
+        if not counts_only:
+            before_right = right[k]
+            right[k] = before_right - 1
+            if gini:
+                squares_left += 2 * before_left + 1
+                squares_right -= 2 * before_right - 1
+            else:
+                squares_left += table[before_left + 1] - table[before_left]
+                squares_right += table[before_right - 1] - table[before_right]
         own, rank = rank, entries[p + 1] >> np.uint32(16)
         if own == rank:
             continue
+        if counts_only:
+            squares_left, squares_right = 0, 0
+            for k in range(len(total)):
+                here, there = left[k], total[k] - left[k]
+                squares_left += here * here if gini else table[here]
+                squares_right += there * there if gini else table[there]
         n_left = p + 1 - start
         n_right = n - n_left
         if gini:
