@@ -1,4 +1,4 @@
-"""Margin machines at work: a perceptron and its theorem, a support vector machine and its proof."""
+"""A perceptron and its theorem, a support vector machine and its proof, a tree and its reasons."""
 
 from __future__ import annotations
 
@@ -16,9 +16,14 @@ from rich.table import Table
 from rich.text import Text
 
 import margrove
-from margrove import SVC, KernelPerceptron, Perceptron
+from margrove import SVC, DecisionTreeClassifier, KernelPerceptron, Perceptron
 from margrove.cli import main as command_line
-from margrove.datasets import load_digits, make_moons, make_separable_clouds
+from margrove.datasets import (
+    load_digits,
+    load_play_tennis,
+    make_moons,
+    make_separable_clouds,
+)
 
 WIDTH, HEIGHT = 60, 20
 BUILD = Path("build")
@@ -147,6 +152,28 @@ def seconds_of(function, *arguments) -> float:
     return time.perf_counter() - start
 
 
+def a_tree_reads_words_and_says_why() -> None:
+    """The lectures' example: no encoding, branches with names, and an answer with reasons."""
+    tennis = load_play_tennis()
+    model = DecisionTreeClassifier(criterion="entropy", split="multiway")
+    model.fit(tennis.data, tennis.target)
+    names = np.array(tennis.feature_names, dtype=object)
+    model.feature_names_in_ = names  # which a dataframe would have told
+    console.rule("A decision tree reads words as they are, and says why")
+    gain = model.arrays_.decrease[0] / model.arrays_.weight[0]
+    console.print(
+        f"First it asks for {names[model.arrays_.feature[0]]}: {gain:.3f} bits are gained."
+    )
+    text = margrove.export_text(model)
+    for number, name in enumerate(names):
+        text = text.replace(f"x{number} =", f"{name} =")
+    console.print(text, highlight=False, markup=False)
+    BUILD.mkdir(exist_ok=True)
+    picture_file = BUILD / "tennis_tree.svg"
+    picture_file.write_text(margrove.plot.tree_svg(model), encoding="utf-8")
+    console.print(f"The same as a picture: {picture_file}\n")
+
+
 def a_boundary_is_drawn() -> None:
     if find_spec("matplotlib") is None:
         console.print("With matplotlib installed, there would be a picture of a boundary here.\n")
@@ -172,6 +199,7 @@ def main() -> None:
     a_kernel_bends_the_plane()
     a_support_vector_machine_proves_its_answer()
     two_libraries_read_digits()
+    a_tree_reads_words_and_says_why()
     a_boundary_is_drawn()
     console.rule("margrove compare")
     try:
