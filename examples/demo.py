@@ -161,13 +161,9 @@ def a_tree_reads_words_and_says_why() -> None:
     model.feature_names_in_ = names  # which a dataframe would have told
     console.rule("A decision tree reads words as they are, and says why")
     gain = model.arrays_.decrease[0] / model.arrays_.weight[0]
-    console.print(
-        f"First it asks for {names[model.arrays_.feature[0]]}: {gain:.3f} bits are gained."
-    )
-    text = margrove.export_text(model)
-    for number, name in enumerate(names):
-        text = text.replace(f"x{number} =", f"{name} =")
-    console.print(text, highlight=False, markup=False)
+    asked = names[model.arrays_.feature[0]]
+    console.print(f"First it asks for {asked}: {gain:.3f} bits are gained.")
+    console.print(margrove.export_text(model), highlight=False, markup=False)
     BUILD.mkdir(exist_ok=True)
     picture_file = BUILD / "tennis_tree.svg"
     picture_file.write_text(margrove.plot.tree_svg(model), encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 import random
 
@@ -317,3 +318,63 @@ def test_walks_agree_whatever_the_layout() -> None:
     assert np.array_equal(leaves_of(tree, with_gap)[others], expected[others])
     assert np.array_equal(leaves_of(tree, np.asfortranarray(X)), expected)
     assert np.array_equal(leaves_of(tree, X, n_threads=3), expected)
+
+
+@pytest.mark.parametrize("settings", [{}, {"max_leaf_nodes": 40}, {"split": "multiway"}], ids=str)
+@pytest.mark.parametrize("block", [65_536, 100])
+def test_looking_at_a_growing_tree_does_not_stop_it(settings, block) -> None:
+    """Callbacks may ask for the tree as it stands, which is a sound one at any moment."""
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 20, (500, 4)).astype(float), rng.integers(0, 3, 500)
+    expected = DecisionTreeClassifier(**settings).fit(X, y).arrays_
+    model = DecisionTreeClassifier(**settings)
+    table = margrove.grove.encoding.read_table(X, model, None)
+    training = model._training(table, y, None)[0]
+    data = bin_columns(table.X)
+    rules = model._rules(training, data)
+    if settings.get("split"):
+        grower = model._grower(training, data, rules, 1)
+    else:
+        grower = TreeGrower(
+            columns_of(data), training.targets, rules, training.rows, largest_block=block,
+            max_leaves=settings.get("max_leaf_nodes", 0), n_threads=1,
+        )  # fmt: skip
+    sizes = []
+    while not grower.finished:
+        grower.advance(2000.0)
+        found = grower.result()
+        if not hasattr(found, "kind"):
+            found = assemble(found, data, training.targets, rules, table.n_categories)
+        found.require_sound()
+        assert np.isfinite(found.value).all()
+        sizes.append(len(found))
+    assert sizes == sorted(sizes)
+    assert same_trees(expected, found)
+
+
+def test_altered_arrays_are_an_error() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = DecisionTreeClassifier().fit(X, y)
+    with pytest.raises(ValueError, match="read-only"):
+        model.arrays_.feature[0] = 2**30
+    for name, wrong in {"children": 0, "parent": 2**40, "missing_child": 9, "kind": 7}.items():
+        array = np.full_like(getattr(model.arrays_, name), wrong)
+        broken = model._with_arrays(dataclasses.replace(model.arrays_, **{name: array}))
+        with pytest.raises(ValueError, match="not sound"):
+            broken.predict(X)
+    with pytest.raises(ValueError, match="3 values a node"):
+        model._with_arrays(
+            dataclasses.replace(model.arrays_, value=model.arrays_.value[:, :2].copy())
+        ).predict(X)
+    with pytest.raises(ValueError, match="asks for 4 features"):
+        model.tree_.apply(np.zeros((5, 1)))
+
+
+def test_large_nodes_of_the_absolute_error_with_rows_left_out() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 2))
+    weight = np.r_[np.zeros(300), np.ones(100)]
+    model = DecisionTreeRegressor(criterion="absolute_error", max_depth=2)
+    with_zeros = model.fit(X, X[:, 0], weight).arrays_
+    without = model.fit(X[300:], X[300:, 0]).arrays_
+    assert same_trees(with_zeros, without)

@@ -142,20 +142,21 @@ class Block:
             )  # fmt: skip
         return done
 
-    def cut_short(self) -> None:
-        """End all nodes that were still to be split."""
-        if self._progress[LISTED] <= len(self._columns.n_codes):
-            self._progress[N_FRONTIER] = 1
-            self._heap[0] = 0
+    def as_it_stands(self) -> Nodes:
+        """A copy of the nodes in which those that are still to be split are leaves."""
+        nodes = Nodes._make(part.copy() for part in self.nodes)
         frontier = self._heap[: self._progress[N_FRONTIER]]
+        if self._progress[LISTED] <= len(self._columns.n_codes):
+            frontier = np.zeros(1, np.int64)
         general = self._general
         if general is None:
             general = new_scratch(self._basic, len(self._rows), 0, self._rules.criterion)
         for node in frontier:
             places = self._entries[-1]
-            sum_up(self.nodes, node, places, self._targets, self._rules, general)
-            self.nodes.whole[node, FEATURE] = -1
-            end_node(self.nodes, node, places, self._targets, self._rules)
+            sum_up(nodes, node, places, self._targets, self._rules, general)
+            nodes.whole[node, FEATURE] = -1
+            end_node(nodes, node, places, self._targets, self._rules)
+        return nodes
 
     def _make_room(self) -> None:
         """Room for some nodes more, so that the loop need not stop for each."""

@@ -12,11 +12,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import seed_of
 from margrove._estimator import RANDOM_STATE, RUN_CONTROL, Estimator
+from margrove._memory import require_memory
 from margrove._slices import drive
 from margrove._threads import resolve_n_jobs
 from margrove.exceptions import DataWarning
@@ -48,9 +49,9 @@ TREE_PARAMETERS: dict[str, list[Any]] = {
     "max_depth": [_COUNT, None],
     "min_samples_split": [
         Interval(Integral, 2, None, closed="left"),
-        Interval(Real, 0.0, 1.0, closed="right"),
+        Interval(RealNotInt, 0.0, 1.0, closed="right"),
     ],
-    "min_samples_leaf": [_COUNT, Interval(Real, 0.0, 1.0, closed="neither")],
+    "min_samples_leaf": [_COUNT, Interval(RealNotInt, 0.0, 1.0, closed="neither")],
     "min_weight_fraction_leaf": [Interval(Real, 0.0, 0.5, closed="both")],
     "max_features": [
         _COUNT, Interval(Real, 0.0, 1.0, closed="right"), StrOptions({"sqrt", "log2"}), None
@@ -94,6 +95,7 @@ class DecisionTree(Estimator):
     def _grow(
         self,
         training: TreeTraining,
+        X: Any,
         y: Any,
         learnt: Callable[[TreeArrays], dict[str, Any]],
         scale: float = 1.0,
@@ -110,6 +112,7 @@ class DecisionTree(Estimator):
         )
         if any(len(low) and np.isinf([low[0], high[-1]]).any() for low, high in data.extremes):
             refuse_infinity(table.X, self, table.feature_names)
+        self._ask_for_memory(training)
         rules = self._rules(training, data, scale)
         grower = self._grower(training, data, rules, n_threads)
 
@@ -128,13 +131,27 @@ class DecisionTree(Estimator):
             max_time=self.max_time,
             on_interrupt=self.on_interrupt,
             verbose=self.verbose,
-            X=table.X,
+            X=X,
             y=y,
             fitted=fitted,
         )
         if isinstance(grower, TreeGrower):
             _warn_of_halving(n_balanced_splits(grower.result()), type(self).__name__)
         self._commit(table.attributes | learnt(self._cut_back(grown(), training, scale)))
+
+    def _ask_for_memory(self, training: TreeTraining) -> None:
+        """Statistics and values of the nodes, if half of the rows get a leaf of their own."""
+        n_nodes = float(len(training.rows))
+        if self.max_leaf_nodes is not None:
+            n_nodes = min(n_nodes, 2.0 * self.max_leaf_nodes)
+        if self.max_depth is not None:
+            n_nodes = min(n_nodes, 2.0 ** min(self.max_depth + 1, 60))
+        n_values = int(training.targets.starts[-1])
+        require_memory(
+            16.0 * n_nodes * n_values,
+            f"A tree of {n_nodes:.0f} nodes with {n_values} values each",
+            "Limit it by max_depth or max_leaf_nodes, or merge classes.",
+        )
 
     def _cut_back(self, arrays: TreeArrays, training: TreeTraining, scale: float) -> TreeArrays:
         """The tree as the rules of stopping and pruning leave it."""
@@ -313,6 +330,8 @@ class DecisionTree(Estimator):
                 raise ValueError(f"monotonic_cst names {unknown[0]!r}, which X does not have.")
             given = [given.get(name, 0) for name in names]
         constraints = np.asarray(given)
+        if constraints.dtype.kind not in "iufb":
+            raise ValueError(f"monotonic_cst must hold -1, 0 or 1. Got {given!r}.")
         if constraints.shape != (d,):
             raise ValueError(
                 f"monotonic_cst has shape {constraints.shape} but the input data X has {d} "
@@ -338,6 +357,13 @@ class DecisionTree(Estimator):
     def _rows(self, X: Any) -> Any:
         """X as the tree walks it: numbers of categories, NaN for missing."""
         check_is_fitted(self, "arrays_")
+        counts = self._class_counts()
+        n_values = self.n_outputs_ if counts is None else sum(counts)
+        if not isinstance(self.arrays_, TreeArrays) or self.arrays_.value.shape[1:] != (n_values,):
+            raise ValueError(
+                f"The state of this {type(self).__name__} was altered: arrays_ is not a tree with "
+                f"{n_values} values a node. Fit the model again."
+            )
         X = read_table_like_fitted(X, self)
         return X.toarray() if sp.issparse(X) else X
 

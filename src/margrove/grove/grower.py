@@ -165,7 +165,20 @@ class TreeGrower:
         return max(sum(done), 1.0)
 
     def result(self) -> Growth:
-        """The tree as it stands; where growing was cut short, leaves."""
+        """The tree as it stands; what is still to be split counts as leaves, and stays open."""
+        blocks = [(node, block.nodes, block.n_nodes) for node, block in self._grown]
+        if self.finished:
+            return Growth(self._trunk, self._used, blocks, self._impurities_of_trunk())
+        kept = self._trunk
+        self._trunk = Nodes._make(part.copy() for part in kept)
+        try:
+            self._end_open_nodes()
+            blocks += [(node, block.as_it_stands(), block.n_nodes) for node, block in self._waiting]
+            return Growth(self._trunk, self._used, blocks, self._impurities_of_trunk())
+        finally:
+            self._trunk = kept
+
+    def _end_open_nodes(self) -> None:
         placed = {node for node, _ in self._waiting} | {node for _, node in self._large}
         for node in self._new:
             if node not in placed:
@@ -173,13 +186,11 @@ class TreeGrower:
                 self._end(node)
         for _, node in self._large:
             self._end(node)
-        for _, block in self._waiting:
-            block.cut_short()
-        blocks = [(node, block.nodes, block.n_nodes) for node, block in self._grown + self._waiting]
-        impurities = None
-        if self._custom is not None:
-            impurities = np.array([self._impurities[node] for node in range(self._used)])
-        return Growth(self._trunk, self._used, blocks, impurities)
+
+    def _impurities_of_trunk(self) -> np.ndarray | None:
+        if self._custom is None:
+            return None
+        return np.array([self._impurities[node] for node in range(self._used)])
 
     # -- large nodes --
 
@@ -373,7 +384,8 @@ class TreeGrower:
         basic.best[0] = -1
         basic.offset[:] = ranks.offset
         n_groups = int(columns.n_codes[feature]) + 1
-        by_entries = rules.random or rules.criterion == ABSOLUTE or n_groups > 4 * m
+        too_sparse = n_groups * own.stats.shape[1] > 16 * m
+        by_entries = rules.random or rules.criterion == ABSOLUTE or too_sparse
         scratch = new_scratch(basic, m, m if by_entries else n_groups, rules.criterion)
         if by_entries:
             if rules.criterion == ABSOLUTE:
@@ -432,7 +444,14 @@ class TreeGrower:
                 if even[k] > most:
                     most, feature = int(even[k]), j
                     code, following = int(present[k]), int(present[k + 1])
-        if feature < 0 or most < self._rules.min_samples_leaf:
+        if feature < 0:
+            return
+        left = rows[_codes_of(self._columns, feature, rows) <= code]
+        samples, weight = self._targets.samples[left].sum(), self._targets.weight[left].sum()
+        if (
+            min(samples, whole[node, SAMPLES] - samples) < self._rules.min_samples_leaf
+            or min(weight, whole[node, WEIGHT] - weight) < self._rules.min_weight
+        ):
             return
         whole[node, FEATURE], whole[node, BALANCED] = feature, 1
         whole[node, CODE], whole[node, NEXT_CODE] = code, following

@@ -11,7 +11,7 @@ Nodes are searched one by one in compiled code, from Python: these trees are bus
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -117,9 +117,12 @@ class MultiwayGrower:
         return done
 
     def result(self) -> TreeArrays:
-        for _, number in self._frontier:
-            self._nodes[number].feature = -1
-        return _arrays(self._nodes, self._data, self._n_categories, self._is_class, self._centre)
+        still_open = {number for _, number in self._frontier}
+        nodes = [
+            replace(node, feature=-1) if number in still_open else node
+            for number, node in enumerate(self._nodes)
+        ]
+        return _arrays(nodes, self._data, self._n_categories, self._is_class, self._centre)
 
     def _add(
         self, parent: int, branch: int, depth: int, rows: np.ndarray, weight: np.ndarray,

@@ -65,6 +65,7 @@ __all__ = ["Basic", "Scratch", "bound_children", "end_node", "keep_split", "make
            "new_basic", "new_scratch", "search_feature", "search_generally", "search_in_orders",
            "set_bit", "sum_up", "write_subset"]  # fmt: skip
 
+_MOST_ORDERS = 64  # of categories that are tried, one for each of the first classes
 _NARROWER = 6  # bits that a node's targets may be narrower before they get a scale of their own
 
 
@@ -262,10 +263,6 @@ def _rank_targets(nodes, node, rows, targets, scratch):
 def search_generally(entries, shift, mask, columns, rows, targets, rules, nodes, node, base,
                      scratch):  # fmt: skip
     """Features in turn, or as drawn, until enough have been looked at."""
-    if rules.criterion == GAIN_RATIO:
-        _search_ratios(entries, shift, mask, columns, rows, targets, rules, nodes, node, base,
-                       scratch)  # fmt: skip
-        return
     d = len(columns.n_codes)
     start, end = nodes.whole[node, START], nodes.whole[node, END]
     features = scratch.features
@@ -274,6 +271,14 @@ def search_generally(entries, shift, mask, columns, rows, targets, rules, nodes,
     if drawn:
         for j in range(d):
             features[j] = j
+    if rules.criterion == GAIN_RATIO:
+        if drawn:
+            for j in range(d):
+                state, k = random_below(state, d - j)
+                features[j], features[j + k] = features[j + k], features[j]
+        _search_ratios(entries, shift, mask, columns, rows, targets, rules, nodes, node, base,
+                       scratch)  # fmt: skip
+        return
     looked_at = 0
     plain = (
         targets.plain
@@ -317,36 +322,37 @@ def _search_ratios(entries, shift, mask, columns, rows, targets, rules, nodes, n
     d = len(columns.n_codes)
     start, end = nodes.whole[node, START], nodes.whole[node, END]
     weight = nodes.whole[node, WEIGHT]
-    n_found, total = 0, 0.0
-    chosen = -1
-    best_ratio = -np.inf
-    for turn in range(2):  # gains of all, then the winner once more
-        for j in range(d) if turn == 0 else range(chosen, chosen + 1):
-            scratch.best[0] = -1
-            scratch.score[0] = -np.inf
-            search_feature(entries[j], start, end, shift, mask, j, columns, rows, targets,
-                           rules, nodes, node, scratch)  # fmt: skip
-            if turn:
-                return d
-            scratch.records[j, 0] = -1.0
-            if scratch.best[0] >= 0:
-                gain = max(scratch.score[0] - base, 0.0)
-                scratch.records[j, 0] = gain
-                scratch.records[j, 1] = _split_information(
-                    scratch.best[2], weight, rules.counted, rules.table, rules.scale
-                )
-                n_found += 1
-                total += gain
-        if n_found == 0:
-            return d
-        for j in range(d):
-            gain = scratch.records[j, 0]
-            if gain < 0.0 or gain < total / n_found * (1.0 - 1e-9):
-                continue
-            ratio = gain / scratch.records[j, 1]
-            if ratio > best_ratio * (1.0 + 1e-12) or chosen < 0:
-                chosen, best_ratio = j, ratio
-    return d
+    n_found, looked_at, total = 0, 0, 0.0
+    for j in range(d):
+        scratch.records[j, 0] = -1.0
+    for k in range(d):
+        feature = scratch.features[k]
+        scratch.best[0] = -1
+        if search_feature(entries[feature], start, end, shift, mask, feature, columns, rows,
+                          targets, rules, nodes, node, scratch):  # fmt: skip
+            looked_at += 1
+        if scratch.best[0] >= 0:
+            gain = max(scratch.score[0] - base, 0.0)
+            scratch.records[feature, 0] = gain
+            scratch.records[feature, 1] = _split_information(
+                scratch.best[2], weight, rules.counted, rules.table, rules.scale
+            )
+            n_found += 1
+            total += gain
+        if looked_at >= rules.max_features and n_found:
+            break
+    scratch.best[0] = -1
+    chosen, best_ratio = -1, 0.0
+    for j in range(d):
+        gain = scratch.records[j, 0]
+        if gain < 0.0 or gain < total / n_found * (1.0 - 1e-9):
+            continue
+        ratio = gain / scratch.records[j, 1]
+        if chosen < 0 or ratio > best_ratio * (1.0 + 1e-12):
+            chosen, best_ratio = j, ratio
+    if chosen >= 0:  # the winner once more, for its place
+        search_feature(entries[chosen], start, end, shift, mask, chosen, columns, rows, targets,
+                       rules, nodes, node, scratch)  # fmt: skip
 
 
 @kernel(inner=True)
@@ -489,15 +495,18 @@ def _search_by_medians(entries, start, end, shift, mask, n_groups, feature, colu
     """Categories by the mean of their targets; no order is sure to be the best one for medians."""
     order_of_groups(scratch.group_stats, scratch.group_weight, n_groups, 0, scratch.group_order,
                     scratch.means, scratch.spare)  # fmt: skip
-    again, count = scratch.again, 0
+    again, count, group = scratch.again, 0, -1
+    for p in range(start, end):  # groups are runs: where each begins
+        if p == start or entries[p] >> shift != entries[p - 1] >> shift:
+            group += 1
+            scratch.chosen[group] = p
     for k in range(n_groups):
-        group = -1
-        for p in range(start, end):  # groups are runs, in the order of their ranks
-            if p == start or entries[p] >> shift != entries[p - 1] >> shift:
-                group += 1
-            if group == scratch.group_order[k]:
-                again[count] = (np.uint64(k) << np.uint64(32)) | np.uint64(entries[p] & mask)
-                count += 1
+        p = scratch.chosen[scratch.group_order[k]]
+        rank = entries[p] >> shift
+        while p < end and entries[p] >> shift == rank:
+            again[count] = (np.uint64(k) << np.uint64(32)) | np.uint64(entries[p] & mask)
+            count += 1
+            p += 1
     best = scratch.best
     if search_absolute(
         again, 0, count, count, np.uint64(32), np.int64(0xFFFFFFFF), scratch.ranks,
@@ -522,7 +531,7 @@ def search_in_orders(n_groups, feature, columns, targets, rules, nodes, node, sc
     categorical = columns.categorical[feature]
     is_missing_last = scratch.group_code[n_groups - 1] == columns.n_codes[feature]
     two_classes = is_class and n_stats == 2
-    n_orders = (1 if two_classes else n_stats) if categorical else 1
+    n_orders = (1 if two_classes else min(n_stats, _MOST_ORDERS)) if categorical else 1
     missing = -1 if categorical or not is_missing_last else n_groups - 1
     n_ordered = n_groups if missing < 0 else n_groups - 1
     for which in range(n_orders):
@@ -690,14 +699,17 @@ def _loss_left(rows, start, end, targets, o, low, above, criterion):
         total += targets.real[row]
     if not 0.0 < largest < np.inf:
         return largest * 0.0
-    scale = 2.0 ** float(BITS_OF_SUMS - bits_of(total))
+    scale = 2.0 ** float(BITS_OF_SUMS - bits_of(total / targets.unit))
     whole = 0
     for p in range(start, end):
         row = rows[p]
         distance = (targets.raw[row * n_outputs + o] - low) - above
         share = _loss(criterion, distance, low + above) / largest
-        whole += np.int64(np.rint(targets.real[row] * share * scale))
-    return float(whole) / scale * largest
+        if targets.counted:
+            whole += targets.weight[row] * np.int64(np.rint(share * scale))
+        else:
+            whole += np.int64(np.rint(targets.weight[row] * share * scale))
+    return float(whole) / scale * largest * targets.unit
 
 
 @kernel(bare=True)

@@ -137,8 +137,10 @@ def excess_of(d, is_poisson):
             power *= -d
             total -= power / (k * (k - 1.0)) if is_poisson else power / k
         return total
-    if d <= -1.0:
-        return 1.0 if is_poisson else np.inf
+    if d <= -1.0:  # as far as rounding can tell
+        if is_poisson:
+            return 1.0
+        d = -1.0 + 1.2e-16
     if is_poisson:
         return (1.0 + d) * np.log1p(d) - d
     return d - np.log1p(d)

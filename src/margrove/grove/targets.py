@@ -108,7 +108,8 @@ def _whole_weights(weight: np.ndarray, bits: int) -> tuple[np.ndarray, float, bo
         scaled = np.ldexp(weight, exponent)
         if np.ldexp(total, exponent) < _MOST_COUNTED and np.all(scaled == np.floor(scaled)):
             return scaled.astype(np.int64), float(np.ldexp(1.0, -exponent)), True
-    exponent = bits - int(np.frexp(total)[1])
+    # From the largest and the number, not from the sum, whose rounding depends on the order.
+    exponent = bits - int(np.frexp(float(weight.max()) * len(weight))[1])
     # A tiny weight is not none.
     whole = np.maximum(np.rint(np.ldexp(weight, exponent)), 1.0).astype(np.int64)
     return whole, float(np.ldexp(1.0, -exponent)), False

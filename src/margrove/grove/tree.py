@@ -215,7 +215,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
                 "max_features_": _number_of_features(self.max_features, table.X.shape[1]),
             }
 
-        self._grow(training, y, learnt)
+        self._grow(training, X, y, learnt)
         return self
 
     def _training(
@@ -487,7 +487,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
                 "max_features_": _number_of_features(self.max_features, table.X.shape[1]),
             }
 
-        self._grow(training, y, learnt, scale)
+        self._grow(training, X, y, learnt, scale)
         return self
 
     def _training(self, table: Any, y: Any, sample_weight: Any) -> tuple[TreeTraining, float]:
