@@ -60,8 +60,7 @@ def kernel(
     if function is None:
         return functools.partial(kernel, fast_sums=fast_sums, bare=bare, inner=inner)
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-    if fast_sums:
-        options["fastmath"] = FAST_SUMS
+    options["fastmath"] = FAST_SUMS if fast_sums else False  # said, or it is the caller's
     if bare or inner:
         options["_nrt"] = False
     if inner:

@@ -28,6 +28,7 @@ __all__ = [
     "Progress",
     "drive",
     "step_capacity",
+    "unwatched",
     "watch",
 ]
 
@@ -172,6 +173,13 @@ def watch(
         yield
     finally:
         _WATCH.reset(token)
+
+
+@contextmanager
+def unwatched() -> Iterator[None]:
+    """Fits inside are parts of another one: listeners do not hear of them, cancelling works."""
+    with _unwatched(_WATCH.get()):
+        yield
 
 
 def step_capacity() -> int:

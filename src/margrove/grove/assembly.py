@@ -41,9 +41,9 @@ def assemble(
     nodes = _taken(nodes, order)
     whole, real = nodes.whole, nodes.real
     n = len(order)
-    inner = whole[:, FEATURE] >= 0
+    inner = whole[:, LEFT] >= 0
     feature = np.where(inner, whole[:, FEATURE], -1).astype(np.int32)
-    number = np.empty(n, np.int64)
+    number = np.empty(int(order.max()) + 1, np.int64)
     number[order] = np.arange(n)
     left, right = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
     left[inner] = number[whole[inner, LEFT]]
@@ -137,7 +137,7 @@ def _preorder(left):
             stack[size + 1], above[size + 1] = left[node], count
             size += 2
         count += 1
-    return order, parent
+    return order[:count], parent[:count]
 
 
 def _thresholds(nodes: Nodes, asks: np.ndarray, data: BinnedDataset) -> np.ndarray:

@@ -130,9 +130,9 @@ class Block:
             self._progress[LISTED] += 1
             done += 4.0 * m
         if self._progress[LISTED] == d:
-            self._progress[LISTED] = d + 1
             self._heap[0] = 0
             self._progress[N_FRONTIER] = 1
+            self._progress[LISTED] = d + 1
         while done < work and not self.finished:
             self._make_room()
             done += _grow(

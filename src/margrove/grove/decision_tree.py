@@ -254,6 +254,8 @@ class DecisionTree(Estimator):
     def _check_oblique(self, training: TreeTraining, rules: Rules) -> None:
         for refused, name in (
             (self.split == "multiway", "split='multiway'"),
+            (self.max_features is not None, "max_features"),
+            (self.max_bins is not None, "max_bins"),
             (len(training.targets.starts) > 2, "several outputs"),
             (CRITERIA[self.criterion].own is not None, "a registered criterion"),
             (len(rules.monotone) > 0, "monotonic_cst"),

@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from margrove._slices import unwatched
+
 __all__ = ["DIRECTIONS", "direction_of", "two_groups"]
 
 
@@ -54,7 +56,9 @@ def direction_of(
     useful = spread > 0.0
     if not useful.any() or signs.all() or not signs.any():
         return None
-    with warnings.catch_warnings():
+    if not np.isfinite(spread).all():
+        return None
+    with warnings.catch_warnings(), unwatched():
         warnings.simplefilter("ignore")  # a direction need not be the best one
         found = DIRECTIONS[learner](centred[:, useful] / spread[useful], signs, weight)
     if not np.isfinite(found).all() or not found.any():
@@ -75,6 +79,8 @@ def two_groups(X: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> np.ndar
                       for k in present])  # fmt: skip
     sizes = np.array([weight[labels == k].sum() for k in present])
     centred = (means - np.average(means, axis=0, weights=sizes)) * np.sqrt(sizes)[:, None]
+    if not np.isfinite(centred).all():
+        return np.asarray(labels == present[0])
     line = np.linalg.svd(centred, full_matrices=False)[2][0]
     order = np.argsort(means @ line, kind="stable")
     below = np.cumsum(sizes[order])[:-1]

@@ -166,31 +166,38 @@ class TreeGrower:
 
     def result(self) -> Growth:
         """The tree as it stands; what is still to be split counts as leaves, and stays open."""
-        blocks = [(node, block.nodes, block.n_nodes) for node, block in self._grown]
-        if self.finished:
-            return Growth(self._trunk, self._used, blocks, self._impurities_of_trunk())
+        blocks = dict(self._grown + self._waiting)
         kept = self._trunk
-        self._trunk = Nodes._make(part.copy() for part in kept)
+        if not self.finished:
+            self._trunk = Nodes._make(part.copy() for part in kept)
         try:
-            self._end_open_nodes()
-            blocks += [(node, block.as_it_stands(), block.n_nodes) for node, block in self._waiting]
-            return Growth(self._trunk, self._used, blocks, self._impurities_of_trunk())
+            if not self.finished:
+                self._end_open_nodes(blocks)
+            grown = [
+                (node, block.nodes if block.finished else block.as_it_stands(), block.n_nodes)
+                for node, block in blocks.items()
+            ]
+            return Growth(self._trunk, self._used, grown, self._impurities_of_trunk())
         finally:
             self._trunk = kept
 
-    def _end_open_nodes(self) -> None:
-        placed = {node for node, _ in self._waiting} | {node for _, node in self._large}
-        for node in self._new:
-            if node not in placed:
+    def _end_open_nodes(self, blocks: dict[int, Block]) -> None:
+        """All that can be reached from the root and has no children; an interrupt may have come
+        between any two steps, but children are made known last."""
+        stack = [0]
+        while stack:
+            node = stack.pop()
+            left = int(self._trunk.whole[node, LEFT])
+            if left >= 0:
+                stack += [left, left + 1]
+            elif node not in blocks:
                 self._sum_up(node)
                 self._end(node)
-        for _, node in self._large:
-            self._end(node)
 
     def _impurities_of_trunk(self) -> np.ndarray | None:
         if self._custom is None:
             return None
-        return np.array([self._impurities[node] for node in range(self._used)])
+        return np.array([self._impurities.get(node, 0.0) for node in range(self._used)])
 
     # -- large nodes --
 
@@ -242,9 +249,9 @@ class TreeGrower:
         if self._max_leaves:
             remaining = self._large.copy()
             heapq.heappop(remaining)
-        self._new, self._large = [first + 1, first], remaining
         self._used, self._n_leaves = first + 2, self._n_leaves + 1
-        whole[node, LEFT] = first
+        self._new, self._large = [first + 1, first], remaining
+        whole[node, LEFT] = first  # last: from here on the children count
         return float(end - start) * len(self._columns.n_codes)
 
     def _end(self, node: int) -> None:

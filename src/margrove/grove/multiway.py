@@ -117,10 +117,10 @@ class MultiwayGrower:
         return done
 
     def result(self) -> TreeArrays:
-        still_open = {number for _, number in self._frontier}
+        # An interrupt may have come before a node had all of its children.
         nodes = [
-            replace(node, feature=-1) if number in still_open else node
-            for number, node in enumerate(self._nodes)
+            replace(node, feature=-1) if len(node.children) < node.n_branches else node
+            for node in self._nodes
         ]
         return _arrays(nodes, self._data, self._n_categories, self._is_class, self._centre)
 

@@ -115,11 +115,13 @@ class ObliqueGrower:
             labels = self._targets.labels[rows]
             if labels.min() == labels.max():
                 return None
-            signs = two_groups(X, labels, weight)
+            with np.errstate(all="ignore"):
+                signs = two_groups(X, labels, weight)
         else:
             y = self._targets.raw[rows]
             signs = y > np.average(y, weights=weight)
-        return direction_of(self._learner, X, signs, weight)
+        with np.errstate(all="ignore"):  # what leaves floating point is no direction
+            return direction_of(self._learner, X, signs, weight)
 
     def _with_projection(self, rows: np.ndarray, direction: np.ndarray | None) -> np.ndarray:
         X = self._X[rows]
@@ -130,7 +132,8 @@ class ObliqueGrower:
     def _stump(self, rows: np.ndarray, direction: np.ndarray | None, depth: int) -> TreeArrays:
         table = self._with_projection(rows, direction)
         more = table.shape[1] - self._X.shape[1]
-        data = bin_columns(table, categorical=np.append(self._categorical, [False] * more))
+        categorical = np.concatenate([self._categorical, np.zeros(more, dtype=bool)])
+        data = bin_columns(table, categorical=categorical)
         own = self._targets._replace(
             labels=self._targets.labels[rows]
             if len(self._targets.labels)
@@ -149,7 +152,7 @@ class ObliqueGrower:
         grower = TreeGrower(columns_of(data), own, shallow, np.arange(len(rows)))
         while not grower.finished:
             grower.advance(np.inf)
-        n_categories = np.append(self._n_categories, [0] * more)
+        n_categories = np.concatenate([self._n_categories, np.zeros(more, np.int64)])
         return assemble(grower.result(), data, own, shallow, n_categories)
 
 
