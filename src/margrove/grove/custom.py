@@ -74,7 +74,10 @@ class CustomSearch:
                 sums[order], total[order], counts[order], float(min_samples), min_weight
             )
             if position > 0 and (found is None or gain > found.gain + 1e-12 * abs(gain)):
-                left = present[order[:position]]
+                left, right = order[:position], order[position:]
+                if categorical and counts[left].sum() > counts[right].sum():
+                    left = right  # the heavier side is the one of "all others"
+                left = present[left]
                 found = CustomSplit(
                     float(gain), left[left != missing], bool((left == missing).any())
                 )

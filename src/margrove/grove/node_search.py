@@ -567,9 +567,15 @@ def _keep_groups(n_groups, n_ordered, feature, columns, nodes, node, scratch):
             nodes.whole[node, NEXT_CODE] = scratch.group_code[order[position]]
         scratch.counts[0] = 0
         return
+    samples = 0
+    for g in range(position):
+        samples += scratch.group_samples[order[g]]
+    first, last = 0, position
+    if 2 * samples > nodes.whole[node, SAMPLES]:  # the heavier side is the one of "all others"
+        first, last = position, n_groups
     best[BEST_MISSING_LEFT] = 0
     n_chosen = 0
-    for g in range(position):
+    for g in range(first, last):
         code = scratch.group_code[order[g]]
         if code == columns.n_codes[feature]:
             best[BEST_MISSING_LEFT] = 1
