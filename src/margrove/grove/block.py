@@ -84,10 +84,9 @@ class Block:
         self._targets = _local(targets, self._rows)
         self._rules = rules
         self._max_leaves = max_leaves
-        self._entries = np.empty((d + 1, m), np.uint32)
-        self._entries[d] = np.arange(m)
-        self._side = np.empty(m, np.uint8)
-        self._spare = np.empty(m, np.uint32)
+        self._entries = np.arange(m, dtype=np.uint32)[None, :]  # the rows; lists when it grows
+        self._side = np.empty(0, np.uint8)
+        self._spare = np.empty(0, np.uint32)
         self._heap = np.zeros(64, np.int64)
         self._progress = np.zeros(N_PROGRESS, np.int64)
         n_stats = int(targets.starts[-1])
@@ -124,6 +123,11 @@ class Block:
         """Do about so many elementary operations; how many were done."""
         done = 0.0
         m, d = len(self._rows), len(self._columns.n_codes)
+        if len(self._side) < m:
+            entries = np.empty((d + 1, m), np.uint32)
+            entries[d] = self._entries[-1]
+            self._entries, self._spare = entries, np.empty(m, np.uint32)
+            self._side = np.empty(m, np.uint8)
         while done < work and self._progress[LISTED] < d:
             j = int(self._progress[LISTED])
             _list_entries(self._columns, j, self._rows, self._entries[j])

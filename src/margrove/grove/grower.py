@@ -9,6 +9,7 @@ depends on the node alone.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,7 +58,16 @@ from margrove.grove.nodes import (
     random_below,
     with_room,
 )
-from margrove.grove.scores import ABSOLUTE, CUSTOM, GAIN_RATIO, consider
+from margrove.grove.scores import (
+    ABSOLUTE,
+    CUSTOM,
+    ENTROPY,
+    ERROR,
+    GAIN_RATIO,
+    GAMMA,
+    POISSON,
+    consider,
+)
 from margrove.grove.search import Rules
 from margrove.grove.targets import Targets
 
@@ -65,6 +75,7 @@ __all__ = ["Growth", "TreeGrower", "columns_of"]
 
 _ALL_BITS = np.int64(0xFFFFFFFF)
 _HALF_WORD = np.uint64(32)
+_MOST_WORK = 5e7  # of one node of a block, which is searched in one go: a quarter of a second
 
 
 @dataclass(frozen=True)
@@ -113,7 +124,10 @@ class TreeGrower:
         self._rows = np.array(rows, dtype=np.int64)
         self._max_leaves = max_leaves
         self._n_threads = n_threads
-        self._largest_block = 0 if custom is not None else largest_block
+        self._largest_block = 0
+        if custom is None:
+            cells = _MOST_WORK / (len(columns.n_codes) * _cost_of_candidate(targets, rules))
+            self._largest_block = min(largest_block, int(cells))
         self._custom = custom
         self._impurities: dict[int, float] = {}
         n_stats = int(targets.starts[-1])
@@ -127,12 +141,12 @@ class TreeGrower:
         self._new = [0]  # nodes of which nothing is known yet
         self._large: list[tuple[float, int]] = []  # a heap, or a stack
         self._waiting: list[tuple[int, Block]] = []
-        self._grown: list[tuple[int, Block]] = []
+        self._grown: list[tuple[int, Nodes, int]] = []  # of a block that is done, no more is kept
 
     @property
     def rounds(self) -> int:
-        blocks = self._waiting + self._grown
-        return self._used + sum(block.n_nodes - 1 for _, block in blocks)
+        growing = sum(block.n_nodes - 1 for _, block in self._waiting)
+        return self._used + growing + sum(count - 1 for _, _, count in self._grown)
 
     @property
     def finished(self) -> bool:
@@ -160,28 +174,29 @@ class TreeGrower:
             done[k] = active[k][1].advance(work)
 
         run_tiles(grow, len(active), self._n_threads)
-        self._grown += [pair for pair in active if pair[1].finished]
-        self._waiting = [pair for pair in self._waiting if not pair[1].finished]
+        # A block may be in both lists if an interrupt comes in between; never in neither.
+        self._grown += [(node, own.nodes, own.n_nodes) for node, own in active if own.finished]
+        self._waiting = [(node, own) for node, own in self._waiting if not own.finished]
         return max(sum(done), 1.0)
 
     def result(self) -> Growth:
         """The tree as it stands; what is still to be split counts as leaves, and stays open."""
-        blocks = dict(self._grown + self._waiting)
+        blocks = {
+            node: (own.nodes if own.finished else own.as_it_stands(), own.n_nodes)
+            for node, own in self._waiting
+        } | {node: (nodes, count) for node, nodes, count in self._grown}
         kept = self._trunk
         if not self.finished:
             self._trunk = Nodes._make(part.copy() for part in kept)
         try:
             if not self.finished:
                 self._end_open_nodes(blocks)
-            grown = [
-                (node, block.nodes if block.finished else block.as_it_stands(), block.n_nodes)
-                for node, block in blocks.items()
-            ]
+            grown = [(node, nodes, count) for node, (nodes, count) in blocks.items()]
             return Growth(self._trunk, self._used, grown, self._impurities_of_trunk())
         finally:
             self._trunk = kept
 
-    def _end_open_nodes(self, blocks: dict[int, Block]) -> None:
+    def _end_open_nodes(self, blocks: Collection[int]) -> None:
         """All that can be reached from the root and has no children; an interrupt may have come
         between any two steps, but children are made known last."""
         stack = [0]
@@ -465,6 +480,18 @@ class TreeGrower:
         whole[node, SUBSET], whole[node, MISSING_LEFT] = -1, 0
         self._trunk.real[node, DECREASE], self._trunk.real[node, DRAWN] = 0.0, np.nan
         self._words = int(make_subset(self._trunk, node, self._words, self._columns))
+
+
+def _cost_of_candidate(targets: Targets, rules: Rules) -> float:
+    """About how long one threshold takes to judge, where counts of a few classes take 1."""
+    n_stats = int(targets.starts[-1])
+    if rules.criterion in (POISSON, GAMMA, ABSOLUTE):
+        return 30.0 * n_stats
+    if len(targets.starts) > 2:
+        return 3.0 * n_stats
+    if rules.criterion in (ENTROPY, GAIN_RATIO) and not rules.counted:
+        return 3.0 * n_stats
+    return 1.0 + n_stats / 8.0 if rules.criterion in (ERROR, GAIN_RATIO) else 1.0
 
 
 @dataclass(frozen=True)
