@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from margrove import datasets, exceptions, facts, plot
     from margrove._jit import warmup
     from margrove._slices import Progress, watch
+    from margrove.ensemble.forests import (
+        ExtraTreesClassifier,
+        ExtraTreesRegressor,
+        RandomForestClassifier,
+        RandomForestRegressor,
+    )
     from margrove.grove.criteria import register_criterion
     from margrove.grove.export import (
         export_dot,
@@ -58,6 +64,10 @@ _HOME_OF = {
     # groves of trees
     "DecisionTreeClassifier": "margrove.grove.tree",
     "DecisionTreeRegressor": "margrove.grove.tree",
+    "RandomForestClassifier": "margrove.ensemble.forests",
+    "RandomForestRegressor": "margrove.ensemble.forests",
+    "ExtraTreesClassifier": "margrove.ensemble.forests",
+    "ExtraTreesRegressor": "margrove.ensemble.forests",
     "prune": "margrove.grove.pruning",
     "cross_validated_alpha": "margrove.grove.pruning",
     "read_tree": "margrove.grove.inspect",
@@ -91,6 +101,8 @@ __all__ = [
     "SVR",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
     "KernelPerceptron",
     "LinearSVC",
     "LinearSVR",
@@ -101,6 +113,8 @@ __all__ = [
     "PolynomialMap",
     "Progress",
     "RBFTaylorMap",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
     "__version__",
     "certificate",
     "cross_validated_alpha",

@@ -29,7 +29,7 @@ from margrove.grove.search import Rules
 from margrove.grove.targets import Targets
 from margrove.grove.tree_arrays import LEAF, SUBSET, THRESHOLD, TreeArrays
 
-__all__ = ["assemble", "n_balanced_splits"]
+__all__ = ["assemble", "impurity_of_shares", "n_balanced_splits", "preorder"]
 
 
 def assemble(
@@ -37,7 +37,7 @@ def assemble(
 ) -> TreeArrays:
     """The finished tree; n_categories int64 (d,): how many each categorical column has."""
     nodes = _joined(growth)
-    order, parent = _preorder(nodes.whole[:, LEFT])
+    order, parent = preorder(nodes.whole[:, LEFT])
     nodes = _taken(nodes, order)
     whole, real = nodes.whole, nodes.real
     n = len(order)
@@ -118,7 +118,7 @@ def _taken(nodes: Nodes, which: np.ndarray | slice) -> Nodes:
 
 
 @kernel
-def _preorder(left):
+def preorder(left):
     """The nodes in preorder, and the parent of each in the new numbers."""
     n = len(left)
     order = np.empty(n, np.int64)

@@ -286,7 +286,7 @@ def _examine(entries, columns, rows, targets, rules, nodes, node, progress, basi
         )  # fmt: skip
     else:
         pure, base = sum_up(nodes, node, places, targets, rules, general)
-    if not _may_split(whole, node, pure, rules):
+    if not may_split(whole, node, pure, rules):
         return 2.0 * (end - start)
     looked_at = d
     if whole[node, DEPTH] >= rules.greedy_depth:
@@ -311,7 +311,7 @@ def _examine(entries, columns, rows, targets, rules, nodes, node, progress, basi
 
 
 @kernel(inner=True)
-def _may_split(whole, node, pure, rules):
+def may_split(whole, node, pure, rules):
     weight, samples = whole[node, WEIGHT], whole[node, SAMPLES]
     return not (
         pure
@@ -375,7 +375,7 @@ def _grow(entries, side, spare, columns, rows, targets, rules, max_leaves, large
             break
         if progress[N_WORDS] + 2 * largest_set > len(nodes.subsets):
             break
-        node = _take(heap, nodes.whole, nodes.real, progress, best_first)
+        node = take_node(heap, nodes.whole, nodes.real, progress, best_first)
         if not best_first or node == 0:
             done += _examine(entries, columns, rows, targets, rules, nodes, node, progress, basic,
                              general)  # fmt: skip
@@ -402,7 +402,7 @@ def _grow(entries, side, spare, columns, rows, targets, rules, max_leaves, large
             if best_first:
                 done += _examine(entries, columns, rows, targets, rules, nodes, child, progress,
                                  basic, general)  # fmt: skip
-            _put(heap, nodes.whole, nodes.real, progress, child, best_first)
+            put_node(heap, nodes.whole, nodes.real, progress, child, best_first)
     return done
 
 
@@ -461,7 +461,7 @@ def _split_lists(entries, side, spare, whole, node):
 
 
 @kernel(inner=True)
-def _take(heap, whole, real, progress, best_first):
+def take_node(heap, whole, real, progress, best_first):
     """The node to split next: the newest, or the one whose split gains most."""
     progress[N_FRONTIER] -= 1
     size = progress[N_FRONTIER]
@@ -485,7 +485,7 @@ def _take(heap, whole, real, progress, best_first):
 
 
 @kernel(inner=True)
-def _put(heap, whole, real, progress, node, best_first):
+def put_node(heap, whole, real, progress, node, best_first):
     at = progress[N_FRONTIER]
     progress[N_FRONTIER] += 1
     if best_first:

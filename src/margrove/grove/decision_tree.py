@@ -37,7 +37,8 @@ from margrove.grove.stopping import stop_at_chance, stop_at_error, stop_without_
 from margrove.grove.targets import Targets
 from margrove.grove.tree_arrays import TreeArrays, leaves_of, values_of
 
-__all__ = ["GREEDY_DEPTH", "DecisionTree", "TreeTraining"]
+__all__ = ["GREEDY_DEPTH", "TREE_PARAMETERS", "DecisionTree", "TreeTraining", "powers_of_scale",
+           "warn_of_halving"]  # fmt: skip
 
 GREEDY_DEPTH = 500  # beyond which nodes are halved
 _FEW_CELLS = 20_000
@@ -136,7 +137,7 @@ class DecisionTree(Estimator):
             fitted=fitted,
         )
         if isinstance(grower, TreeGrower):
-            _warn_of_halving(n_balanced_splits(grower.result()), type(self).__name__)
+            warn_of_halving(n_balanced_splits(grower.result()), type(self).__name__)
         self._commit(table.attributes | learnt(self._cut_back(grown(), training, scale)))
 
     def _ask_for_memory(self, training: TreeTraining) -> None:
@@ -482,20 +483,20 @@ def _number_of_features(given: Any, d: int) -> int:
     return max(1, int(given * d))
 
 
-def _powers(criterion: int) -> int:
+def powers_of_scale(criterion: int) -> int:
     """How often the scale of the targets is in an impurity."""
     return {SQUARED: 2, GAMMA: 0}.get(criterion, 1)
 
 
 def _unscaled(decrease: float, scale: float, criterion: int) -> float:
-    for _ in range(_powers(criterion) if scale != 1.0 else 0):
+    for _ in range(powers_of_scale(criterion) if scale != 1.0 else 0):
         decrease /= scale
     return decrease
 
 
 def _scaled(arrays: TreeArrays, scale: float, criterion: int) -> TreeArrays:
     """Values of targets that were divided by `scale` for the fit."""
-    powers = _powers(criterion)
+    powers = powers_of_scale(criterion)
 
     def real(amounts: np.ndarray) -> np.ndarray:
         for _ in range(powers):  # one by one: the square of the scale may be beyond floating point
@@ -511,7 +512,7 @@ def _scaled(arrays: TreeArrays, scale: float, criterion: int) -> TreeArrays:
         )
 
 
-def _warn_of_halving(n_splits: int, name: str) -> None:
+def warn_of_halving(n_splits: int, name: str) -> None:
     if n_splits:
         warnings.warn(
             f"{name} is more than {GREEDY_DEPTH} levels deep: greedy splits peel off a few rows at "

@@ -20,7 +20,7 @@ import numpy as np
 from margrove._jit import kernel
 
 __all__ = ["BITS_OF_SUMS", "Targets", "bits_of", "class_targets", "fitting_exponent",
-           "number_targets", "quantise"]  # fmt: skip
+           "number_targets", "quantise", "whole_weights"]  # fmt: skip
 
 BITS_OF_SUMS = 61
 _BITS_OF_WEIGHTS = 52
@@ -60,7 +60,7 @@ def class_targets(
 ) -> Targets:
     """Labels (n, outputs) as codes of each output's classes."""
     starts = np.concatenate([[0], np.cumsum(n_classes)]).astype(np.int64)
-    whole, unit, counted = _whole_weights(weight, _BITS_OF_WEIGHTS)
+    whole, unit, counted = whole_weights(weight, _BITS_OF_WEIGHTS)
     return Targets(
         (labels + starts[:-1]).astype(np.int32).ravel(),
         np.empty(0, np.int64),
@@ -79,7 +79,7 @@ def number_targets(
     y: np.ndarray, weight: np.ndarray, samples: np.ndarray, *, bits: int = _BITS_OF_WEIGHTS
 ) -> Targets:
     """Numbers (n, outputs). What weights do not take of 61 bits is left to the numbers."""
-    whole, unit, counted = _whole_weights(weight, bits)
+    whole, unit, counted = whole_weights(weight, bits)
     return Targets(
         np.empty(0, np.int32),
         np.zeros(y.size, np.int64),
@@ -98,7 +98,9 @@ def _is_plain(whole: np.ndarray, samples: np.ndarray) -> bool:
     return bool((whole == 1).all() and (samples == 1).all())
 
 
-def _whole_weights(weight: np.ndarray, bits: int) -> tuple[np.ndarray, float, bool]:
+def whole_weights(
+    weight: np.ndarray, bits: int = _BITS_OF_WEIGHTS
+) -> tuple[np.ndarray, float, bool]:
     """Weights as whole numbers, their unit, and whether nothing was rounded and they are few.
 
     Halves, quarters and so on are whole numbers of a smaller unit.

@@ -10,7 +10,6 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_targets, check_training_labels, check_weights, moderate
-from margrove.exceptions import InvalidDataError
 from margrove.grove.criteria import CriterionNames
 from margrove.grove.decision_tree import (
     TREE_PARAMETERS,
@@ -19,12 +18,19 @@ from margrove.grove.decision_tree import (
     _number_of_features,
 )
 from margrove.grove.encoding import read_table
+from margrove.grove.given_targets import (
+    MEDIAN_WEIGHT_BITS,
+    check_range,
+    class_weights_of_outputs,
+    columns_of_labels,
+    power_of_two_near,
+    samples_of,
+    which_count,
+)
 from margrove.grove.targets import class_targets, number_targets
 from margrove.grove.tree_arrays import TreeArrays
 
 __all__ = ["DecisionTreeClassifier", "DecisionTreeRegressor"]
-
-_MEDIAN_WEIGHT_BITS = 31  # medians want half of the bits for the targets
 
 
 class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
@@ -222,8 +228,8 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         self, table: Any, y: Any, sample_weight: Any
     ) -> tuple[TreeTraining, list[np.ndarray]]:
         n = table.X.shape[0]
-        outputs = _columns_of_labels(y)
-        class_weights = self._class_weights(len(outputs))
+        outputs = columns_of_labels(y)
+        class_weights = class_weights_of_outputs(self.class_weight, len(outputs))
         found = [
             check_training_labels(own, sample_weight, weights, n, min_classes=1)
             for own, weights in zip(outputs, class_weights, strict=True)
@@ -232,30 +238,13 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         weight = given.copy()
         for labels in found:
             weight = moderate(weight * labels.factors[labels.codes])
-        kept = _positive(given)
+        kept = which_count(given)
         codes = np.stack([labels.codes for labels in found], axis=1)[kept]
-        samples = _samples(given[kept], sample_weight)
+        samples = samples_of(given[kept], sample_weight)
         counts = [len(one.classes) for one in found]
         targets = class_targets(codes, counts, weight[kept], samples)
         training = self._training_of(table.of_rows(kept), targets)
         return training, [one.classes for one in found]
-
-    def _class_weights(self, n_outputs: int) -> list[Any]:
-        """One for each output."""
-        if not isinstance(self.class_weight, list):
-            if isinstance(self.class_weight, dict) and n_outputs > 1:
-                raise ValueError(
-                    "For multi-output, class_weight should be a list of dicts, or a valid string."
-                )
-            return [self.class_weight] * n_outputs
-        if n_outputs == 1:
-            raise ValueError("class_weight is a list, but y has one output: give a dict.")
-        if len(self.class_weight) != n_outputs:
-            raise ValueError(
-                "For multi-output, number of elements in class_weight should match number of "
-                f"outputs: got {len(self.class_weight)} for {n_outputs}."
-            )
-        return self.class_weight
 
     def predict_proba(self, X: Any, check_input: bool = True) -> Any:
         """The shares of the classes in the leaf of each row; a list of them for several outputs."""
@@ -495,10 +484,10 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         given = check_targets(y, n, multi_output=True)
         numbers = given[:, None] if given.ndim == 1 else given
         weight = moderate(check_weights(sample_weight, n))
-        kept = _positive(weight)
+        kept = which_count(weight)
         numbers, weight = numbers[kept], weight[kept]
-        self._check_range(numbers)
-        scale = _power_of_two_near(numbers)
+        check_range(self.criterion, numbers)
+        scale = power_of_two_near(numbers)
         is_median = self.criterion == "absolute_error"
         if is_median and numbers.shape[1] > 1:
             raise ValueError(
@@ -508,19 +497,10 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         targets = number_targets(
             numbers / scale,
             weight,
-            _samples(weight, sample_weight),
-            **({"bits": _MEDIAN_WEIGHT_BITS} if is_median else {}),
+            samples_of(weight, sample_weight),
+            **({"bits": MEDIAN_WEIGHT_BITS} if is_median else {}),
         )
         return self._training_of(table.of_rows(kept), targets), scale
-
-    def _check_range(self, y: np.ndarray) -> None:
-        if self.criterion == "poisson" and (y.min() < 0 or (y.sum(axis=0) <= 0).any()):
-            raise InvalidDataError(
-                "Some value(s) of y are negative, or all are zero, which is not allowed for "
-                "Poisson regression (criterion='poisson')."
-            )
-        if self.criterion == "gamma" and y.min() <= 0:
-            raise InvalidDataError("criterion='gamma' needs targets above zero.")
 
     def predict(self, X: Any, check_input: bool = True) -> np.ndarray:
         """The mean (or median) of the leaf of each row."""
@@ -537,35 +517,3 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         from sklearn.tree import DecisionTreeRegressor as Peer
 
         return Peer
-
-
-def _columns_of_labels(y: Any) -> list[Any]:
-    """One array of labels for each output."""
-    array = y.to_numpy() if hasattr(y, "to_numpy") else y
-    nested = (list, tuple, np.ndarray)
-    if isinstance(array, (list, tuple)) and len(array) and isinstance(array[0], nested):
-        array = np.asarray(array)
-    if isinstance(array, np.ndarray) and array.ndim == 2 and array.shape[1] > 1:
-        return [array[:, o] for o in range(array.shape[1])]
-    return [y]
-
-
-def _positive(weight: np.ndarray) -> np.ndarray | slice:
-    """Rows that count; all of them without a copy."""
-    positive = weight > 0
-    return slice(None) if positive.all() else np.flatnonzero(positive)
-
-
-def _samples(weight: np.ndarray, sample_weight: Any) -> np.ndarray:
-    """How many samples each row stands for: its weight, if all weights are whole, else one."""
-    if sample_weight is None or np.any(weight != np.floor(weight)) or weight.sum() > 2**52:
-        return np.ones(len(weight), np.int64)
-    return weight.astype(np.int64)
-
-
-def _power_of_two_near(y: np.ndarray) -> float:
-    """What targets are divided by, exactly, where their squares would leave floating point."""
-    largest = float(np.abs(y).max(initial=0.0))
-    if largest == 0.0 or 1e-100 < largest < 1e100:
-        return 1.0
-    return float(2.0 ** int(np.clip(np.frexp(largest)[1], -1000, 1000)))

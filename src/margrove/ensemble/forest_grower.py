@@ -1,0 +1,184 @@
+"""Grows the trees of a forest on several cores; a process for `_slices.drive`."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from margrove._slices import SLICE_SECONDS
+from margrove._threads import run_tiles
+from margrove.ensemble.forest_data import ForestTraining, Sampler
+from margrove.ensemble.out_of_bag import OutOfBag
+from margrove.ensemble.resampling import stream
+from margrove.grove.grower import columns_of
+from margrove.grove.packed import Kind, PackedTree, cuts_of
+from margrove.grove.sapling import Sapling
+from margrove.grove.search import Rules
+from margrove.grove.walk import leaves_of_some
+
+__all__ = ["ForestGrower", "key_of"]
+
+_WORK_AT_ONCE = 2_000_000.0  # after which a worker looks at the clock
+_TREES_AND_DRAWS = 0x9E3779B9  # trees and their samples draw from different streams
+
+
+def key_of(seed: int, tree: int) -> int:
+    """What the random numbers of a tree's nodes derive from."""
+    return int(stream(seed ^ _TREES_AND_DRAWS, tree))
+
+
+class ForestGrower:
+    """Trees `first` .. `last` - 1 of a forest, each a function of the seed and its number.
+
+    Workers grow a tree each and take the next; `rounds` counts trees in their order, one for each
+    call of `advance` at most. `rules(weight)` gives the rules of a tree whose rows weigh so much.
+    `out_of_bag` gathers what trees say of rows they have not seen, and
+    `is_enough(out_of_bag)` says whether more trees are wanted.
+    """
+
+    unit = "tree"
+
+    def __init__(
+        self,
+        training: ForestTraining,
+        sampler: Sampler,
+        rules: Callable[[int], Rules],
+        kind: Kind,
+        first: int,
+        last: int,
+        *,
+        max_leaves: int = 0,
+        n_threads: int = 1,
+        finish: Callable[[PackedTree], PackedTree] | None = None,
+        out_of_bag: OutOfBag | None = None,
+        is_enough: Callable[[OutOfBag], bool] | None = None,
+    ) -> None:
+        self.total: int | None = last - first
+        self._first, self._last = first, last
+        self._training, self._rules_of, self._kind = training, rules, kind
+        self._rules = rules(sampler.most)
+        self._max_leaves = max_leaves
+        self._finish = finish
+        self._out_of_bag, self._is_enough = out_of_bag, is_enough
+        self._sampler = sampler
+        self._columns = columns_of(training.data, with_values=self._rules.random)
+        self._cuts = cuts_of(training.data)
+        self._lock = threading.Lock()
+        self._next = first
+        self._grown: dict[int, tuple[PackedTree, Any]] = {}
+        self._current: list[int] = [-1] * min(n_threads, last - first)
+        self._saplings: list[Sapling | None] = [None] * len(self._current)
+        self.trees: list[PackedTree] = []
+        self.n_balanced = 0
+        self._enough = False
+
+    def hear_again(self, earlier: list[PackedTree]) -> None:
+        """What trees of an earlier fit say of the rows they have not seen."""
+        if self._out_of_bag is not None:
+            for number, tree in enumerate(earlier):
+                self._out_of_bag.add(tree, *self._seen_by(tree, number))
+
+    @property
+    def rounds(self) -> int:
+        return len(self.trees)
+
+    @property
+    def finished(self) -> bool:
+        return self._enough or self._first + len(self.trees) >= self._last
+
+    def figures(self) -> dict[str, float]:
+        figures = {"nodes": float(sum(len(tree) for tree in self.trees))}
+        if self._out_of_bag is not None and self.trees:
+            figures["out-of-bag error"] = self._out_of_bag.error()
+        return figures
+
+    def read_steps(self) -> list[Any]:
+        return []
+
+    def advance(self, work: float) -> float:
+        """Grow for a while; show one tree more, if it is there."""
+        if self._first + len(self.trees) not in self._grown:
+            deadline = time.monotonic() + SLICE_SECONDS
+            run_tiles(lambda k: self._work(k, deadline), len(self._current), len(self._current))
+        self._show_next()
+        return work
+
+    def _show_next(self) -> None:
+        number = self._first + len(self.trees)
+        if number not in self._grown:
+            return
+        tree, seen = self._grown[number]
+        if self._out_of_bag is not None:
+            self._out_of_bag.add(tree, *seen)
+            self._enough = self._is_enough is not None and self._is_enough(self._out_of_bag)
+        self.trees.append(tree)
+        del self._grown[number]
+
+    def _work(self, worker: int, deadline: float) -> None:
+        """What one core does: its tree, and then the next."""
+        while True:
+            if self._current[worker] < 0 and not self._take(worker):
+                return
+            sapling = self._sapling(worker)
+            while not sapling.finished:
+                sapling.advance(_WORK_AT_ONCE)
+                if time.monotonic() >= deadline and not sapling.finished:
+                    return
+            number = self._current[worker]
+            tree = sapling.packed()
+            if self._finish is not None:
+                tree = self._finish(tree)
+            seen = self._seen_by(tree, number) if self._out_of_bag is not None else None
+            with self._lock:
+                self.n_balanced += sapling.n_balanced
+                self._grown[number] = (tree, seen)
+            self._current[worker] = -1
+            if time.monotonic() >= deadline:
+                return
+
+    def _take(self, worker: int) -> bool:
+        """Begin the next tree."""
+        with self._lock:
+            if self._next >= self._last or self._enough:
+                return False
+            number = self._next
+            self._next += 1
+        weight, samples = self._sampler.weights(number)
+        key = key_of(self._training.sampled.seed, number)
+        rules = self._rules_of(int(weight.sum()))
+        self._sapling(worker).start(weight, samples, key, rules)
+        self._current[worker] = number
+        return True
+
+    def _sapling(self, worker: int) -> Sapling:
+        sapling = self._saplings[worker]
+        if sapling is None:
+            targets = self._training.targets._replace(
+                unit=self._sampler.unit, counted=self._sampler.counted
+            )
+            sapling = Sapling(
+                self._training.data,
+                self._columns,
+                targets,
+                self._rules,
+                self._kind.n_categories,
+                max_leaves=self._max_leaves,
+                cuts=self._cuts,
+            )
+            self._saplings[worker] = sapling
+        return sapling
+
+    def _seen_by(self, tree: PackedTree, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """The leaves of rows that the tree has not seen, and how much of each it has not."""
+        left_out = self._sampler.left_out(number)
+        leaves = np.full(len(left_out), -1, np.int32)
+        places = np.flatnonzero(left_out)
+        order = self._training.order
+        found = np.full(self._training.table.X.shape[0], -1, np.int32)
+        leaves_of_some(tree, self._training.table.X, order[places], self._kind, found)
+        leaves[places] = found[order[places]]
+        return leaves, left_out

@@ -1,0 +1,86 @@
+"""What the trees of a forest say of the rows that they have not seen."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from margrove._jit import kernel
+from margrove.grove.packed import Kind, PackedTree
+from margrove.grove.targets import Targets
+from margrove.grove.walk import add_values, add_votes
+
+__all__ = ["OutOfBag"]
+
+
+class OutOfBag:
+    """Sums of predictions, tree after tree; rows in the forest's own order.
+
+    `curve` is the error after each tree: the share of rows that are misclassified, or the mean
+    squared error, of the rows that some tree has not seen.
+    """
+
+    def __init__(
+        self, kind: Kind, targets: Targets, weight: np.ndarray, *, hard: bool, scale: float = 1.0
+    ) -> None:
+        n_outputs = len(targets.starts) - 1
+        self._kind, self._hard = kind, hard
+        self._starts = targets.starts
+        self._labels = targets.labels.reshape(-1, n_outputs)
+        self._numbers = targets.raw.reshape(-1, n_outputs) * scale
+        self._weight = weight
+        self.sums = np.zeros((len(weight), kind.n_values))
+        self.counts = np.zeros(len(weight), np.int64)
+        self.curve: list[float] = []
+
+    def add(self, tree: PackedTree, leaves: np.ndarray, left_out: np.ndarray) -> None:
+        """One tree more."""
+        if self._hard and self._kind.n_classes:
+            add_votes(tree, leaves, self._kind, left_out, self.sums)
+        else:
+            add_values(tree, leaves, self._kind, left_out, self.sums)
+        self.counts += left_out
+        self.curve.append(self._error())
+
+    @property
+    def is_for_classes(self) -> bool:
+        return bool(self._kind.n_classes)
+
+    def error(self) -> float:
+        return self.curve[-1]
+
+    def predictions(self) -> np.ndarray:
+        """Shares of the classes, or means, (m, V); NaN for rows that every tree has seen."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(self.sums / np.where(self.counts > 0, self.counts, np.nan)[:, None])
+
+    def _error(self) -> float:
+        if self._kind.n_classes:
+            return float(
+                _share_wrong(self.sums, self.counts, self._labels, self._starts, self._weight)
+            )
+        known = self.counts > 0
+        if not known.any():
+            return float("nan")
+        means = self.sums[known] / self.counts[known][:, None]
+        squares = ((means - self._numbers[known]) ** 2).mean(axis=1)
+        return float(np.average(squares, weights=self._weight[known]))
+
+
+@kernel
+def _share_wrong(sums, counts, labels, starts, weight):
+    """The weighted share of rows, of those that were left out, with a wrong label; mean over the
+    outputs."""
+    wrong, total = 0.0, 0.0
+    n_outputs = len(starts) - 1
+    for i in range(len(counts)):
+        if counts[i] == 0:
+            continue
+        total += weight[i]
+        for o in range(n_outputs):
+            winner = starts[o]
+            for k in range(starts[o], starts[o + 1]):
+                if sums[i, k] > sums[i, winner]:
+                    winner = k
+            if winner != labels[i, o]:
+                wrong += weight[i] / n_outputs
+    return wrong / total if total > 0.0 else np.nan
