@@ -59,7 +59,6 @@ FOREST_PARAMETERS: dict[str, list[Any]] = {
         Interval(RealNotInt, 0.0, 1.0, closed="right"),
         Interval(Integral, 1, None, closed="left"),
     ],
-    "keep_samples": ["boolean"],
     **{name: TREE_PARAMETERS[name] for name in _SHARED_WITH_TREES if name in TREE_PARAMETERS},
     **RANDOM_STATE,
     **RUN_CONTROL,
@@ -147,9 +146,8 @@ class Forest(Estimator):
             }
             if out_of_bag is not None and grower.trees:
                 attributes |= self._out_of_bag_attributes(out_of_bag, training, learnt, y)
-            if self.keep_samples:
-                attributes["leaf_samples_"] = self._leaf_samples(training, attributes["trees_"])
-            return attributes
+            trees = attributes["trees_"]
+            return attributes | self._leaf_samples(training, sampler, trees, kind)
 
         drive(
             grower,
@@ -322,6 +320,7 @@ class Forest(Estimator):
         return {
             "oob_curve_": np.array(out_of_bag.curve),
             **self._scored_out_of_bag(predictions, training, learnt, y),
+            **self._residuals(out_of_bag, training),
         }
 
     @abstractmethod
@@ -329,11 +328,16 @@ class Forest(Estimator):
         self, predictions: np.ndarray, training: ForestTraining, learnt: dict[str, Any], y: Any
     ) -> dict[str, Any]: ...
 
+    def _residuals(self, out_of_bag: OutOfBag, training: ForestTraining) -> dict[str, Any]:
+        return {}
+
     def _is_hard(self) -> bool:
         return False
 
-    def _leaf_samples(self, training: ForestTraining, trees: list[PackedTree]) -> Any:
-        raise ValueError(f"keep_samples is for regression. {type(self).__name__} has no quantiles.")
+    def _leaf_samples(
+        self, training: ForestTraining, sampler: Sampler, trees: list[PackedTree], kind: Kind
+    ) -> dict[str, Any]:
+        return {}
 
     # -- walking --
 
@@ -400,6 +404,15 @@ class Forest(Estimator):
 
         values = self._gathered(X, add, n_values * len(self.trees_))
         return values.reshape(len(values), len(self.trees_), n_values)
+
+    def _leaves(self, X: Any) -> np.ndarray:
+        """The leaf of each row in each tree, in the packed trees' numbers, (n, trees)."""
+        number = {id(tree): k for k, tree in enumerate(self.trees_)}
+
+        def add(tree: PackedTree, leaves: np.ndarray, sums: np.ndarray) -> None:
+            sums[:, number[id(tree)]] = leaves
+
+        return self._gathered(X, add, len(self.trees_)).astype(np.int64)
 
     def apply(self, X: Any) -> np.ndarray:
         """The number of the leaf that each row ends up in, in each tree, (n_samples, trees)."""
@@ -518,7 +531,7 @@ class Forest(Estimator):
         """A forest of these trees; figures of the training that belong to others are dropped."""
         other = copy.copy(self)
         dropped = {name for name in vars(self) if name.startswith("oob_") and name.endswith("_")}
-        dropped |= {"sampled_", "leaf_samples_"}
+        dropped |= {"sampled_", "leaf_samples_", "residuals_"}
         own = {name: value for name, value in vars(self).items() if name not in dropped}
         other.__dict__ = own | {"trees_": list(trees), "n_estimators": len(trees)}
         return other

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_targets, check_training_labels, check_weights, moderate
 from margrove._threads import resolve_n_jobs
 from margrove.ensemble.forest import FOREST_PARAMETERS, Forest
-from margrove.ensemble.forest_data import ForestTraining, bin_in_order, row_order
+from margrove.ensemble.forest_data import ForestTraining, Sampler, bin_in_order, row_order
+from margrove.ensemble.forest_intervals import Residuals, jackknife_variance, keep_leaf_samples
+from margrove.ensemble.out_of_bag import OutOfBag
 from margrove.grove.criteria import CriterionNames
 from margrove.grove.decision_tree import DecisionTree
 from margrove.grove.encoding import TreeTable
@@ -25,6 +29,7 @@ from margrove.grove.given_targets import (
     samples_of,
     which_count,
 )
+from margrove.grove.packed import Kind, PackedTree
 from margrove.grove.targets import class_targets, number_targets
 from margrove.grove.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -171,6 +176,7 @@ class _ForestOfNumbers(RegressorMixin, Forest):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = FOREST_PARAMETERS | {
         "criterion": [CriterionNames(for_classes=False)],
+        "keep_samples": ["boolean"],
     }
 
     def _training(
@@ -232,10 +238,130 @@ class _ForestOfNumbers(RegressorMixin, Forest):
             attributes["oob_score_"] = float(r2_score(truth, found, sample_weight=weight))
         return attributes
 
+    def _residuals(self, out_of_bag: OutOfBag, training: ForestTraining) -> dict[str, Any]:
+        if len(training.targets.starts) > 2:
+            return {}
+        known = out_of_bag.counts > 0
+        errors = training.targets.raw * training.scale - out_of_bag.predictions()[:, 0]
+        times = training.targets.samples[known]  # a row of weight 2 has two residuals
+        spreads = out_of_bag.spreads()[:, 0]
+        return {
+            "residuals_": Residuals.of(
+                np.repeat(errors[known], times), np.repeat(spreads[known], times)
+            )
+        }
+
+    def _leaf_samples(
+        self, training: ForestTraining, sampler: Sampler, trees: list[PackedTree], kind: Kind
+    ) -> dict[str, Any]:
+        if not self.keep_samples:
+            return {}
+        if kind.n_outputs > 1:
+            raise ValueError("keep_samples=True takes one output. Fit one forest for each.")
+        return {
+            "leaf_samples_": keep_leaf_samples(
+                trees,
+                kind,
+                training.table.X,
+                training.order,
+                training.targets.raw * training.scale,
+                lambda number: sampler.weights(number)[0],
+                resolve_n_jobs(self.n_jobs, unset="all"),
+            )
+        }
+
     def predict(self, X: Any) -> np.ndarray:
         """The mean of what the trees say."""
         means = self._means(X)
         return means[:, 0] if self.n_outputs_ == 1 else means
+
+    def predict_quantiles(self, X: Any, quantiles: Any = (0.05, 0.5, 0.95)) -> np.ndarray:
+        """Quantiles of y for each row, from the training targets in its leaves.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        quantiles : float or array-like of them, default=(0.05, 0.5, 0.95)
+            Between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_quantiles), or (n_samples,) for one quantile
+        """
+        check_is_fitted(self, "trees_")
+        wanted = np.asarray(quantiles, dtype=np.float64)
+        if wanted.ndim > 1 or not np.all((wanted >= 0.0) & (wanted <= 1.0)):
+            raise ValueError(f"quantiles must be between 0 and 1. Got {quantiles!r}.")
+        if not hasattr(self, "leaf_samples_"):
+            raise ValueError(
+                "predict_quantiles needs the training rows of each leaf. Fit with "
+                "keep_samples=True."
+            )
+        found = self.leaf_samples_.quantiles(self._leaves(X), np.atleast_1d(wanted))
+        return found[:, 0] if wanted.ndim == 0 else found
+
+    def predict_variance(self, X: Any) -> np.ndarray:
+        """How much the prediction of each row would vary with the training set.
+
+        The infinitesimal jackknife, with the noise of a finite number of trees taken off. This is
+        not the spread of y: see `predict_interval` for that.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self, "trees_")
+        sampled = getattr(self, "sampled_", None)
+        if sampled is None or sampled.n_draws is None:
+            raise ValueError(
+                "predict_variance needs the bootstrap samples of the trees. Fit with "
+                "bootstrap=True, and ask the forest itself, not a part or a sum of forests."
+            )
+        if self.n_outputs_ > 1:
+            raise ValueError("predict_variance takes one output. Fit one forest for each.")
+        values = self._values_of_trees(X)[:, :, 0]
+        n_threads = resolve_n_jobs(self.n_jobs, unset="all")
+        return jackknife_variance(sampled, len(self.trees_), values, n_threads)
+
+    def predict_interval(
+        self, X: Any, confidence: float = 0.9, *, method: Literal["conformal", "local"] = "local"
+    ) -> np.ndarray:
+        """Bounds between which y lies, for a new row, with the given confidence.
+
+        Conformal intervals from out-of-bag residuals: "conformal" ones are equally wide everywhere,
+        "local" ones are as wide as the trees disagree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        confidence : float, default=0.9
+        method : {"conformal", "local"}, default="local"
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+        """
+        check_is_fitted(self, "trees_")
+        if not isinstance(confidence, Real) or not 0.0 < confidence < 1.0:
+            raise ValueError(f"confidence must be between 0 and 1. Got {confidence!r}.")
+        if method not in ("conformal", "local"):
+            raise ValueError(f"method must be 'conformal' or 'local'. Got {method!r}.")
+        if not hasattr(self, "residuals_"):
+            raise ValueError(
+                "predict_interval needs out-of-bag residuals of one output. Fit with "
+                "oob_score=True and bootstrap=True."
+            )
+        low, high = self.residuals_.bounds(float(confidence), local=method == "local")
+        bounds = np.array([low, high])
+        if method == "conformal":
+            return np.asarray(self.predict(X)[:, None] + bounds)
+        values = self._values_of_trees(X)[:, :, 0]
+        spread = np.maximum(values.std(axis=1), self.residuals_.least_spread)
+        return np.asarray(values.mean(axis=1)[:, None] + spread[:, None] * bounds)
 
 
 class RandomForestClassifier(_ForestOfClasses):
@@ -293,8 +419,6 @@ class RandomForestClassifier(_ForestOfClasses):
         Most different values of a numeric column; neighbours are merged. None keeps all.
     voting : {"soft", "hard"}, default="soft"
         Average the trees' probabilities, or count their votes.
-    keep_samples : bool, default=False
-        Keep which training rows are in each leaf, for proximities.
     max_time : float or None, default=None
         Seconds after which the forest ends with the trees it has.
     on_interrupt : {"raise", "keep"}, default="raise"
@@ -358,7 +482,6 @@ class RandomForestClassifier(_ForestOfClasses):
         categorical_features: Any = "from_dtype",
         max_bins: int | None = None,
         voting: Literal["soft", "hard"] = "soft",
-        keep_samples: bool = False,
         max_time: float | None = None,
         on_interrupt: Literal["raise", "keep"] = "raise",
     ) -> None:
@@ -384,7 +507,6 @@ class RandomForestClassifier(_ForestOfClasses):
         self.categorical_features = categorical_features
         self.max_bins = max_bins
         self.voting = voting
-        self.keep_samples = keep_samples
         self.max_time = max_time
         self.on_interrupt = on_interrupt
 
@@ -579,8 +701,6 @@ class ExtraTreesClassifier(_ForestOfClasses):
         Most different values of a numeric column; neighbours are merged. None keeps all.
     voting : {"soft", "hard"}, default="soft"
         Average the trees' probabilities, or count their votes.
-    keep_samples : bool, default=False
-        Keep which training rows are in each leaf, for proximities.
     max_time : float or None, default=None
         Seconds after which the forest ends with the trees it has.
     on_interrupt : {"raise", "keep"}, default="raise"
@@ -646,7 +766,6 @@ class ExtraTreesClassifier(_ForestOfClasses):
         categorical_features: Any = "from_dtype",
         max_bins: int | None = None,
         voting: Literal["soft", "hard"] = "soft",
-        keep_samples: bool = False,
         max_time: float | None = None,
         on_interrupt: Literal["raise", "keep"] = "raise",
     ) -> None:
@@ -672,7 +791,6 @@ class ExtraTreesClassifier(_ForestOfClasses):
         self.categorical_features = categorical_features
         self.max_bins = max_bins
         self.voting = voting
-        self.keep_samples = keep_samples
         self.max_time = max_time
         self.on_interrupt = on_interrupt
 

@@ -29,6 +29,7 @@ class OutOfBag:
         self._numbers = targets.raw.reshape(-1, n_outputs) * scale
         self._weight = weight
         self.sums = np.zeros((len(weight), kind.n_values))
+        self.squares = np.zeros_like(self.sums) if not kind.n_classes else self.sums[:0]
         self.counts = np.zeros(len(weight), np.int64)
         self.curve: list[float] = []
 
@@ -38,6 +39,10 @@ class OutOfBag:
             add_votes(tree, leaves, self._kind, left_out, self.sums)
         else:
             add_values(tree, leaves, self._kind, left_out, self.sums)
+        if not self._kind.n_classes:
+            own = np.zeros_like(self.sums)
+            add_values(tree, leaves, self._kind, None, own)
+            self.squares += own**2 * left_out[:, None]
         self.counts += left_out
         self.curve.append(self._error())
 
@@ -52,6 +57,12 @@ class OutOfBag:
         """Shares of the classes, or means, (m, V); NaN for rows that every tree has seen."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(self.sums / np.where(self.counts > 0, self.counts, np.nan)[:, None])
+
+    def spreads(self) -> np.ndarray:
+        """The standard deviation of what trees say of rows they have not seen, (m, V)."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            counts = np.where(self.counts > 0, self.counts, np.nan)[:, None]
+            return np.sqrt(np.maximum(self.squares / counts - (self.sums / counts) ** 2, 0.0))
 
     def _error(self) -> float:
         if self._kind.n_classes:

@@ -121,10 +121,13 @@ class DecisionTree(Estimator):
             arrays = grower.result()
             if not isinstance(arrays, TreeArrays):
                 arrays = assemble(arrays, data, training.targets, rules, table.n_categories)
+            return arrays
+
+        def scaled(arrays: TreeArrays) -> TreeArrays:
             return _scaled(arrays, scale, rules.criterion) if scale != 1.0 else arrays
 
         def fitted() -> dict[str, Any]:
-            return table.attributes | learnt(grown())
+            return table.attributes | learnt(scaled(grown()))
 
         drive(
             grower,
@@ -138,10 +141,11 @@ class DecisionTree(Estimator):
         )
         if isinstance(grower, TreeGrower):
             warn_of_halving(n_balanced_splits(grower.result()), type(self).__name__)
-        self._commit(table.attributes | learnt(self._cut_back(grown(), training, scale)))
+        cut_back = self._cut_back(grown(), training, scale, rules.criterion)
+        self._commit(table.attributes | learnt(scaled(cut_back)))
 
     def _ask_for_memory(self, training: TreeTraining) -> None:
-        """Statistics and values of the nodes, if half of the rows get a leaf of their own."""
+        """Statistics and values of the nodes and their copies, with half as many leaves as rows."""
         n_nodes = float(len(training.rows))
         if self.max_leaf_nodes is not None:
             n_nodes = min(n_nodes, 2.0 * self.max_leaf_nodes)
@@ -149,24 +153,30 @@ class DecisionTree(Estimator):
             n_nodes = min(n_nodes, 2.0 ** min(self.max_depth + 1, 60))
         n_values = int(training.targets.starts[-1])
         require_memory(
-            16.0 * n_nodes * n_values,
+            64.0 * n_nodes * n_values,
             f"A tree of {n_nodes:.0f} nodes with {n_values} values each",
             "Limit it by max_depth or max_leaf_nodes, or merge classes.",
         )
 
-    def _cut_back(self, arrays: TreeArrays, training: TreeTraining, scale: float) -> TreeArrays:
-        """The tree as the rules of stopping and pruning leave it."""
+    def _cut_back(
+        self, arrays: TreeArrays, training: TreeTraining, scale: float, criterion: int
+    ) -> TreeArrays:
+        """The tree, values of which are to be multiplied by `scale`, as the rules leave it."""
         counts = self._counts(training)
         if self.significance is not None:
             arrays = stop_at_chance(arrays, self.significance, counts)
         if self.max_error is not None:
-            arrays = stop_at_error(arrays, self.max_error, counts)
+            arrays = stop_at_error(
+                arrays,
+                self.max_error if counts else _unscaled(self.max_error, scale, criterion),
+                counts,
+            )
         if self.early_stopping:
             from margrove.grove.pruning import validation_losses
 
             held, targets = training.held_out, training.targets
             n_outputs = len(targets.starts) - 1
-            y = (targets.raw * scale if counts is None else targets.labels).reshape(-1, n_outputs)
+            y = (targets.raw if counts is None else targets.labels).reshape(-1, n_outputs)
             X = training.table.X[held]
             losses = validation_losses(
                 arrays,
@@ -180,7 +190,7 @@ class DecisionTree(Estimator):
         if self.ccp_alpha > 0.0:
             from margrove.grove.pruning import prune_by_cost_complexity
 
-            arrays = prune_by_cost_complexity(arrays, self.ccp_alpha)
+            arrays = prune_by_cost_complexity(arrays, _unscaled(self.ccp_alpha, scale, criterion))
         return arrays
 
     @staticmethod
@@ -293,6 +303,7 @@ class DecisionTree(Estimator):
         )
         min_leaf = _number_of(self.min_samples_leaf, n_samples, 1)
         min_weight = self.min_weight_fraction_leaf * training.total_weight / targets.unit
+        monotone = self._monotone(training, d)
         min_decrease = self.min_impurity_decrease * training.total_weight * n_outputs
         return Rules(
             criterion=criterion,
@@ -303,11 +314,11 @@ class DecisionTree(Estimator):
             min_samples_leaf=min_leaf,
             min_weight=int(np.ceil(min_weight - 1e-9 * min_weight)),
             max_depth=min(self.max_depth or 2**31, 2**31),
-            greedy_depth=GREEDY_DEPTH,
+            greedy_depth=2**31 if len(monotone) else GREEDY_DEPTH,  # halves keep no order
             min_decrease=_unscaled(min_decrease, scale, criterion),
             max_features=_number_of_features(self.max_features, d),
             random=self.splitter == "random",
-            monotone=self._monotone(training, d),
+            monotone=monotone,
             at_zero=criterion in (POISSON, GAMMA),
             seed=seed_of(self.random_state) if self._is_random(d) else 0,
         )  # fmt: skip

@@ -432,6 +432,7 @@ class TreeGrower:
         if not found:
             return
         if rules.criterion == GAIN_RATIO:
+            found.sort(key=lambda one: one.feature)
             winner = _best_ratio(found, base, int(self._trunk.whole[node, WEIGHT]))
         else:
             best, score = np.full_like(found[0].basic.best, -1), np.zeros(1)

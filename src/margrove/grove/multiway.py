@@ -82,7 +82,6 @@ class MultiwayGrower:
         self._max_leaves = max_leaves
         self._n_leaves = 1
         self._is_class = len(targets.labels) > 0
-        self._centre = 0.0 if self._is_class else float(np.mean(targets.raw[rows]))
         self._nodes: list[_Node] = []
         self._frontier: list[tuple[float, int]] = []
         none = np.zeros(data.n_features, dtype=bool)
@@ -122,7 +121,7 @@ class MultiwayGrower:
             replace(node, feature=-1) if len(node.children) < node.n_branches else node
             for node in self._nodes
         ]
-        return _arrays(nodes, self._data, self._n_categories, self._is_class, self._centre)
+        return _arrays(nodes, self._data, self._n_categories, self._is_class)
 
     def _add(
         self, parent: int, branch: int, depth: int, rows: np.ndarray, weight: np.ndarray,
@@ -165,9 +164,11 @@ class MultiwayGrower:
                 self._targets.labels[rows], weights=weight, minlength=int(self._targets.starts[-1])
             )
             return stats, total, float(_impurity(self._rules.criterion, stats, total))
-        y = self._targets.raw[rows] - self._centre
-        mean = float(weight @ y) / total
-        return np.array([mean * total]), total, float(weight @ (y - mean) ** 2) / total
+        y = self._targets.raw[rows]
+        low = float(y.min())
+        above = float(weight @ (y - low)) / total  # of the mean, before it is rounded
+        mean = min(max(low + above, low), float(y.max()))
+        return np.array([mean]), total, float(weight @ ((y - low) - above) ** 2) / total
 
     def _search(self, node: _Node) -> None:
         d = self._data.n_features
@@ -175,7 +176,8 @@ class MultiwayGrower:
         _search(
             self._columns, node.rows, node.weight, self._samples(node.rows, node.weight),
             self._targets.labels, self._targets.raw,
-            self._centre, node.used, self._rules.criterion, float(self._rules.min_samples_leaf),
+            0.0 if self._is_class else float(node.stats[0]),
+            node.used, self._rules.criterion, float(self._rules.min_samples_leaf),
             max(len(node.stats), 1), found,
         )  # fmt: skip
         allowed = found[:, 0] >= 0.0
@@ -355,7 +357,7 @@ def _search_thresholds(keys, order, m, n_codes, rows, weight, samples, labels, r
 
 
 def _arrays(
-    nodes: list[_Node], data: BinnedDataset, n_categories: np.ndarray, is_class: bool, centre: float
+    nodes: list[_Node], data: BinnedDataset, n_categories: np.ndarray, is_class: bool
 ) -> TreeArrays:
     """In preorder."""
     order: list[int] = []
@@ -413,7 +415,7 @@ def _arrays(
         coef=np.empty((0, data.n_features)),
         weight=total,
         n_samples=np.rint([node.samples for node in kept]).astype(np.int64),
-        value=stats / total[:, None] + (0.0 if is_class else centre),
+        value=stats / total[:, None] if is_class else stats,
         impurity=np.maximum([node.impurity for node in kept], 0.0),
         decrease=np.array([node.gain if node.feature >= 0 else 0.0 for node in kept]),
     )

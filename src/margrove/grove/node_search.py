@@ -499,9 +499,9 @@ def _search_by_medians(entries, start, end, shift, mask, n_groups, feature, colu
     for p in range(start, end):  # groups are runs: where each begins
         if p == start or entries[p] >> shift != entries[p - 1] >> shift:
             group += 1
-            scratch.chosen[group] = p
+            scratch.spare[group] = p
     for k in range(n_groups):
-        p = scratch.chosen[scratch.group_order[k]]
+        p = scratch.spare[scratch.group_order[k]]
         rank = entries[p] >> shift
         while p < end and entries[p] >> shift == rank:
             again[count] = (np.uint64(k) << np.uint64(32)) | np.uint64(entries[p] & mask)

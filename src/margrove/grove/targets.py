@@ -60,7 +60,7 @@ def class_targets(
 ) -> Targets:
     """Labels (n, outputs) as codes of each output's classes."""
     starts = np.concatenate([[0], np.cumsum(n_classes)]).astype(np.int64)
-    whole, unit, counted = whole_weights(weight, _BITS_OF_WEIGHTS)
+    whole, unit, counted = whole_weights(weight, n_outputs=len(n_classes))
     return Targets(
         (labels + starts[:-1]).astype(np.int32).ravel(),
         np.empty(0, np.int64),
@@ -99,7 +99,7 @@ def _is_plain(whole: np.ndarray, samples: np.ndarray) -> bool:
 
 
 def whole_weights(
-    weight: np.ndarray, bits: int = _BITS_OF_WEIGHTS
+    weight: np.ndarray, bits: int = _BITS_OF_WEIGHTS, n_outputs: int = 1
 ) -> tuple[np.ndarray, float, bool]:
     """Weights as whole numbers, their unit, and whether nothing was rounded and they are few.
 
@@ -108,7 +108,9 @@ def whole_weights(
     total = float(weight.sum())
     for exponent in (0, 3, 10):
         scaled = np.ldexp(weight, exponent)
-        if np.ldexp(total, exponent) < _MOST_COUNTED and np.all(scaled == np.floor(scaled)):
+        if np.ldexp(total, exponent) * n_outputs**0.5 < _MOST_COUNTED and np.all(
+            scaled == np.floor(scaled)
+        ):
             return scaled.astype(np.int64), float(np.ldexp(1.0, -exponent)), True
     # From the largest and the number, not from the sum, whose rounding depends on the order.
     exponent = bits - int(np.frexp(float(weight.max()) * len(weight))[1])
