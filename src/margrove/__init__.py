@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from margrove import datasets, exceptions, facts, plot
     from margrove._jit import warmup
     from margrove._slices import Progress, watch
+    from margrove.ensemble.bagging import BaggingClassifier, BaggingRegressor
+    from margrove.ensemble.bootstrap import bootstrap
+    from margrove.ensemble.bootstrap_error import bootstrap_error
     from margrove.ensemble.forests import (
         ExtraTreesClassifier,
         ExtraTreesRegressor,
@@ -64,10 +67,14 @@ _HOME_OF = {
     # groves of trees
     "DecisionTreeClassifier": "margrove.grove.tree",
     "DecisionTreeRegressor": "margrove.grove.tree",
+    "BaggingClassifier": "margrove.ensemble.bagging",
+    "BaggingRegressor": "margrove.ensemble.bagging",
     "RandomForestClassifier": "margrove.ensemble.forests",
     "RandomForestRegressor": "margrove.ensemble.forests",
     "ExtraTreesClassifier": "margrove.ensemble.forests",
     "ExtraTreesRegressor": "margrove.ensemble.forests",
+    "bootstrap": "margrove.ensemble.bootstrap",
+    "bootstrap_error": "margrove.ensemble.bootstrap_error",
     "prune": "margrove.grove.pruning",
     "cross_validated_alpha": "margrove.grove.pruning",
     "read_tree": "margrove.grove.inspect",
@@ -99,6 +106,8 @@ _MODULES = {
 __all__ = [
     "SVC",
     "SVR",
+    "BaggingClassifier",
+    "BaggingRegressor",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
     "ExtraTreesClassifier",
@@ -116,6 +125,8 @@ __all__ = [
     "RandomForestClassifier",
     "RandomForestRegressor",
     "__version__",
+    "bootstrap",
+    "bootstrap_error",
     "certificate",
     "cross_validated_alpha",
     "datasets",

@@ -48,6 +48,7 @@ def kernel(
     fast_sums: bool = False,
     bare: bool = False,
     inner: bool = False,
+    inlined: bool = False,
 ) -> Any:
     """Compile a loop: nogil, no parallel, NumPy's arithmetic, cached for the library as a whole.
 
@@ -55,14 +56,20 @@ def kernel(
     keeps NaN and infinity intact. `bare` is for kernels that allocate nothing and call only such:
     without counting references, tuples of arrays are passed on at no cost. `inner` is for bare
     kernels that only other kernels call: what would take their arguments from Python is left out,
-    which with tuples of arrays is most of what there is to compile.
+    which with tuples of arrays is most of what there is to compile. `inlined` ones become part of
+    whoever calls them: a tuple of ten arrays is seventy words to hand over, which a loop over few
+    rows does not earn back.
     """
     if function is None:
-        return functools.partial(kernel, fast_sums=fast_sums, bare=bare, inner=inner)
+        return functools.partial(
+            kernel, fast_sums=fast_sums, bare=bare, inner=inner, inlined=inlined
+        )
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
     options["fastmath"] = FAST_SUMS if fast_sums else False  # said, or it is the caller's
     if bare or inner:
         options["_nrt"] = False
+    if inlined:
+        options["inline"] = "always"
     if inner:
         options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     compiled = numba.njit(function, **options)

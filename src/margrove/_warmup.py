@@ -24,6 +24,7 @@ def run_everything_once() -> None:
             _run_linear_machines(X, y)
         _run_on_many_rows()
         _run_trees()
+        _run_ensembles()
 
 
 def _run_perceptrons(X: Any, y: np.ndarray) -> None:
@@ -82,6 +83,26 @@ def _run_trees() -> None:
         model.fit(X, y).predict(X)
         model.set_params(categorical_features=[0]).fit(with_gaps, y).predict(with_gaps)
     DecisionTreeClassifier(split="multiway").fit(with_gaps, y).predict(with_gaps)
+
+
+def _run_ensembles() -> None:
+    """Forests of numbers, missing values and categories; a bootstrap."""
+    from margrove.ensemble.bootstrap import bootstrap
+    from margrove.ensemble.forests import (
+        ExtraTreesClassifier,
+        RandomForestClassifier,
+        RandomForestRegressor,
+    )
+
+    X = np.random.default_rng(0).random((40, 3))
+    y = np.arange(40) % 3
+    with_gaps = np.where(X < 0.1, np.nan, np.round(X, 1))
+    for model in (RandomForestClassifier(2, oob_score=True), ExtraTreesClassifier(2)):
+        model.fit(X, y).predict(X)
+    RandomForestRegressor(2, keep_samples=True).fit(X, y).predict_quantiles(X)
+    for kind in (RandomForestClassifier, RandomForestRegressor):
+        kind(2, categorical_features=[0]).fit(with_gaps, y).predict(with_gaps)
+    bootstrap(X[:, 0], np.mean, n_resamples=10)
 
 
 def _run_on_many_rows() -> None:

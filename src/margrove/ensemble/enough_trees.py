@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from margrove.ensemble.out_of_bag import OutOfBag
 
 __all__ = ["is_flat"]
@@ -20,6 +22,8 @@ def is_flat(out_of_bag: OutOfBag) -> bool:
     n = len(curve)
     if n < 2 * _FEWEST or n % _EVERY:
         return False
+    if not all(map(math.isfinite, curve[n // 3 :])):
+        return True  # nothing is ever left out, or errors are beyond floating point
     width = n // 10
     now = sum(curve[-width:]) / width
     before = sum(curve[n // 2 - width : n // 2]) / width

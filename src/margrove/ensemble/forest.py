@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import seed_of
 from margrove._estimator import RANDOM_STATE, RUN_CONTROL, Estimator
+from margrove._memory import require_memory
 from margrove._slices import drive
 from margrove._threads import resolve_n_jobs, run_tiles
 from margrove.ensemble.enough_trees import is_flat
@@ -33,6 +34,7 @@ from margrove.grove.decision_tree import (
     warn_of_halving,
 )
 from margrove.grove.encoding import TreeTable, read_table, read_table_like_fitted, refuse_infinity
+from margrove.grove.given_targets import power_of_two_near
 from margrove.grove.packed import Kind, PackedTree, packed_of, rescaled, unfolded
 from margrove.grove.search import Rules
 from margrove.grove.sklearn_tree import importances
@@ -42,6 +44,7 @@ __all__ = ["FOREST_PARAMETERS", "Forest", "TreesOfForest"]
 
 _ROWS_AT_ONCE = 2048
 _MOST_TREES = 10_000  # of n_estimators="auto"
+_LEAST_BYTES = 1000.0  # of a tree of one leaf, with its arrays
 _SHARED_WITH_TREES = (
     "criterion", "max_depth", "min_samples_split", "min_samples_leaf", "min_weight_fraction_leaf",
     "max_features", "max_leaf_nodes", "min_impurity_decrease", "ccp_alpha", "monotonic_cst",
@@ -116,6 +119,8 @@ class Forest(Estimator):
         seed, earlier = self._seed_and_trees()
         table = read_table(X, self, self.categorical_features)
         training, learnt = self._training(table, y, sample_weight, seed)
+        if earlier:
+            self._check_same(training, table.attributes | learnt)
         template, sampler = self._template(), Sampler(training)
         rules, kind = self._rules_and_kind(template, training, sampler)
         out_of_bag = self._out_of_bag(kind, training)
@@ -144,7 +149,7 @@ class Forest(Estimator):
                 **table.attributes,
                 **learnt,
             }
-            if out_of_bag is not None and grower.trees:
+            if out_of_bag is not None and out_of_bag.curve:
                 attributes |= self._out_of_bag_attributes(out_of_bag, training, learnt, y)
             trees = attributes["trees_"]
             return attributes | self._leaf_samples(training, sampler, trees, kind)
@@ -187,6 +192,11 @@ class Forest(Estimator):
         """Those of the last fit, if this one goes on from there."""
         if not self.warm_start or not hasattr(self, "trees_"):
             return seed_of(self.random_state), []
+        if not hasattr(self, "sampled_"):
+            raise ValueError(
+                "warm_start=True cannot go on from a part or a sum of forests. Fit another forest "
+                "and add it: forest + other."
+            )
         if self.n_estimators != "auto" and self.n_estimators < len(self.trees_):
             raise ValueError(
                 f"n_estimators={self.n_estimators} must be larger or equal to "
@@ -201,7 +211,31 @@ class Forest(Estimator):
         return self.sampled_.seed, list(self.trees_)
 
     def _n_trees(self, earlier: list[PackedTree]) -> int:
-        return _MOST_TREES if self.n_estimators == "auto" else int(self.n_estimators)
+        if self.n_estimators == "auto":
+            return max(_MOST_TREES, len(earlier))
+        require_memory(
+            _LEAST_BYTES * self.n_estimators,
+            f"A forest of {self.n_estimators} trees",
+            "Use fewer, or n_estimators='auto'.",
+        )
+        return int(self.n_estimators)
+
+    def _check_same(self, training: ForestTraining, found: dict[str, Any]) -> None:
+        """Warm starts go on with the same table: trees cannot learn of new columns or classes."""
+        before, now = self._signature(), copy.copy(self)
+        now.__dict__ = dict(vars(self)) | found
+        now.__dict__ |= {"feature_names_in_": found.get("feature_names_in_")}
+        for name, own in now._signature().items():
+            if own != before[name]:
+                raise ValueError(
+                    f"warm_start=True needs the data of the last fit: {name} was {before[name]} "
+                    f"and is {own}. Use warm_start=False."
+                )
+        if self.bootstrap and training.sampled.n_rows != self.sampled_.n_rows:
+            raise ValueError(
+                f"warm_start=True needs the data of the last fit: X had {self.sampled_.n_rows} "
+                f"rows and has {training.sampled.n_rows}. Use warm_start=False."
+            )
 
     @abstractmethod
     def _training(
@@ -343,20 +377,24 @@ class Forest(Estimator):
 
     def _rows(self, X: Any) -> Any:
         """X as the trees walk it: numbers of categories, NaN for missing; dense or CSR."""
-        if not self.trees_:
-            raise ValueError(f"This {type(self).__name__} has no trees: trees_ is empty.")
+        trees = self.trees_
+        if not trees or not all(isinstance(tree, PackedTree) for tree in trees):
+            raise ValueError(
+                f"The state of this {type(self).__name__} was altered: trees_ is not a list of "
+                "trees. Fit the model again."
+            )
         rows = read_table_like_fitted(X, self)
-        for tree in self.trees_:
+        for tree in trees:
             tree.require_sound(self.kind_, self.n_features_in_)
         return rows
 
     def _gathered(
         self,
         X: Any,
-        add: Callable[[PackedTree, np.ndarray, np.ndarray], None],
+        add: Callable[[int, np.ndarray, np.ndarray], None],
         n_values: int,
     ) -> np.ndarray:
-        """Sums over the trees, row by row; `add(tree, leaves, sums)` adds one tree."""
+        """Sums over the trees, row by row; `add(k, leaves, sums)` adds tree k."""
         rows = self._rows(X)
         n = rows.shape[0]
         sums = np.zeros((n, n_values))
@@ -367,9 +405,9 @@ class Forest(Estimator):
             if np.isinf(own).any():
                 refuse_infinity(rows, self)
             leaves = np.empty(len(own), np.int32)
-            for tree in self.trees_:
+            for k, tree in enumerate(self.trees_):
                 leaves_of_rows(tree, own, self.kind_, leaves)
-                add(tree, leaves, sums[part])
+                add(k, leaves, sums[part])
 
         run_tiles(gather, -(-n // _ROWS_AT_ONCE), self._threads(n))
         return sums
@@ -383,11 +421,10 @@ class Forest(Estimator):
         """The mean of the trees' values: shares of classes, or numbers, (n, V)."""
         check_is_fitted(self, "trees_")
 
-        def add(tree: PackedTree, leaves: np.ndarray, sums: np.ndarray) -> None:
-            if self._is_hard():
-                add_votes(tree, leaves, self.kind_, None, sums)
-            else:
-                add_values(tree, leaves, self.kind_, None, sums)
+        add_one = add_votes if self._is_hard() else add_values
+
+        def add(k: int, leaves: np.ndarray, sums: np.ndarray) -> None:
+            add_one(self.trees_[k], leaves, self.kind_, None, sums)
 
         sums = self._gathered(X, add, self.kind_.n_values)
         sums /= len(self.trees_)
@@ -396,38 +433,29 @@ class Forest(Estimator):
     def _values_of_trees(self, X: Any) -> np.ndarray:
         """What each tree says, (n, trees, V)."""
         n_values = self.kind_.n_values
-        number = {id(tree): k for k, tree in enumerate(self.trees_)}
 
-        def add(tree: PackedTree, leaves: np.ndarray, sums: np.ndarray) -> None:
-            first = number[id(tree)] * n_values
-            add_values(tree, leaves, self.kind_, None, sums[:, first : first + n_values])
+        def add(k: int, leaves: np.ndarray, sums: np.ndarray) -> None:
+            own = sums[:, k * n_values : (k + 1) * n_values]
+            add_values(self.trees_[k], leaves, self.kind_, None, own)
 
         values = self._gathered(X, add, n_values * len(self.trees_))
         return values.reshape(len(values), len(self.trees_), n_values)
 
     def _leaves(self, X: Any) -> np.ndarray:
         """The leaf of each row in each tree, in the packed trees' numbers, (n, trees)."""
-        number = {id(tree): k for k, tree in enumerate(self.trees_)}
 
-        def add(tree: PackedTree, leaves: np.ndarray, sums: np.ndarray) -> None:
-            sums[:, number[id(tree)]] = leaves
+        def add(k: int, leaves: np.ndarray, sums: np.ndarray) -> None:
+            sums[:, k] = leaves
 
         return self._gathered(X, add, len(self.trees_)).astype(np.int64)
 
     def apply(self, X: Any) -> np.ndarray:
         """The number of the leaf that each row ends up in, in each tree, (n_samples, trees)."""
-        numbers = self._gathered(X, self._numberer(), len(getattr(self, "trees_", ())) or 1)
-        return numbers.astype(np.int64)
-
-    def _numberer(self) -> Callable[[PackedTree, np.ndarray, np.ndarray], None]:
         check_is_fitted(self, "trees_")
-        place = {id(tree): (k, _preorder_numbers(tree)) for k, tree in enumerate(self.trees_)}
-
-        def add(tree: PackedTree, leaves: np.ndarray, sums: np.ndarray) -> None:
-            k, numbers = place[id(tree)]
-            sums[:, k] = numbers[leaves]
-
-        return add
+        leaves = self._leaves(X)
+        for k, tree in enumerate(self.trees_):
+            leaves[:, k] = _preorder_numbers(tree)[leaves[:, k]]
+        return leaves
 
     def decision_path(self, X: Any) -> tuple[sp.csr_matrix, np.ndarray]:
         """Which nodes each row passes, tree after tree, and where each tree's nodes begin."""
@@ -451,6 +479,11 @@ class Forest(Estimator):
     def estimators_samples_(self) -> list[np.ndarray]:
         """The rows of X that each tree has seen, as often as they were drawn."""
         check_is_fitted(self, "trees_")
+        if not hasattr(self, "sampled_"):
+            raise AttributeError(
+                "This forest is a part or a sum of others: which rows its trees have seen is not "
+                "known. Ask those."
+            )
         return [self.sampled_.sample(k) for k in range(len(self.trees_))]
 
     @property
@@ -467,8 +500,17 @@ class Forest(Estimator):
         total = np.zeros(self.n_features_in_)
         for tree in self.trees_:
             if len(tree) > 1:
-                total += importances(unfolded(tree, self.kind_), self.n_features_in_)
+                total += importances(
+                    unfolded(self._moderate(tree), self.kind_), self.n_features_in_
+                )
         return np.asarray(total / total.sum()) if total.sum() > 0.0 else total
+
+    def _moderate(self, tree: PackedTree) -> PackedTree:
+        """With means whose squares are within floating point."""
+        if self.kind_.n_classes or tree.impurity is not None:
+            return tree
+        scale = power_of_two_near(tree.nodes.view(np.float64)[0::2][tree.is_leaf])
+        return tree if scale == 1.0 else rescaled(tree, 1.0 / scale, 0)
 
     def _tree_as_estimator(self, tree: PackedTree) -> DecisionTree:
         own = self._template()
@@ -496,7 +538,10 @@ class Forest(Estimator):
         chosen = self.trees_[which]
         if not chosen:
             raise ValueError(f"No trees in {which} of {len(self.trees_)}.")
-        return self._with_trees(chosen)
+        part = self._with_trees(chosen)
+        if hasattr(self, "sampled_") and (which.start or 0) == 0 and which.step in (None, 1):
+            part.sampled_ = self.sampled_  # the first trees are those of the same draws
+        return part
 
     def __add__(self, other: Any) -> Self:
         """A forest with the trees of both."""

@@ -49,9 +49,9 @@ class SampledRows:
         return places
 
     def multiplicities(self, tree: int) -> np.ndarray:
-        """How often each place of the line is in the tree's sample, int32 (m,)."""
+        """How often each place of the line is in the tree's sample, int64 (m,)."""
         if self.n_draws is None:
-            return np.ones(len(self.rows), np.int32)
+            return np.ones(len(self.rows), np.int64)
         return multiplicities(self.line, self.seed, tree, self.n_draws)
 
     def sample(self, tree: int) -> np.ndarray:
@@ -138,19 +138,22 @@ class Sampler:
         self._line = training.sampled.line if training.sampled.n_draws is not None else None
         self._balanced = training.balanced
         self._factors: np.ndarray | None = None
-        self.unit, self.counted = 1.0, True
+        self.unit, self.counted, self.weights_count = 1.0, True, True
         self.n_draws = int(training.sampled.n_draws or training.targets.samples.sum())
         self.most = self.n_draws  # that the weights of a tree sum to, in units
         if self._line is None:
             self.unit, self.counted = training.targets.unit, training.targets.counted
             self.most = int(training.targets.weight.sum())
+            self.weights_count = np.array_equal(training.targets.weight, training.targets.samples)
         elif training.balanced:
             self.unit = 2.0 ** (int(np.frexp(float(self.n_draws))[1]) - 51)
             self.counted, self.most = False, round(self.n_draws / self.unit)
+            self.weights_count = False
         elif training.factors is not None:
             most = float(training.factors.max()) * self.n_draws
             whole, self.unit, self.counted = whole_weights(np.append(training.factors, most))
             self._factors, self.most = whole[:-1], int(whole[-1])
+            self.weights_count = False
         else:
             self.counted = self.n_draws < 2**31
 
@@ -159,7 +162,6 @@ class Sampler:
         if self._line is None:
             return self._targets.weight, self._targets.samples
         samples = multiplicities(self._line, self._sampled.seed, tree, self._sampled.n_draws)
-        samples = samples.astype(np.int64)
         if self._balanced:
             return self._balanced_weights(samples), samples
         if self._factors is not None:

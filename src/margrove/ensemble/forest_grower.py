@@ -75,6 +75,7 @@ class ForestGrower:
         self.trees: list[PackedTree] = []
         self.n_balanced = 0
         self._enough = False
+        self._n_nodes = 0
 
     def hear_again(self, earlier: list[PackedTree]) -> None:
         """What trees of an earlier fit say of the rows they have not seen."""
@@ -91,7 +92,7 @@ class ForestGrower:
         return self._enough or self._first + len(self.trees) >= self._last
 
     def figures(self) -> dict[str, float]:
-        figures = {"nodes": float(sum(len(tree) for tree in self.trees))}
+        figures = {"nodes": float(self._n_nodes)}
         if self._out_of_bag is not None and self.trees:
             figures["out-of-bag error"] = self._out_of_bag.error()
         return figures
@@ -116,6 +117,7 @@ class ForestGrower:
             self._out_of_bag.add(tree, *seen)
             self._enough = self._is_enough is not None and self._is_enough(self._out_of_bag)
         self.trees.append(tree)
+        self._n_nodes += len(tree)
         del self._grown[number]
 
     def _work(self, worker: int, deadline: float) -> None:
@@ -168,6 +170,7 @@ class ForestGrower:
                 self._kind.n_categories,
                 max_leaves=self._max_leaves,
                 cuts=self._cuts,
+                weights_count=self._sampler.weights_count,
             )
             self._saplings[worker] = sapling
         return sapling

@@ -234,8 +234,10 @@ class _ForestOfNumbers(RegressorMixin, Forest):
             given = (truth[:, 0], found[:, 0]) if single else (truth, found)
             attributes["oob_score_"] = self.oob_score(*given)
         else:
-            weight = _weights_of_rows(training)[known]
-            attributes["oob_score_"] = float(r2_score(truth, found, sample_weight=weight))
+            weight, scale = _weights_of_rows(training)[known], training.scale
+            attributes["oob_score_"] = float(
+                r2_score(truth / scale, found / scale, sample_weight=weight)
+            )
         return attributes
 
     def _residuals(self, out_of_bag: OutOfBag, training: ForestTraining) -> dict[str, Any]:

@@ -26,7 +26,7 @@ class OutOfBag:
         self._kind, self._hard = kind, hard
         self._starts = targets.starts
         self._labels = targets.labels.reshape(-1, n_outputs)
-        self._numbers = targets.raw.reshape(-1, n_outputs) * scale
+        self._numbers, self._scale = targets.raw.reshape(-1, n_outputs), scale
         self._weight = weight
         self.sums = np.zeros((len(weight), kind.n_values))
         self.squares = np.zeros_like(self.sums) if not kind.n_classes else self.sums[:0]
@@ -72,9 +72,10 @@ class OutOfBag:
         known = self.counts > 0
         if not known.any():
             return float("nan")
-        means = self.sums[known] / self.counts[known][:, None]
+        means = self.sums[known] / self.counts[known][:, None] / self._scale
         squares = ((means - self._numbers[known]) ** 2).mean(axis=1)
-        return float(np.average(squares, weights=self._weight[known]))
+        error = float(np.average(squares, weights=self._weight[known]))
+        return min(error * self._scale * self._scale, float(np.finfo(float).max))
 
 
 @kernel

@@ -17,6 +17,8 @@ from margrove._jit import kernel
 __all__ = ["Line", "multiplicities", "number_of_draws", "stream", "units_left_out"]
 
 _FEW = 48  # draws that are placed one by one
+_MANY = 1 << 20  # draws of an interval from which on a bell curve stands for coins
+_MOST_UNITS = 1 << 27
 _BITS = 52  # of weights that are not whole
 
 
@@ -59,10 +61,10 @@ def units_left_out(line: Line, seed: int, number: int, n_draws: int | None = Non
     """How many of a row's units no draw of sample `number` fell on, int32 (n,).
 
     A row of weight 3 stands for three; each is in the sample or not. Of weights that are not whole,
-    a row is one unit.
+    or too many to be drawn one by one, a row is one unit.
     """
     key, count = stream(seed, number), n_draws or line.n_draws
-    if not line.is_whole or line.is_even:
+    if not line.is_whole or line.is_even or count > _MOST_UNITS:
         return (multiplicities(line, seed, number, count) == 0).astype(np.int32)
     left_out = np.diff(line.ends, prepend=0).astype(np.int32)
     _strike_out(line.ends, key, count, left_out)
@@ -70,8 +72,8 @@ def units_left_out(line: Line, seed: int, number: int, n_draws: int | None = Non
 
 
 def multiplicities(line: Line, seed: int, number: int, n_draws: int | None = None) -> np.ndarray:
-    """How often each row is in bootstrap sample `number`, int32 (n,)."""
-    drawn = np.zeros(len(line.ends), np.int32)
+    """How often each row is in bootstrap sample `number`, int64 (n,)."""
+    drawn = np.zeros(len(line.ends), np.int64)
     draw(line.ends, line.is_even, stream(seed, number), n_draws or line.n_draws, drawn)
     return drawn
 
@@ -116,7 +118,7 @@ def draw(ends, is_even, key, n_draws, drawn):
             middle = a + (b - a) // 2
             left = _count_left(own, count, np.uint64(middle - a), np.uint64(b - a))
             cut = middle if is_even else _row_of(ends, low, high, middle)
-            begins = cut == 0 or ends[cut - 1] == middle  # the row begins just there
+            begins = cut > 0 and ends[cut - 1] == middle  # the row begins just there
             stack[size] = (middle, b, cut, high, count - left)
             stack[size + 1] = (a, middle, low, cut if begins else cut + 1, left)
             size += 2
@@ -147,7 +149,7 @@ def _strike_out(ends, key, n_draws, left_out):
             middle = a + (b - a) // 2
             left = _count_left(own, count, np.uint64(middle - a), np.uint64(b - a))
             cut = _row_of(ends, low, high, middle)
-            begins = cut == 0 or ends[cut - 1] == middle
+            begins = cut > 0 and ends[cut - 1] == middle
             stack[size] = (middle, b, cut, high, count - left)
             stack[size + 1] = (a, middle, low, cut if begins else cut + 1, left)
             size += 2
@@ -157,10 +159,23 @@ def _strike_out(ends, key, n_draws, left_out):
 def _count_left(own, count, share, whole):
     """How many of the draws of an interval fall into its left half, `share` of `whole` units."""
     left = 0
+    if count > _MANY:
+        return _many_left(own, count, float(share) / float(whole))
     for k in range(count):
         own += np.uint64(0x9E3779B97F4A7C15)
         left += _below(_mixed(own, np.uint64(k)), whole) < share
     return left
+
+
+@kernel(inner=True)
+def _many_left(own, count, share):
+    """Of very many draws: twelve uniform numbers make a normal one, in exact arithmetic."""
+    total = -6.0
+    for k in range(12):
+        own += np.uint64(0x9E3779B97F4A7C15)
+        total += float(_mixed(own, np.uint64(k)) >> np.uint64(11)) / float(1 << 53)
+    left = np.rint(count * share + total * np.sqrt(count * share * (1.0 - share)))
+    return np.int64(min(max(left, 0.0), float(count)))
 
 
 @kernel(inner=True)

@@ -310,7 +310,7 @@ def _examine(entries, columns, rows, targets, rules, nodes, node, progress, basi
     return float(end - start) * (2.0 + looked_at) + d
 
 
-@kernel(inner=True)
+@kernel(inner=True, inlined=True)
 def may_split(whole, node, pure, rules):
     weight, samples = whole[node, WEIGHT], whole[node, SAMPLES]
     return not (
@@ -460,7 +460,7 @@ def _split_lists(entries, side, spare, whole, node):
     return done
 
 
-@kernel(inner=True)
+@kernel(inner=True, inlined=True)
 def take_node(heap, whole, real, progress, best_first):
     """The node to split next: the newest, or the one whose split gains most."""
     progress[N_FRONTIER] -= 1
@@ -484,7 +484,7 @@ def take_node(heap, whole, real, progress, best_first):
     return top
 
 
-@kernel(inner=True)
+@kernel(inner=True, inlined=True)
 def put_node(heap, whole, real, progress, node, best_first):
     at = progress[N_FRONTIER]
     progress[N_FRONTIER] += 1
@@ -495,7 +495,7 @@ def put_node(heap, whole, real, progress, node, best_first):
     heap[at] = node
 
 
-@kernel(inner=True)
+@kernel(inner=True, inlined=True)
 def _before(whole, real, a, b):
     gain_a = real[a, DECREASE] if whole[a, FEATURE] >= 0 else -1.0
     gain_b = real[b, DECREASE] if whole[b, FEATURE] >= 0 else -1.0

@@ -15,8 +15,8 @@ from margrove._jit import kernel
 from margrove.grove.nodes import random_below
 from margrove.grove.scores import GINI, SQUARED, consider, weighted_log
 
-__all__ = ["Desk", "gather", "new_desk", "search_by_count", "search_by_draw", "search_in_order",
-           "sort_codes"]  # fmt: skip
+__all__ = ["Desk", "differs", "gather", "new_desk", "search_by_count", "search_by_draw",
+           "search_in_order", "sort_codes"]  # fmt: skip
 
 _FEW = 24  # that insertion sorts fastest
 _MASK = np.uint64(0xFFFFFFFF)
@@ -58,7 +58,7 @@ def new_desk(n_rows: int, n_stats: int, *, is_class: bool) -> Desk:
     )
 
 
-@kernel(inner=True)
+@kernel(inner=True, inlined=True)
 def gather(columns, feature, rows, start, n, codes):
     """The codes of a node's rows; the smallest and the largest."""
     width, place = columns.width[feature], columns.place[feature]
@@ -69,7 +69,7 @@ def gather(columns, feature, rows, start, n, codes):
     return _gather(columns.wide[place], rows, start, n, codes)
 
 
-@kernel(inner=True)
+@kernel(inner=True, inlined=True)
 def _gather(column, rows, start, n, codes):
     least, most = np.uint32(0xFFFFFFFF), np.uint32(0)
     for i in range(np.uint64(n)):
@@ -80,7 +80,27 @@ def _gather(column, rows, start, n, codes):
     return np.int64(least), np.int64(most)
 
 
-@kernel(inner=True)
+@kernel(inner=True, inlined=True)
+def differs(columns, feature, rows, start, n):
+    """Whether the rows of a node have different codes."""
+    width, place = columns.width[feature], columns.place[feature]
+    if width == 0:
+        return _differs(columns.narrow[place], rows, start, n)
+    if width == 1:
+        return _differs(columns.medium[place], rows, start, n)
+    return _differs(columns.wide[place], rows, start, n)
+
+
+@kernel(inner=True, inlined=True)
+def _differs(column, rows, start, n):
+    code = column[np.uint64(rows[start])]
+    i = 1
+    while i < n and column[np.uint64(rows[start + i])] == code:
+        i += 1
+    return i < n
+
+
+@kernel(inner=True, inlined=True)
 def sort_codes(codes, n, least, most, desk):
     """(code - least, place) of all rows, by code and then by place, in desk.keys."""
     keys = desk.keys
@@ -134,7 +154,7 @@ def _sort_by_digits(keys, spare, cells, n, span):
         digit += 1
 
 
-@kernel(inner=True)
+@kernel(inner=True, inlined=True)
 def search_by_count(desk, n, least, most, rules, total, weight, squares, offset, feature, best,
                     score):  # fmt: skip
     """Search one feature by a histogram; whether it is the best so far."""
@@ -145,7 +165,7 @@ def search_by_count(desk, n, least, most, rules, total, weight, squares, offset,
                           score)  # fmt: skip
 
 
-@kernel(inner=True)
+@kernel(inner=True, inlined=True)
 def _count_classes(desk, n, least, most, rules, total, weight, squares, feature, best, score):
     n_classes = len(total)
     span = most - least + 1
@@ -224,7 +244,7 @@ def _count_classes(desk, n, least, most, rules, total, weight, squares, feature,
     return found
 
 
-@kernel(inner=True)
+@kernel(inner=True, inlined=True)
 def _next_code(codes, n, code):
     following = np.uint32(0xFFFFFFFF)
     for i in range(n):
@@ -233,7 +253,7 @@ def _next_code(codes, n, code):
     return np.int64(following)
 
 
-@kernel(inner=True)
+@kernel(inner=True, inlined=True)
 def _count_numbers(desk, n, least, most, rules, total, weight, offset, feature, best, score):
     span = most - least + 1
     cells, codes, numbers, weights = desk.cells, desk.codes, desk.numbers, desk.weight
@@ -280,7 +300,7 @@ def _count_numbers(desk, n, least, most, rules, total, weight, offset, feature, 
     return found
 
 
-@kernel(inner=True)
+@kernel(inner=True, inlined=True)
 def search_in_order(desk, n, least, rules, total, weight, squares, offset, feature, best, score):
     """Search one feature by its sorted keys; whether it is the best so far."""
     if len(desk.labels) > 0:
@@ -288,7 +308,7 @@ def search_in_order(desk, n, least, rules, total, weight, squares, offset, featu
     return _order_numbers(desk, n, least, rules, total[0], weight, offset[0], feature, best, score)
 
 
-@kernel(inner=True)
+@kernel(inner=True, inlined=True)
 def _order_classes(desk, n, least, rules, total, weight, squares, feature, best, score):
     keys, labels, weights, left = desk.keys, desk.labels, desk.weight, desk.left
     gini, table, scale = rules.criterion == GINI, rules.table, rules.scale
@@ -351,7 +371,7 @@ def _order_classes(desk, n, least, rules, total, weight, squares, feature, best,
     return found
 
 
-@kernel(inner=True)
+@kernel(inner=True, inlined=True)
 def _order_numbers(desk, n, least, rules, total, weight, offset, feature, best, score):
     keys, numbers, weights = desk.keys, desk.numbers, desk.weight
     smallest = rules.min_samples_leaf
@@ -389,7 +409,7 @@ def _order_numbers(desk, n, least, rules, total, weight, offset, feature, best, 
     return found
 
 
-@kernel(inner=True)
+@kernel(inner=True, inlined=True)
 def search_by_draw(desk, n, least, most, columns, rules, key, total, weight, offset, feature, best,
                    score):  # fmt: skip
     """One threshold, drawn between the extremes; whether it is the best so far."""

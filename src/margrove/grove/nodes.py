@@ -69,7 +69,7 @@ def with_room(nodes: Nodes, used: int, capacity: int, n_words: int) -> Nodes:
     return grown
 
 
-@kernel(bare=True)
+@kernel(bare=True, inlined=True)
 def begin_child(nodes, child, parent, start, end, branch):
     """A child takes over what it inherits."""
     whole, real = nodes.whole, nodes.real

@@ -18,6 +18,7 @@ from margrove._jit import kernel
 from margrove.grove.assembly import impurity_of_shares, preorder
 from margrove.grove.binning import BinnedDataset
 from margrove.grove.columns import Columns
+from margrove.grove.given_targets import power_of_two_near
 from margrove.grove.nodes import (
     CODE,
     DECREASE,
@@ -34,7 +35,7 @@ from margrove.grove.nodes import (
     Nodes,
 )
 from margrove.grove.nodes import SUBSET as SUBSET_AT
-from margrove.grove.scores import ENTROPY, GINI, SQUARED
+from margrove.grove.scores import ABSOLUTE, ENTROPY, GINI, SQUARED
 from margrove.grove.search import Rules
 from margrove.grove.targets import Targets
 from margrove.grove.tree_arrays import LEAF, SUBSET, THRESHOLD, TreeArrays
@@ -42,6 +43,7 @@ from margrove.grove.tree_arrays import LEAF, SUBSET, THRESHOLD, TreeArrays
 __all__ = ["Cuts", "Kind", "PackedTree", "cuts_of", "pack", "packed_of", "rescaled", "unfolded",
            "values_of_nodes"]  # fmt: skip
 
+_ARRAYS = ("nodes", "weight", "values", "words", "samples", "impurity", "decrease", "medians")
 _FEATURE_AT, _SET_AT, _MISSING_AT = 32, 60, 61
 _LOW_WORD = np.int64(0xFFFFFFFF)
 _FEATURE_BITS = np.int64(0xFFFFFFF)
@@ -87,6 +89,7 @@ class PackedTree:
     words      uint32  sets of categories, as bits
     samples    int32 (N,), where they are not the weights
     impurity, decrease    float64 (N,), where they cannot be worked out
+    medians    float64 (N,), where values of inner nodes are not means
     """
 
     nodes: np.ndarray
@@ -96,16 +99,16 @@ class PackedTree:
     samples: np.ndarray | None = None
     impurity: np.ndarray | None = None
     decrease: np.ndarray | None = None
+    medians: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        for name in ("nodes", "weight", "values", "words", "samples", "impurity", "decrease"):
+        for name in _ARRAYS:
             own = getattr(self, name)
             if own is not None:  # compiled code trusts them
                 object.__setattr__(self, name, read_only(own))
 
     def __reduce__(self) -> Any:
-        return PackedTree, (self.nodes, self.weight, self.values, self.words, self.samples,
-                            self.impurity, self.decrease)  # fmt: skip
+        return PackedTree, tuple(getattr(self, name) for name in _ARRAYS)
 
     def __len__(self) -> int:
         return len(self.weight)
@@ -113,8 +116,7 @@ class PackedTree:
     @property
     def nbytes(self) -> int:
         """Of all arrays."""
-        arrays = (self.nodes, self.weight, self.values, self.words, self.samples, self.impurity,
-                  self.decrease)  # fmt: skip
+        arrays = (getattr(self, name) for name in _ARRAYS)
         return sum(own.nbytes for own in arrays if own is not None)
 
     @property
@@ -133,14 +135,15 @@ class PackedTree:
 
     def require_sound(self, kind: Kind, n_features: int) -> None:
         """Raise unless every number that compiled code follows leads somewhere; looked at once."""
-        if not self.__dict__.get("_is_sound"):
+        asked = (kind.n_classes, kind.n_outputs, n_features, kind.n_categories.tobytes())
+        if self.__dict__.get("_sound_for") != asked:
             problem = _problem_of(self, kind, n_features)
             if problem:
                 raise ValueError(
                     f"A tree of this forest is not sound: {problem}. It was altered, or the file "
                     "it comes from was. Fit the model again."
                 )
-            object.__setattr__(self, "_is_sound", True)
+            object.__setattr__(self, "_sound_for", asked)
 
 
 def _problem_of(tree: PackedTree, kind: Kind, n_features: int) -> str:
@@ -148,6 +151,8 @@ def _problem_of(tree: PackedTree, kind: Kind, n_features: int) -> str:
     if n == 0 or n % 2 == 0 or tree.nodes.shape != (2 * n,):
         return "its arrays differ in length"
     left, is_leaf = tree.left, tree.is_leaf
+    if np.any(tree.nodes[1::2] < 0) or np.any(tree.nodes[1::2][is_leaf] != left[is_leaf]):
+        return "a link leads nowhere"
     inner = np.flatnonzero(~is_leaf)
     if np.any(left[inner] <= inner) or np.any(left[inner] + 1 >= n):
         return "a child does not come after its parent"
@@ -170,6 +175,13 @@ def _problem_of(tree: PackedTree, kind: Kind, n_features: int) -> str:
             return "a leaf has no value"
         if tree.values.ndim != 2 or tree.values.shape[1] != kind.n_values:
             return "values are missing"
+        if not np.isfinite(tree.values).all():
+            return "values are not finite"
+        ends = np.cumsum(kind.n_classes, dtype=np.int64)
+        for end, size in zip(ends, kind.n_classes, strict=True):
+            part = tree.values[:, end - size : end]
+            if np.any(part < 0) or np.any(part.sum(axis=1) <= 0):
+                return "a leaf has no classes"
     elif not np.isfinite(first[is_leaf]).all():
         return "values are not finite"
     return ""
@@ -201,8 +213,13 @@ def pack(
     cuts: Cuts,
     columns: Columns,
     n_categories: np.ndarray,
+    *,
+    weights_count: bool,
 ) -> PackedTree:
-    """The nodes that have grown, n of them, in their packed form."""
+    """The nodes that have grown, n of them, in their packed form.
+
+    weights_count: whether the weight of a row is the number of samples that it stands for.
+    """
     is_class = len(targets.labels) > 0
     n_outputs = len(targets.starts) - 1
     whole, real = nodes.whole[:n], nodes.real[:n]
@@ -222,7 +239,7 @@ def pack(
         row_of[is_leaf] = n_pure + np.arange(int(is_leaf.sum()))
         values = nodes.value[:n][is_leaf] if not is_class else nodes.stats[:n][is_leaf] * 1.0
         if constrained and is_class:
-            values = _bounded(values, real[is_leaf])
+            values = _bounded(values, real[is_leaf]) * whole[is_leaf, WEIGHT][:, None]
     else:
         values = np.empty((0, 1))
     _fill(whole, real, nodes.value, n, cuts, set_at, row_of, len(values) > 0 or is_class, packed)
@@ -232,7 +249,7 @@ def pack(
         values,
         words,
     )
-    if not is_whole:
+    if not weights_count:
         tree = replace(tree, samples=whole[:, SAMPLES].astype(np.int32))
     simple = is_whole and n_outputs == 1 and not constrained
     known = rules.criterion in (GINI, ENTROPY) or (
@@ -270,7 +287,8 @@ def _with_losses(
             if inner[node]:
                 error[node] = error[left[node]] + error[left[node] + 1] + decrease[node]
         impurity = error / (whole[:, WEIGHT] * targets.unit)
-    return replace(tree, impurity=impurity, decrease=decrease)
+    medians = nodes.value[:n, 0].copy() if rules.criterion == ABSOLUTE else None
+    return replace(tree, impurity=impurity, decrease=decrease, medians=medians)
 
 
 def _sets(
@@ -405,6 +423,8 @@ def _sums_of_nodes(tree: PackedTree, kind: Kind) -> np.ndarray:
     _add_upwards(tree.left, sums)
     if kind.n_classes:
         return sums
+    if tree.medians is not None:
+        return tree.medians[:, None].copy()
     sums /= weight[:, None]
     sums[leaf] = means[:, None] if not kind.has_rows else tree.values[first.astype(np.int64)]
     return sums
@@ -473,10 +493,22 @@ def _losses(tree: PackedTree, kind: Kind, value: np.ndarray) -> tuple[np.ndarray
         decrease[inner] = np.maximum(loss[inner] - loss[left] - loss[left + 1], 0.0)
         return impurity, decrease
     both = weight[left] * weight[left + 1] / weight[inner]
-    decrease[inner] = both * (value[left, 0] - value[left + 1, 0]) ** 2
+    scale = power_of_two_near(value)  # squares stay within floating point
+    decrease[inner] = both * ((value[left, 0] - value[left + 1, 0]) / scale) ** 2
     loss = decrease[:, None].copy()
     _gather_upwards(tree.left, loss)
-    return loss[:, 0] / weight, decrease
+    impurity = loss[:, 0] / weight
+    if scale != 1.0:
+        impurity, decrease = _times(impurity, scale, 2), _times(decrease, scale, 2)
+    return impurity, decrease
+
+
+def _times(amounts: np.ndarray, scale: float, powers: int) -> np.ndarray:
+    """amounts * scale ** powers, one by one: the power itself may be beyond floating point."""
+    for _ in range(powers):
+        with np.errstate(over="ignore", under="ignore"):
+            amounts = np.minimum(amounts * scale, np.finfo(float).max)
+    return amounts
 
 
 @kernel
@@ -513,6 +545,8 @@ def packed_of(arrays: TreeArrays, kind: Kind) -> PackedTree:
     if kind.has_rows:
         words[leaves, 0] = kind.n_pure + np.arange(len(leaves))
         values = arrays.value[is_leaf]
+        if kind.n_classes:
+            values = values * arrays.weight[is_leaf][:, None]
     else:
         words[leaves, 0] = arrays.value[is_leaf, 0]
 
@@ -529,6 +563,7 @@ def packed_of(arrays: TreeArrays, kind: Kind) -> PackedTree:
         moved(arrays.n_samples).astype(np.int32),
         moved(arrays.impurity),
         moved(arrays.decrease),
+        moved(arrays.value[:, 0]) if kind.criterion == ABSOLUTE else None,
     )
 
 
@@ -539,14 +574,12 @@ def rescaled(tree: PackedTree, scale: float, powers: int) -> PackedTree:
     values = tree.values * scale
     if not len(values):
         nodes.view(np.float64)[leaves] *= scale
-    changed = replace(tree, nodes=nodes, values=values)
+    medians = None if tree.medians is None else tree.medians * scale
+    changed = replace(tree, nodes=nodes, values=values, medians=medians)
     if tree.impurity is None or tree.decrease is None:
         return changed
-    losses = []
-    for own in (tree.impurity, tree.decrease):
-        amounts = own
-        for _ in range(powers):  # one by one: the square of the scale may be beyond floating point
-            with np.errstate(over="ignore", under="ignore"):
-                amounts = np.minimum(amounts * scale, np.finfo(float).max)
-        losses.append(amounts)
-    return replace(changed, impurity=losses[0], decrease=losses[1])
+    return replace(
+        changed,
+        impurity=_times(tree.impurity, scale, powers),
+        decrease=_times(tree.decrease, scale, powers),
+    )

@@ -26,6 +26,7 @@ from margrove.grove.block import (
 from margrove.grove.columns import Columns, code_of
 from margrove.grove.gathering import (
     Desk,
+    differs,
     gather,
     new_desk,
     search_by_count,
@@ -79,6 +80,8 @@ __all__ = ["Sapling"]
 _SHIFT = np.uint64(32)
 _MASK = np.int64(0xFFFFFFFF)
 _NARROWER = 6  # see `plain`
+# what `progress` counts besides: nodes to be examined, and the first of them
+N_NEW, NEWEST = N_PROGRESS, N_PROGRESS + 1
 
 
 class Sapling:
@@ -94,7 +97,9 @@ class Sapling:
         *,
         max_leaves: int = 0,
         cuts: Cuts | None = None,
+        weights_count: bool = True,
     ) -> None:
+        """weights_count: whether a row's weight is the number of samples that it stands for."""
         n, d = data.n_rows, data.n_features
         n_stats = int(targets.starts[-1])
         is_class = len(targets.labels) > 0
@@ -104,7 +109,8 @@ class Sapling:
         self._targets = targets._replace(numbers=np.zeros_like(targets.numbers))
         self._rows = np.empty(n, np.int32)
         self._spare = np.empty(n, np.int32)
-        self._quick = is_quick(targets, rules)
+        self._weights_count = weights_count
+        self._quick = weights_count and is_quick(targets, rules)
         self._swaps = np.zeros(d, np.int64)
         self._basic = new_basic(d, n_stats)
         self._desk: Desk = new_desk(n, n_stats, is_class=is_class)
@@ -122,7 +128,7 @@ class Sapling:
         n_numbers = 0 if is_class else len(targets.starts) - 1
         self._nodes: Nodes = new_nodes(1024, n_stats, n_numbers, 64 * self._largest_set)
         self._heap = np.zeros(1026, np.int64)
-        self._progress = np.zeros(N_PROGRESS, np.int64)
+        self._progress = np.zeros(N_PROGRESS + 2, np.int64)
 
     def start(
         self, weight: np.ndarray, samples: np.ndarray, key: int, rules: Rules | None = None
@@ -136,12 +142,11 @@ class Sapling:
         n_rows = _rows_of(weight, self._rows)
         plant(self._nodes, n_rows, np.int64(np.uint64(key).view(np.int64)))
         self._progress[:] = 0
-        self._progress[N_NODES] = self._progress[N_LEAVES] = self._progress[N_FRONTIER] = 1
-        self._heap[0] = 0
+        self._progress[N_NODES] = self._progress[N_LEAVES] = self._progress[N_NEW] = 1
 
     @property
     def finished(self) -> bool:
-        return bool(self._progress[N_FRONTIER] == 0)
+        return bool(self._progress[N_FRONTIER] == 0 and self._progress[N_NEW] == 0)
 
     @property
     def n_balanced(self) -> int:
@@ -164,7 +169,7 @@ class Sapling:
         """The finished tree."""
         return pack(
             self._nodes, int(self._progress[N_NODES]), self._targets, self._rules, self._cuts,
-            self._columns, self._n_categories,
+            self._columns, self._n_categories, weights_count=self._weights_count,
         )  # fmt: skip
 
     def _make_room(self) -> None:
@@ -204,45 +209,47 @@ def _rows_of(weight, rows):
 @kernel(bare=True)
 def _grow(rows, spare, columns, identity, targets, rules, quick, max_leaves, largest_set, nodes,
           heap, progress, swaps, basic, desk, general, work):  # fmt: skip
-    """Split nodes until the work is done, the room used up or the frontier empty."""
+    """Examine and split nodes until the work is done, the room used up or nothing left."""
     best_first = max_leaves > 0
+    whole, real = nodes.whole, nodes.real
     done = 0.0
-    while progress[N_FRONTIER] > 0 and done < work:
-        if progress[N_NODES] + 2 > len(nodes.whole):
-            break
-        if progress[N_WORDS] + 2 * largest_set > len(nodes.subsets):
-            break
-        node = take_node(heap, nodes.whole, nodes.real, progress, best_first)
-        if not best_first or node == 0:
+    while done < work:
+        if progress[N_NEW] > 0:  # the right child first: the left one is split next
+            node = progress[NEWEST]
+            if progress[N_WORDS] + 2 * largest_set > len(nodes.subsets):
+                break
             done += _examine(rows, columns, identity, targets, rules, quick, nodes, node, progress,
                              swaps, basic, desk, general)  # fmt: skip
-        is_full = best_first and progress[N_LEAVES] >= max_leaves
-        if nodes.whole[node, FEATURE] < 0 or is_full:
-            nodes.whole[node, FEATURE] = -1
-            if general is None:
-                _end(nodes.whole, nodes.real, nodes.value, node, rows, targets.raw, targets.weight)
+            progress[NEWEST] -= 1
+            progress[N_NEW] -= 1
+            if whole[node, FEATURE] >= 0:
+                put_node(heap, whole, real, progress, node, best_first)
+            elif general is None:
+                _end(whole, real, nodes.value, node, rows, targets.raw, targets.weight)
             else:
                 end_node(nodes, node, rows, targets, rules)
             continue
-        middle = _part(rows, spare, columns, nodes.whole, nodes.subsets, node)
+        if progress[N_FRONTIER] == 0 or progress[N_NODES] + 2 > len(whole):
+            break
+        node = take_node(heap, whole, real, progress, best_first)
+        if best_first and progress[N_LEAVES] >= max_leaves:
+            whole[node, FEATURE] = -1
+            end_node(nodes, node, rows, targets, rules)
+            continue
+        middle = _part(rows, spare, columns, whole, nodes.subsets, node)
         first = progress[N_NODES]
         progress[N_NODES] += 2
         progress[N_LEAVES] += 1
-        nodes.whole[node, LEFT] = first
-        begin_child(nodes, first, node, nodes.whole[node, START], middle, 0)
-        begin_child(nodes, first + 1, node, middle, nodes.whole[node, END], 1)
+        whole[node, LEFT] = first
+        begin_child(nodes, first, node, whole[node, START], middle, 0)
+        begin_child(nodes, first + 1, node, middle, whole[node, END], 1)
         if general is not None and len(rules.monotone) > 0:
             bound_children(nodes, node, first, rows, targets, rules)
-        for turn in range(2):  # the left one is next
-            child = first + 1 - turn
-            if best_first:
-                done += _examine(rows, columns, identity, targets, rules, quick, nodes, child,
-                                 progress, swaps, basic, desk, general)  # fmt: skip
-            put_node(heap, nodes.whole, nodes.real, progress, child, best_first)
+        progress[NEWEST], progress[N_NEW] = first + 1, 2
     return done
 
 
-@kernel(inner=True)
+@kernel(inner=True, inlined=True)
 def _examine(rows, columns, identity, targets, rules, quick, nodes, node, progress, swaps, basic,
              desk, general):  # fmt: skip
     """Sum a node up and find its best split; the work done."""
@@ -277,7 +284,7 @@ def _examine(rows, columns, identity, targets, rules, quick, nodes, node, progre
     return float(n) * (3.0 + 2.0 * looked_at)
 
 
-@kernel(inner=True)
+@kernel(inner=True, inlined=True)
 def _keep(whole, real, exponent, node, base, rules, feature, score):
     """The best split found becomes the node's, if it is good enough."""
     decrease = max(score - base, 0.0)
@@ -291,7 +298,7 @@ def _keep(whole, real, exponent, node, base, rules, feature, score):
     real[node, DECREASE] = decrease
 
 
-@kernel(inner=True)
+@kernel(inner=True, inlined=True)
 def _search(rows, columns, identity, targets, rules, quick, nodes, node, squares, swaps, basic,
             desk, general):  # fmt: skip
     """Features in turn, or as drawn, until enough have been looked at; how many."""
@@ -302,6 +309,8 @@ def _search(rows, columns, identity, targets, rules, quick, nodes, node, squares
     state = np.uint64(whole[node, KEY])
     features, best = basic.features, basic.best
     looked_at, tried = 0, 0
+    is_perfect = False
+    pure_score = float(whole[node, WEIGHT]) if rules.criterion == GINI else 0.0
     for j in range(d):
         tried = j + 1
         if drawn:
@@ -309,6 +318,11 @@ def _search(rows, columns, identity, targets, rules, quick, nodes, node, squares
             features[j], features[j + k] = features[j + k], features[j]
             swaps[j] = j + k
         feature = features[j]
+        if is_perfect and feature > best[0]:  # nothing is better, and ties go to the lower
+            looked_at += differs(columns, feature, rows, start, n)
+            if looked_at >= rules.max_features:
+                break
+            continue
         least, most = gather(columns, feature, rows, start, n, desk.codes)
         if least == most:
             continue
@@ -327,6 +341,7 @@ def _search(rows, columns, identity, targets, rules, quick, nodes, node, squares
                 best[BEST_MISSING_LEFT] = 0
                 if general is not None:
                     general.counts[0] = 0
+                is_perfect = len(desk.labels) > 0 and basic.score[0] == pure_score
         elif general is not None:
             sort_codes(desk.codes, n, least, most, desk)
             for p in range(n):  # the rows themselves instead of their places
@@ -342,7 +357,7 @@ def _search(rows, columns, identity, targets, rules, quick, nodes, node, squares
     return looked_at
 
 
-@kernel(inner=True)
+@kernel(inner=True, inlined=True)
 def _search_plain(columns, rules, total, weight, key, n, least, most, squares, basic, desk,
                   feature):  # fmt: skip
     """Draw, count or sort, whichever is asked for or least work."""
@@ -358,7 +373,7 @@ def _search_plain(columns, rules, total, weight, key, n, least, most, squares, b
                            basic.best, basic.score)  # fmt: skip
 
 
-@kernel(inner=True)
+@kernel(inner=True, inlined=True)
 def _sum_up(whole, stats, centre, exponent, value, node, rows, targets, rules, offset, desk):
     """Put the rows on the desk; (whether they are pure, score of the node, sum of squares)."""
     start, end = whole[node, START], whole[node, END]
@@ -393,7 +408,7 @@ def _sum_up(whole, stats, centre, exponent, value, node, rows, targets, rules, o
     return most == total, base, squares
 
 
-@kernel(inner=True)
+@kernel(inner=True, inlined=True)
 def _sum_up_numbers(whole, stats, centre, exponent, value, node, rows, weight, raw, numbers, offset,
                     desk):  # fmt: skip
     start, end = whole[node, START], whole[node, END]
@@ -431,7 +446,7 @@ def _sum_up_numbers(whole, stats, centre, exponent, value, node, rows, weight, r
     return low == high, rest * rest / total
 
 
-@kernel(inner=True)
+@kernel(inner=True, inlined=True)
 def _end(whole, real, value, node, rows, raw, weight):
     """A leaf: of a regression, its mean to the last digit and the squared error that is left."""
     real[node, ERROR_LEFT] = 0.0
@@ -502,7 +517,7 @@ def _halve(rows, columns, whole, real, node, rules, targets, desk):
     real[node, DECREASE], real[node, DRAWN] = 0.0, np.nan
 
 
-@kernel(inner=True)
+@kernel(inner=True, inlined=True)
 def _part(rows, spare, columns, whole, subsets, node):
     """Rows of the left child first, then those of the right one, in order; where these begin."""
     start, end = whole[node, START], whole[node, END]
@@ -518,7 +533,7 @@ def _part(rows, spare, columns, whole, subsets, node):
     return _part_by_code(rows, spare, columns.wide[place], start, end, code)
 
 
-@kernel(inner=True)
+@kernel(inner=True, inlined=True)
 def _part_by_code(rows, spare, column, start, end, code):
     left, right, one = np.uint64(start), np.uint64(0), np.uint64(1)
     last = np.uint32(code)

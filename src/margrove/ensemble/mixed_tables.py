@@ -1,0 +1,105 @@
+"""X for an ensemble of any estimators: numbers where it is numbers, else the labels as they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils._tags import get_tags
+from sklearn.utils.validation import _check_feature_names, _check_n_features
+
+from margrove._data import check_table, like_fitted
+from margrove._data.tables import _collected, _feature_names, _is_frame
+from margrove._estimator import Estimator
+from margrove.grove.encoding import _is_text, read_table, refuse_infinity
+
+__all__ = ["MixedTable", "read_mixed", "read_mixed_like_fitted"]
+
+
+@dataclass(frozen=True)
+class MixedTable:
+    """A checked table: dense float64 or float32, CSR, or Python objects if there are labels."""
+
+    X: Any
+    attributes: dict[str, Any]
+
+    def numbers(self, weight: np.ndarray) -> Any:
+        """X as numbers that tell rows apart, whatever their order; rows of weight 0 do not count.
+
+        Labels become their place among those that occur.
+        """
+        if sp.issparse(self.X) or self.X.dtype != object:
+            return self.X
+        kept = np.flatnonzero(weight > 0)
+        numbers = np.zeros(self.X.shape)
+        numbers[kept] = read_table(self.X[kept], None, "from_dtype").X
+        return numbers
+
+
+def read_mixed(X: Any, estimator: Any, member: Any) -> MixedTable:
+    """Check X as given to `fit` of an ensemble; nothing is stored on it.
+
+    What a member of this library would refuse is refused here, with the row as it was given.
+    """
+    X = _collected(X)
+    names = _feature_names(X)
+    if _has_labels(X):
+        X = _as_objects(X)
+        check_table(np.zeros(X.shape), estimator)  # the shape
+    else:
+        is_own = isinstance(member, Estimator)
+        allow_nan = not is_own or get_tags(member).input_tags.allow_nan
+        given = type(X)
+        X = check_table(X, estimator, allow_nan=allow_nan).X
+        if is_own and allow_nan and np.isinf(X.data if sp.issparse(X) else X).any():
+            refuse_infinity(X, estimator, names)
+        X = _same_kind(X, given)
+    attributes: dict[str, Any] = {"n_features_in_": int(X.shape[1])}
+    if names is not None:
+        attributes["feature_names_in_"] = names
+    return MixedTable(X, attributes)
+
+
+def read_mixed_like_fitted(X: Any, estimator: Any) -> Any:
+    """Check X as given to `predict`: the columns of the fit."""
+    X = _collected(X)
+    if not _has_labels(X):
+        return _same_kind(like_fitted(X, estimator, allow_nan=True), type(X))
+    _feature_names(X)
+    _check_feature_names(estimator, X, reset=False)
+    X = _as_objects(X)
+    _check_n_features(estimator, X, reset=False)
+    return X
+
+
+def _has_labels(X: Any) -> bool:
+    if not _is_frame(X):
+        return _is_text(X)
+    import narwhals.stable.v2 as nw
+
+    types = nw.from_native(X, eager_only=True).schema.values()
+    return not all(kind.is_numeric() or kind == nw.Boolean for kind in types)
+
+
+def _as_objects(X: Any) -> np.ndarray:
+    if not _is_frame(X):
+        return np.asarray(X, dtype=object)
+    import narwhals.stable.v2 as nw
+
+    frame = nw.from_native(X, eager_only=True)
+    table = np.empty(frame.shape, dtype=object)
+    for j, series in enumerate(frame.iter_columns()):
+        table[:, j] = series.to_list()
+    return table
+
+
+def _same_kind(X: Any, given: type) -> Any:
+    """Sparse matrices stay matrices, for estimators that multiply with *, with short indices."""
+    if not sp.issparse(X):
+        return X
+    kind = sp.csr_matrix if issubclass(given, sp.spmatrix) else sp.csr_array
+    short = np.int32 if max(X.nnz, X.shape[1]) <= np.iinfo(np.int32).max else np.int64
+    indices, indptr = (index.astype(short, copy=False) for index in (X.indices, X.indptr))
+    return kind((X.data, indices, indptr), shape=X.shape)
