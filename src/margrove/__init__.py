@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from margrove.ensemble.bagging import BaggingClassifier, BaggingRegressor
     from margrove.ensemble.bootstrap import bootstrap
     from margrove.ensemble.bootstrap_error import bootstrap_error
+    from margrove.ensemble.forest_study import oob_importances, oob_impurity_importances
     from margrove.ensemble.forests import (
         ExtraTreesClassifier,
         ExtraTreesRegressor,
         RandomForestClassifier,
         RandomForestRegressor,
     )
+    from margrove.ensemble.proximities import proximities
+    from margrove.ensemble.tree_correlation import tree_correlation
     from margrove.grove.criteria import register_criterion
     from margrove.grove.export import (
         export_dot,
@@ -73,6 +76,10 @@ _HOME_OF = {
     "RandomForestRegressor": "margrove.ensemble.forests",
     "ExtraTreesClassifier": "margrove.ensemble.forests",
     "ExtraTreesRegressor": "margrove.ensemble.forests",
+    "oob_importances": "margrove.ensemble.forest_study",
+    "oob_impurity_importances": "margrove.ensemble.forest_study",
+    "proximities": "margrove.ensemble.proximities",
+    "tree_correlation": "margrove.ensemble.tree_correlation",
     "bootstrap": "margrove.ensemble.bootstrap",
     "bootstrap_error": "margrove.ensemble.bootstrap_error",
     "prune": "margrove.grove.pruning",
@@ -142,14 +149,18 @@ __all__ = [
     "leaf_probabilities",
     "linear_path",
     "losses",
+    "oob_importances",
+    "oob_impurity_importances",
     "permutation_importances",
     "plot",
+    "proximities",
     "prune",
     "read_tree",
     "regions",
     "register_criterion",
     "register_kernel",
     "rules",
+    "tree_correlation",
     "warmup",
     "watch",
 ]

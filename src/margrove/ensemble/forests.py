@@ -189,6 +189,11 @@ class _ForestOfNumbers(RegressorMixin, Forest):
         kept = which_count(weight)
         table, numbers, weight = table.of_rows(kept), numbers[kept], weight[kept]
         check_range(self.criterion, numbers)
+        if self.criterion == "absolute_error" and numbers.shape[1] > 1:
+            raise ValueError(
+                "criterion='absolute_error' takes one output. Fit one forest for each, or use "
+                "criterion='squared_error'."
+            )
         scale = power_of_two_near(numbers)
         target = numbers[:, 0] if numbers.shape[1] == 1 else numbers
         order, line, places = row_order(table, target, weight, bootstrap=self.bootstrap)
@@ -430,6 +435,10 @@ class RandomForestClassifier(_ForestOfClasses):
     ----------
     trees_ : list of PackedTree
         The trees, 20 bytes a node.
+    kind_ : Kind
+        What the trees have in common.
+    sampled_ : SampledRows
+        Which rows were drawn for each tree, as a recipe.
     estimators_ : sequence of DecisionTreeClassifier
         The same as estimators, made when asked for.
     estimators_samples_ : list of ndarray
@@ -442,6 +451,9 @@ class RandomForestClassifier(_ForestOfClasses):
     oob_curve_ : ndarray
         The out-of-bag error after each tree.
     n_outputs_ : int
+    max_features_ : int
+    categories_ : dict
+        Labels of each categorical column.
     n_features_in_ : int
     feature_names_in_ : ndarray
         Where X has names.
@@ -574,16 +586,27 @@ class RandomForestRegressor(_ForestOfNumbers):
     ----------
     trees_ : list of PackedTree
         The trees, 20 bytes a node.
+    kind_ : Kind
+        What the trees have in common.
+    sampled_ : SampledRows
+        Which rows were drawn for each tree, as a recipe.
     estimators_ : sequence of DecisionTreeRegressor
         The same as estimators, made when asked for.
     estimators_samples_ : list of ndarray
         The rows that each tree was grown of.
     oob_prediction_ : ndarray
         With oob_score: for each row the mean of the trees that have not seen it.
+    residuals_ : Residuals
+        With oob_score: the errors of these predictions, sorted.
+    leaf_samples_ : LeafSamples
+        With keep_samples: the training targets in each leaf.
     oob_score_ : float
     oob_curve_ : ndarray
         The out-of-bag error after each tree.
     n_outputs_ : int
+    max_features_ : int
+    categories_ : dict
+        Labels of each categorical column.
     n_features_in_ : int
     feature_names_in_ : ndarray
         Where X has names.
@@ -712,6 +735,10 @@ class ExtraTreesClassifier(_ForestOfClasses):
     ----------
     trees_ : list of PackedTree
         The trees, 20 bytes a node.
+    kind_ : Kind
+        What the trees have in common.
+    sampled_ : SampledRows
+        Which rows were drawn for each tree, as a recipe.
     estimators_ : sequence of DecisionTreeClassifier
         The same as estimators, made when asked for.
     estimators_samples_ : list of ndarray
@@ -724,6 +751,9 @@ class ExtraTreesClassifier(_ForestOfClasses):
     oob_curve_ : ndarray
         The out-of-bag error after each tree.
     n_outputs_ : int
+    max_features_ : int
+    categories_ : dict
+        Labels of each categorical column.
     n_features_in_ : int
     feature_names_in_ : ndarray
         Where X has names.
@@ -857,16 +887,27 @@ class ExtraTreesRegressor(_ForestOfNumbers):
     ----------
     trees_ : list of PackedTree
         The trees, 20 bytes a node.
+    kind_ : Kind
+        What the trees have in common.
+    sampled_ : SampledRows
+        Which rows were drawn for each tree, as a recipe.
     estimators_ : sequence of DecisionTreeRegressor
         The same as estimators, made when asked for.
     estimators_samples_ : list of ndarray
         The rows that each tree was grown of.
     oob_prediction_ : ndarray
         With oob_score: for each row the mean of the trees that have not seen it.
+    residuals_ : Residuals
+        With oob_score: the errors of these predictions, sorted.
+    leaf_samples_ : LeafSamples
+        With keep_samples: the training targets in each leaf.
     oob_score_ : float
     oob_curve_ : ndarray
         The out-of-bag error after each tree.
     n_outputs_ : int
+    max_features_ : int
+    categories_ : dict
+        Labels of each categorical column.
     n_features_in_ : int
     feature_names_in_ : ndarray
         Where X has names.

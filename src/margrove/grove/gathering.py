@@ -245,6 +245,15 @@ def _count_classes(desk, n, least, most, rules, total, weight, squares, feature,
 
 
 @kernel(inner=True, inlined=True)
+def _last_code(codes, n, code):
+    last = np.uint32(0)
+    for i in range(n):
+        if codes[i] <= np.uint32(code):
+            last = max(last, codes[i])
+    return np.int64(last)
+
+
+@kernel(inner=True, inlined=True)
 def _next_code(codes, n, code):
     following = np.uint32(0xFFFFFFFF)
     for i in range(n):
@@ -478,7 +487,7 @@ def search_by_draw(desk, n, least, most, columns, rules, key, total, weight, off
         rules.criterion, True, np.int64(squares), np.int64(weight_left), np.int64(rest),
         np.int64(weight_right), value, feature, np.int64(a), best, score,
     ):  # fmt: skip
-        desk.found[0], desk.found[1] = a, _next_code(codes, n, a)
+        desk.found[0], desk.found[1] = _last_code(codes, n, a), _next_code(codes, n, a)
         desk.drawn[0] = drawn
         return True
     return False

@@ -346,7 +346,8 @@ def _search(rows, columns, identity, targets, rules, quick, nodes, node, squares
             sort_codes(desk.codes, n, least, most, desk)
             for p in range(n):  # the rows themselves instead of their places
                 key = desk.keys[p]
-                desk.keys[p] = (key >> _SHIFT << _SHIFT) | np.uint64(rows[start + (key & _MASK)])
+                row = rows[start + np.int64(key & np.uint64(0xFFFFFFFF))]
+                desk.keys[p] = (key >> _SHIFT << _SHIFT) | np.uint64(row)
             search_feature(desk.keys, 0, n, _SHIFT, _MASK, feature, columns, identity, targets,
                            rules, nodes, node, general)  # fmt: skip
         if looked_at >= rules.max_features and best[0] >= 0:
