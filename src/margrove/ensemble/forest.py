@@ -21,7 +21,7 @@ from margrove._slices import drive
 from margrove._threads import resolve_n_jobs, run_tiles
 from margrove.ensemble.enough_trees import is_flat
 from margrove.ensemble.forest_data import ForestTraining, SampledRows, Sampler
-from margrove.ensemble.forest_grower import ForestGrower
+from margrove.ensemble.forest_grower import ForestGrower, SpreadGrower, processes_wanted
 from margrove.ensemble.out_of_bag import OutOfBag
 from margrove.ensemble.resampling import Line, number_of_draws
 from margrove.exceptions import DataWarning
@@ -124,7 +124,8 @@ class Forest(Estimator):
         template, sampler = self._template(), Sampler(training)
         rules, kind = self._rules_and_kind(template, training, sampler)
         out_of_bag = self._out_of_bag(kind, training)
-        grower = ForestGrower(
+        kind_of_grower = SpreadGrower if processes_wanted() else ForestGrower
+        grower = kind_of_grower(
             training,
             sampler,
             rules,

@@ -5,9 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
+from joblib.parallel import get_active_backend
 
 from margrove._slices import SLICE_SECONDS
 from margrove._threads import run_tiles
@@ -20,9 +23,10 @@ from margrove.grove.sapling import Sapling
 from margrove.grove.search import Rules
 from margrove.grove.walk import leaves_of_some
 
-__all__ = ["ForestGrower", "key_of"]
+__all__ = ["ForestGrower", "SpreadGrower", "key_of", "processes_wanted"]
 
 _WORK_AT_ONCE = 2_000_000.0  # after which a worker looks at the clock
+_CHUNKS = 4  # for each worker, so that none waits long for the last
 _TREES_AND_DRAWS = 0x9E3779B9  # trees and their samples draw from different streams
 
 
@@ -56,6 +60,7 @@ class ForestGrower:
         finish: Callable[[PackedTree], PackedTree] | None = None,
         out_of_bag: OutOfBag | None = None,
         is_enough: Callable[[OutOfBag], bool] | None = None,
+        look_out: bool = False,
     ) -> None:
         self.total: int | None = last - first
         self._first, self._last = first, last
@@ -64,6 +69,7 @@ class ForestGrower:
         self._max_leaves = max_leaves
         self._finish = finish
         self._out_of_bag, self._is_enough = out_of_bag, is_enough
+        self._looks_out = look_out or out_of_bag is not None
         self._sampler = sampler
         self._columns = columns_of(training.data, with_values=self._rules.random)
         self._cuts = cuts_of(training.data)
@@ -103,10 +109,19 @@ class ForestGrower:
     def advance(self, work: float) -> float:
         """Grow for a while; show one tree more, if it is there."""
         if self._first + len(self.trees) not in self._grown:
-            deadline = time.monotonic() + SLICE_SECONDS
-            run_tiles(lambda k: self._work(k, deadline), len(self._current), len(self._current))
+            self._grow_for_a_while()
         self._show_next()
         return work
+
+    def _grow_for_a_while(self) -> None:
+        deadline = time.monotonic() + SLICE_SECONDS
+        run_tiles(lambda k: self._work(k, deadline), len(self._current), len(self._current))
+
+    def harvest(self) -> tuple[dict[int, tuple[PackedTree, Any]], int]:
+        """All trees at once, by their numbers, with the rows that they have not seen; and how many
+        nodes were halved."""
+        self._work(0, float("inf"))
+        return self._grown, self.n_balanced
 
     def _show_next(self) -> None:
         number = self._first + len(self.trees)
@@ -134,7 +149,7 @@ class ForestGrower:
             tree = sapling.packed()
             if self._finish is not None:
                 tree = self._finish(tree)
-            seen = self._seen_by(tree, number) if self._out_of_bag is not None else None
+            seen = self._seen_by(tree, number) if self._looks_out else None
             with self._lock:
                 self.n_balanced += sapling.n_balanced
                 self._grown[number] = (tree, seen)
@@ -185,3 +200,53 @@ class ForestGrower:
         leaves_of_some(tree, self._training.table.X, order[places], self._kind, found)
         leaves[places] = found[order[places]]
         return leaves, left_out
+
+
+def processes_wanted() -> bool:
+    """Whether a `joblib.parallel_config` asks for other processes, here or elsewhere.
+
+    Of backends that cannot hand over results one by one, trees grow on threads all the same.
+    """
+    backend, _ = get_active_backend(prefer="threads")
+    shares_memory = getattr(backend, "supports_sharedmem", False)
+    return bool(
+        not shares_memory
+        and getattr(backend, "supports_return_generator", False)
+        and not backend.nesting_level
+    )
+
+
+class SpreadGrower(ForestGrower):
+    """The same forest, grown by the workers of the joblib backend in effect, each with one thread.
+
+    Tables travel once: joblib shares large arrays between the processes of a machine, and Dask
+    scatters them to a cluster.
+    """
+
+    def __init__(self, *given: Any, n_threads: int, **options: Any) -> None:
+        super().__init__(*given, n_threads=1, **options)
+        wanted = self._last - self._first
+        size = max(1, wanted // (_CHUNKS * max(1, n_threads)))
+        edges = [*range(self._first, self._last, size), self._last]
+        recipe = {
+            "max_leaves": self._max_leaves, "finish": self._finish, "look_out": self._looks_out,
+        }  # fmt: skip
+        parts = (self._training, self._sampler, self._rules_of, self._kind)
+        self._results = iter(
+            Parallel(n_jobs=n_threads, return_as="generator")(
+                delayed(_grow_some)(parts, recipe, first, last) for first, last in pairwise(edges)
+            )
+        )
+
+    def _grow_for_a_while(self) -> None:
+        grown, n_balanced = next(self._results)
+        self._grown |= grown
+        self.n_balanced += n_balanced
+
+
+def _grow_some(
+    parts: tuple[Any, ...], recipe: dict[str, Any], first: int, last: int
+) -> tuple[dict[int, tuple[PackedTree, Any]], int]:
+    """What a worker does."""
+    training, sampler, rules, kind = parts
+    return ForestGrower(training, sampler, rules, kind, first, last, **recipe).harvest()
