@@ -431,20 +431,27 @@ def search_by_draw(desk, n, least, most, columns, rules, key, total, weight, off
     drawn = low * (1.0 - share) + high * share
     if not low <= drawn < high:
         drawn = low
-    a, b = least, most  # value(a) <= drawn < value(b)
-    while b - a > 1:
-        middle = (a + b) // 2
-        if columns.values[first + middle] <= drawn:
-            a = middle
-        else:
-            b = middle
-    code = np.uint32(a)
     codes, weights = desk.codes, desk.weight
+    if n <= _FEW:  # the largest code of the rows below it; else of all there are
+        a = least
+        for i in range(n):
+            own_code = np.int64(codes[i])
+            if own_code > a and columns.values[first + own_code] <= drawn:
+                a = own_code
+    else:
+        a, b = least, most  # value(a) <= drawn < value(b)
+        while b - a > 1:
+            middle = (a + b) // 2
+            if columns.values[first + middle] <= drawn:
+                a = middle
+            else:
+                b = middle
+    code = np.uint32(a)
     weight_left = 0
     if len(desk.labels) > 0:
         left = desk.left
         for i in range(np.uint64(n)):
-            own = weights[i] if codes[i] <= code else 0
+            own = weights[i] * np.int64(codes[i] <= code)
             left[np.uint64(desk.labels[i])] += own
             weight_left += own
         weight_right = weight - weight_left
@@ -474,9 +481,10 @@ def search_by_draw(desk, n, least, most, columns, rules, key, total, weight, off
     else:
         squares = 0
         for i in range(np.uint64(n)):
-            if codes[i] <= code:
-                squares += desk.numbers[i] - weights[i] * offset[0]
-                weight_left += weights[i]
+            side = np.int64(codes[i] <= code)
+            squares += side * desk.numbers[i]
+            weight_left += side * weights[i]
+        squares -= weight_left * offset[0]
         weight_right = weight - weight_left
         rest = total[0] - weight * offset[0] - squares
         value = float(squares) * float(squares) / weight_left
@@ -487,7 +495,9 @@ def search_by_draw(desk, n, least, most, columns, rules, key, total, weight, off
         rules.criterion, True, np.int64(squares), np.int64(weight_left), np.int64(rest),
         np.int64(weight_right), value, feature, np.int64(a), best, score,
     ):  # fmt: skip
-        desk.found[0], desk.found[1] = _last_code(codes, n, a), _next_code(codes, n, a)
+        # Where values are merged the threshold is the end of the last bin that has rows.
+        desk.found[0] = _last_code(codes, n, a) if n > _FEW else a
+        desk.found[1] = desk.found[0] + 1
         desk.drawn[0] = drawn
         return True
     return False
