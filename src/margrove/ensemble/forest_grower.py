@@ -26,6 +26,7 @@ from margrove.grove.walk import leaves_of_some
 __all__ = ["ForestGrower", "SpreadGrower", "key_of", "processes_wanted"]
 
 _WORK_AT_ONCE = 2_000_000.0  # after which a worker looks at the clock
+_MANY_COLUMNS = 128  # rows of a table that do not fit a few cache lines
 _CHUNKS = 4  # for each worker, so that none waits long for the last
 _TREES_AND_DRAWS = 0x9E3779B9  # trees and their samples draw from different streams
 
@@ -71,7 +72,11 @@ class ForestGrower:
         self._out_of_bag, self._is_enough = out_of_bag, is_enough
         self._looks_out = look_out or out_of_bag is not None
         self._sampler = sampler
-        self._columns = columns_of(training.data, with_values=self._rules.random)
+        self._columns = columns_of(
+            training.data,
+            with_values=self._rules.random,
+            by_row=len(training.data.codes.narrow) >= _MANY_COLUMNS,
+        )
         self._cuts = cuts_of(training.data)
         self._lock = threading.Lock()
         self._next = first

@@ -17,6 +17,8 @@ class Columns(NamedTuple):
     n_codes int64 (d,); has_missing, categorical bool (d,).
     values float64, first int64 (d + 1,): the values of feature j are values[first[j]:first[j + 1]];
     only there when thresholds are drawn at random.
+    by_row uint8: narrow once more, (rows, columns): only there for forests of many columns, whose
+    small nodes look at many features of few rows.
     """
 
     narrow: np.ndarray
@@ -29,6 +31,7 @@ class Columns(NamedTuple):
     categorical: np.ndarray
     values: np.ndarray
     first: np.ndarray
+    by_row: np.ndarray
 
 
 @kernel(inner=True)

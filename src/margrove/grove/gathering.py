@@ -18,6 +18,7 @@ from margrove.grove.scores import GINI, SQUARED, consider, weighted_log
 __all__ = ["Desk", "differs", "gather", "new_desk", "search_by_count", "search_by_draw",
            "search_in_order", "sort_codes"]  # fmt: skip
 
+_BY_ROW = 256  # rows of a node, up to which their codes are better looked up row by row
 _FEW = 24  # that insertion sorts fastest
 _MASK = np.uint64(0xFFFFFFFF)
 _SHIFT = np.uint64(32)
@@ -63,6 +64,8 @@ def gather(columns, feature, rows, start, n, codes):
     """The codes of a node's rows; the smallest and the largest."""
     width, place = columns.width[feature], columns.place[feature]
     if width == 0:
+        if n <= _BY_ROW and len(columns.by_row) > 0:
+            return _gather_by_row(columns.by_row, place, rows, start, n, codes)
         return _gather(columns.narrow[place], rows, start, n, codes)
     if width == 1:
         return _gather(columns.medium[place], rows, start, n, codes)
@@ -74,6 +77,17 @@ def _gather(column, rows, start, n, codes):
     least, most = np.uint32(0xFFFFFFFF), np.uint32(0)
     for i in range(np.uint64(n)):
         code = np.uint32(column[np.uint64(rows[np.uint64(start) + i])])
+        codes[i] = code
+        least = min(least, code)
+        most = max(most, code)
+    return np.int64(least), np.int64(most)
+
+
+@kernel(inner=True, inlined=True)
+def _gather_by_row(by_row, place, rows, start, n, codes):
+    least, most = np.uint32(0xFFFFFFFF), np.uint32(0)
+    for i in range(np.uint64(n)):
+        code = np.uint32(by_row[np.uint64(rows[np.uint64(start) + i]), np.uint64(place)])
         codes[i] = code
         least = min(least, code)
         most = max(most, code)

@@ -92,11 +92,15 @@ class Growth:
     impurities: np.ndarray | None = None
 
 
-def columns_of(data: BinnedDataset, *, with_values: bool = False) -> Columns:
-    """The codes for compiled code; with the values, where thresholds are drawn among them."""
+def columns_of(data: BinnedDataset, *, with_values: bool = False, by_row: bool = False) -> Columns:
+    """The codes for compiled code; with the values, where thresholds are drawn among them, and row
+    by row, where few rows are asked for many features."""
     values = np.concatenate([*data.lows, np.empty(0)]) if with_values else np.empty(0)
     first = np.concatenate([[0], np.cumsum([len(low) for low in data.lows])]).astype(np.int64)
-    return Columns(*data.codes, data.n_codes, data.has_missing, data.categorical, values, first)
+    rowwise = np.ascontiguousarray(data.codes.narrow.T) if by_row else np.empty((0, 0), np.uint8)
+    return Columns(
+        *data.codes, data.n_codes, data.has_missing, data.categorical, values, first, rowwise
+    )
 
 
 class TreeGrower:
