@@ -4,6 +4,12 @@ All return a scikit-learn `Bunch`; `return_X_y=True` gives a pair, `as_frame=Tru
 "polars", "pyarrow") a dataframe.
 """
 
+from margrove.datasets.breiman import (
+    make_ringnorm,
+    make_threenorm,
+    make_twonorm,
+    make_waveform,
+)
 from margrove.datasets.bundled import (
     load_breast_cancer,
     load_diabetes,
@@ -39,7 +45,11 @@ __all__ = [
     "make_circles",
     "make_gaussians",
     "make_moons",
+    "make_ringnorm",
     "make_separable_clouds",
+    "make_threenorm",
+    "make_twonorm",
+    "make_waveform",
     "make_xor",
 ]
 
@@ -53,6 +63,10 @@ DATASETS = {
     "circles": make_circles,
     "moons": make_moons,
     "gaussians": make_gaussians,
+    "waveform": make_waveform,
+    "twonorm": make_twonorm,
+    "threenorm": make_threenorm,
+    "ringnorm": make_ringnorm,
     "iris": load_iris,
     "wine": load_wine,
     "breast_cancer": load_breast_cancer,
