@@ -23,8 +23,8 @@ PUBLISHED = {  # Breiman 2001: forest, single tree
 
 def report() -> str:
     lines = [
-        f"Breiman's synthetic rows: 300 to train, 3000 to test, 100 trees, mean of {RUNS} runs. The",
-        "number of features is chosen by out-of-bag error from 1 and int(log2 d + 1).",
+        f"Breiman's synthetic rows: 300 to train, 3000 to test, 100 trees, mean of {RUNS} runs.",
+        "The number of features is chosen by out-of-bag error from 1 and int(log2 d + 1).",
         "",
         "| rows | test error % | standard deviation | Breiman's | a single tree % | Breiman's |",
         "|---|---|---|---|---|---|",

@@ -26,6 +26,7 @@ from margrove.ensemble.out_of_bag import OutOfBag
 from margrove.ensemble.resampling import Line, number_of_draws
 from margrove.exceptions import DataWarning
 from margrove.grove.assembly import preorder
+from margrove.grove.criteria import CRITERIA
 from margrove.grove.decision_tree import (
     TREE_PARAMETERS,
     DecisionTree,
@@ -155,7 +156,7 @@ class Forest(Estimator):
             trees = attributes["trees_"]
             return attributes | self._leaf_samples(training, sampler, trees, kind)
 
-        drive(
+        ending = drive(
             grower,
             self,
             max_time=self.max_time,
@@ -165,8 +166,14 @@ class Forest(Estimator):
             y=y,
             fitted=fitted,
         )
-        if not grower.trees and not earlier:
-            raise KeyboardInterrupt("No tree was finished.")
+        if ending == "interrupt":
+            if not grower.trees and not earlier:
+                raise KeyboardInterrupt("No tree was finished.")
+            if out_of_bag is not None:  # the interrupt may have come in the middle of a sum
+                out_of_bag.forget()
+                grower.hear_again([*earlier, *grower.trees])
+        while not grower.trees and not earlier:  # no budget is too small for one tree
+            grower.advance(0.0)
         warn_of_halving(grower.n_balanced, type(self).__name__)
         self._commit(fitted())
         return self
@@ -184,9 +191,10 @@ class Forest(Estimator):
                 f"`max_samples` cannot be set if `bootstrap=False` in {name}. Either switch to "
                 "`bootstrap=True` or set `max_sample=None`."
             )
-        if self.criterion == "gain_ratio":
+        if self.criterion == "gain_ratio" or CRITERIA[self.criterion].own is not None:
             raise ValueError(
-                f"criterion='gain_ratio' is for single trees. {name} takes 'gini' or 'entropy'."
+                f"criterion={self.criterion!r} is for single trees. {name} takes those of "
+                "margrove but 'gain_ratio'."
             )
 
     def _seed_and_trees(self) -> tuple[int, list[PackedTree]]:
@@ -225,7 +233,8 @@ class Forest(Estimator):
         """Warm starts go on with the same table: trees cannot learn of new columns or classes."""
         before, now = self._signature(), copy.copy(self)
         now.__dict__ = dict(vars(self)) | found
-        now.__dict__ |= {"feature_names_in_": found.get("feature_names_in_")}
+        kind = self.kind_._replace(criterion=CRITERIA[self.criterion].code)
+        now.__dict__ |= {"feature_names_in_": found.get("feature_names_in_"), "kind_": kind}
         for name, own in now._signature().items():
             if own != before[name]:
                 raise ValueError(
@@ -263,13 +272,13 @@ class Forest(Estimator):
         n_rows: int,
     ) -> SampledRows:
         """The draws of the forest; rows and places are those of the kept rows."""
-        line = Line(weight)
+        original = np.arange(n_rows)[kept]
+        line = Line(weight, len(original))
         n_draws = number_of_draws(line, self.max_samples) if self.bootstrap else None
         if n_draws is not None and n_draws > line.n_draws:
             raise ValueError(
                 f"`max_samples` must be <= n_samples={line.n_draws} but got value {n_draws}"
             )
-        original = np.arange(n_rows)[kept]
         group_of = None
         if len(rows) < len(original):  # some rows share a place
             group_of = np.full(n_rows, -1, np.int32)
@@ -500,6 +509,7 @@ class Forest(Estimator):
         check_is_fitted(self, "trees_")
         total = np.zeros(self.n_features_in_)
         for tree in self.trees_:
+            tree.require_sound(self.kind_, self.n_features_in_)
             if len(tree) > 1:
                 total += importances(
                     unfolded(self._moderate(tree), self.kind_), self.n_features_in_
@@ -514,6 +524,7 @@ class Forest(Estimator):
         return tree if scale == 1.0 else rescaled(tree, 1.0 / scale, 0)
 
     def _tree_as_estimator(self, tree: PackedTree) -> DecisionTree:
+        tree.require_sound(self.kind_, self.n_features_in_)
         own = self._template()
         names = ("n_features_in_", "feature_names_in_", "n_outputs_", "classes_", "n_classes_",
                  "max_features_", "categories_")  # fmt: skip
@@ -571,6 +582,7 @@ class Forest(Estimator):
             "feature_names_in_": None if names is None else list(names),
             "categories_": categories,
             "n_outputs_": self.n_outputs_,
+            "criterion": self.kind_.criterion,
         }
 
     def _with_trees(self, trees: list[PackedTree]) -> Self:

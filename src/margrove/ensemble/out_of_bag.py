@@ -33,6 +33,12 @@ class OutOfBag:
         self.counts = np.zeros(len(weight), np.int64)
         self.curve: list[float] = []
 
+    def forget(self) -> None:
+        """As if there had been no trees."""
+        for own in (self.sums, self.squares, self.counts):
+            own[:] = 0
+        self.curve = []
+
     def add(self, tree: PackedTree, leaves: np.ndarray, left_out: np.ndarray) -> None:
         """One tree more."""
         if self._hard and self._kind.n_classes:
@@ -42,7 +48,7 @@ class OutOfBag:
         if not self._kind.n_classes:
             own = np.zeros_like(self.sums)
             add_values(tree, leaves, self._kind, None, own)
-            self.squares += own**2 * left_out[:, None]
+            self.squares += (own / self._scale) ** 2 * left_out[:, None]
         self.counts += left_out
         self.curve.append(self._error())
 
@@ -62,7 +68,9 @@ class OutOfBag:
         """The standard deviation of what trees say of rows they have not seen, (m, V)."""
         with np.errstate(invalid="ignore", divide="ignore"):
             counts = np.where(self.counts > 0, self.counts, np.nan)[:, None]
-            return np.sqrt(np.maximum(self.squares / counts - (self.sums / counts) ** 2, 0.0))
+            means = self.sums / counts / self._scale
+            squares = np.maximum(self.squares / counts - means**2, 0.0)
+            return np.asarray(np.sqrt(squares) * self._scale)
 
     def _error(self) -> float:
         if self._kind.n_classes:

@@ -18,7 +18,7 @@ __all__ = ["Line", "multiplicities", "number_of_draws", "stream", "units_left_ou
 
 _FEW = 48  # draws that are placed one by one
 _MANY = 1 << 20  # draws of an interval from which on a bell curve stands for coins
-_MOST_UNITS = 1 << 27
+_MOST_UNITS = 1 << 22
 _BITS = 52  # of weights that are not whole
 
 
@@ -26,9 +26,11 @@ class Line:
     """The rows end to end: `ends` int64 (n,), in units of which a whole weight has its own number.
 
     weight is > 0; whole weights stay as they are, others are rounded to a share of their sum.
+    n_rows: how many rows there were before equal ones were put together.
     """
 
-    def __init__(self, weight: np.ndarray) -> None:
+    def __init__(self, weight: np.ndarray, n_rows: int | None = None) -> None:
+        self._n_rows = len(weight) if n_rows is None else n_rows
         total = float(weight.sum())
         self.is_whole = bool(np.all(weight == np.floor(weight))) and total <= 2.0**_BITS
         if not self.is_whole:
@@ -40,7 +42,7 @@ class Line:
     @property
     def n_draws(self) -> int:
         """As many as the weights sum to, if they are whole, else as many as there are rows."""
-        return int(self.ends[-1]) if self.is_whole else len(self.ends)
+        return int(self.ends[-1]) if self.is_whole else self._n_rows
 
 
 def number_of_draws(line: Line, max_samples: float | int | None) -> int:

@@ -83,11 +83,11 @@ class PackedTree:
     """N nodes, the root first.
 
     nodes      int64 (2N,)  bits of the threshold, or value, or number of the value; link
-    weight     int32 or float64 (N,)  of the training rows that came by
-    values     (R, V) int32 counts or float64 sums of classes, or float64 means; the values of
+    weight     int32, int64 or float64 (N,)  of the training rows that came by
+    values     (R, V) whole counts or float64 sums of classes, or float64 means; the values of
                leaves, those of `Kind.n_pure` classes left out
     words      uint32  sets of categories, as bits
-    samples    int32 (N,), where they are not the weights
+    samples    int32 or int64 (N,), where they are not the weights
     impurity, decrease    float64 (N,), where they cannot be worked out
     medians    float64 (N,), where values of inner nodes are not means
     """
@@ -229,10 +229,11 @@ def pack(
     packed = np.empty(2 * n, np.int64)
     row_of = np.zeros(n, np.int64)
     is_whole = targets.unit == 1.0
+    counts = np.int32 if max(whole[0, WEIGHT], whole[0, SAMPLES]) < 2**31 else np.int64
     constrained = len(rules.monotone) > 0
     if is_class and n_outputs == 1 and not constrained:
         n_rows = _number_leaves(whole, nodes.stats, n, row_of)
-        values = np.empty((n_rows, nodes.stats.shape[1]), np.int32 if is_whole else np.float64)
+        values = np.empty((n_rows, nodes.stats.shape[1]), counts if is_whole else np.float64)
         _take_rows(nodes.stats, row_of, n, targets.unit, values)
     elif is_class or n_outputs > 1:
         n_pure = nodes.stats.shape[1] if is_class and n_outputs == 1 else 0
@@ -245,12 +246,12 @@ def pack(
     _fill(whole, real, nodes.value, n, cuts, set_at, row_of, len(values) > 0 or is_class, packed)
     tree = PackedTree(
         packed,
-        whole[:, WEIGHT].astype(np.int32) if is_whole else whole[:, WEIGHT] * targets.unit,
+        whole[:, WEIGHT].astype(counts) if is_whole else whole[:, WEIGHT] * targets.unit,
         values,
         words,
     )
     if not weights_count:
-        tree = replace(tree, samples=whole[:, SAMPLES].astype(np.int32))
+        tree = replace(tree, samples=whole[:, SAMPLES].astype(counts))
     simple = is_whole and n_outputs == 1 and not constrained
     known = rules.criterion in (GINI, ENTROPY) or (
         rules.criterion == SQUARED and not real[is_leaf, ERROR_LEFT].any()
@@ -560,7 +561,7 @@ def packed_of(arrays: TreeArrays, kind: Kind) -> PackedTree:
         moved(arrays.weight),
         values,
         arrays.words,
-        moved(arrays.n_samples).astype(np.int32),
+        moved(arrays.n_samples),
         moved(arrays.impurity),
         moved(arrays.decrease),
         moved(arrays.value[:, 0]) if kind.criterion == ABSOLUTE else None,
