@@ -427,7 +427,6 @@ def test_bayesian_statistics_must_take_weights() -> None:
         {"block_length": 6},
         {"n_draws": 9},
     ],
-    ids=str,
 )
 def test_threads_and_batches_do_not_change_a_bit(options) -> None:
     one = bootstrap(HEIGHTS, np.std, n_resamples=120, random_state=6, **options)
@@ -794,7 +793,6 @@ def test_a_progress_bar_on_standard_error(capsys) -> None:
         (np.ma.masked_equal([1, 2, 3], 2), TypeError, "data is a masked array"),
         (None, ValueError, "data has no rows: None"),
     ],
-    ids=str,
 )
 def test_data_that_cannot_be_resampled(data, error, message) -> None:
     with pytest.raises(error, match=message):
@@ -837,7 +835,6 @@ def test_data_that_cannot_be_resampled(data, error, message) -> None:
         ({"on_interrupt": "stop"}, "'on_interrupt' parameter"),
         ({"statistic": "mean"}, "'statistic' parameter of bootstrap must be a callable"),
     ],
-    ids=str,
 )
 def test_arguments_are_refused_before_any_work(options, message) -> None:
     calls = []

@@ -450,7 +450,6 @@ def test_errors_of_a_fit_name_the_sample() -> None:
         ({"scoring": lambda t, p: 0.5}, r"scoring must return a number for each row.*shape \(\)"),
         ({"scoring": lambda t, p: np.full(len(t), np.nan)}, "The loss of 40 of the rows"),
     ],
-    ids=str,
 )
 def test_arguments_are_refused(given, message) -> None:
     arguments = {"estimator": DecisionTreeClassifier(), "X": X, "y": NOISY, **given}
