@@ -7,6 +7,7 @@ tile order.
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -94,26 +95,25 @@ def _join_all(helpers: list[threading.Thread], queue: _TileQueue) -> None:
 
 
 class _TileQueue:
-    """Hands out tile numbers; after `abandon`, none."""
+    """Hands out tile numbers; after `abandon`, none.
+
+    Without a lock, which an interrupt between two lines could leave held: counting is one step of
+    the interpreter.
+    """
 
     def __init__(self, n_tiles: int) -> None:
-        self._lock = threading.Lock()
-        self._next = 0
+        self._numbers = itertools.count()
         self._end = n_tiles
         self.error: BaseException | None = None
 
     def take(self) -> int | None:
-        with self._lock:
-            if self._next >= self._end:
-                return None
-            self._next += 1
-            return self._next - 1
+        number = next(self._numbers)
+        return number if number < self._end else None
 
     def abandon(self, error: BaseException) -> None:
-        with self._lock:
-            self._end = 0
-            if self.error is None or isinstance(error, KeyboardInterrupt):
-                self.error = error
+        self._end = 0
+        if self.error is None or isinstance(error, KeyboardInterrupt):
+            self.error = error
 
 
 class _BlasLimit:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import itertools
 import time
 from collections.abc import Callable
 from itertools import pairwise
@@ -78,13 +78,14 @@ class ForestGrower:
             by_row=len(training.data.codes.narrow) >= _MANY_COLUMNS,
         )
         self._cuts = cuts_of(training.data)
-        self._lock = threading.Lock()
-        self._next = first
+        # No locks: an interrupt may come between two lines while one is held. Counting and storing
+        # are single steps of the interpreter.
+        self._numbers = itertools.count(first)
         self._grown: dict[int, tuple[PackedTree, Any]] = {}
         self._current: list[int] = [-1] * min(n_threads, last - first)
         self._saplings: list[Sapling | None] = [None] * len(self._current)
         self.trees: list[PackedTree] = []
-        self.n_balanced = 0
+        self._halved: dict[int, int] = {}
         self._enough = False
         self._n_nodes = 0
 
@@ -93,6 +94,11 @@ class ForestGrower:
         if self._out_of_bag is not None:
             for number, tree in enumerate(earlier):
                 self._out_of_bag.add(tree, *self._seen_by(tree, number))
+
+    @property
+    def n_balanced(self) -> int:
+        """How many splits were made to halve a node, not to gain."""
+        return sum(self._halved.values())
 
     @property
     def rounds(self) -> int:
@@ -122,11 +128,11 @@ class ForestGrower:
         deadline = time.monotonic() + SLICE_SECONDS
         run_tiles(lambda k: self._work(k, deadline), len(self._current), len(self._current))
 
-    def harvest(self) -> tuple[dict[int, tuple[PackedTree, Any]], int]:
+    def harvest(self) -> tuple[dict[int, tuple[PackedTree, Any]], dict[int, int]]:
         """All trees at once, by their numbers, with the rows that they have not seen; and how many
-        nodes were halved."""
+        nodes of each were halved."""
         self._work(0, float("inf"))
-        return self._grown, self.n_balanced
+        return self._grown, self._halved
 
     def _show_next(self) -> None:
         number = self._first + len(self.trees)
@@ -155,20 +161,17 @@ class ForestGrower:
             if self._finish is not None:
                 tree = self._finish(tree)
             seen = self._seen_by(tree, number) if self._looks_out else None
-            with self._lock:
-                self.n_balanced += sapling.n_balanced
-                self._grown[number] = (tree, seen)
+            self._halved[number] = sapling.n_balanced
+            self._grown[number] = (tree, seen)
             self._current[worker] = -1
             if time.monotonic() >= deadline:
                 return
 
     def _take(self, worker: int) -> bool:
         """Begin the next tree."""
-        with self._lock:
-            if self._next >= self._last or self._enough:
-                return False
-            number = self._next
-            self._next += 1
+        number = next(self._numbers)
+        if number >= self._last or self._enough:
+            return False
         weight, samples = self._sampler.weights(number)
         key = key_of(self._training.sampled.seed, number)
         rules = self._rules_of(int(weight.sum()))
@@ -244,14 +247,14 @@ class SpreadGrower(ForestGrower):
         )
 
     def _grow_for_a_while(self) -> None:
-        grown, n_balanced = next(self._results)
+        grown, halved = next(self._results)
         self._grown |= grown
-        self.n_balanced += n_balanced
+        self._halved |= halved
 
 
 def _grow_some(
     parts: tuple[Any, ...], recipe: dict[str, Any], first: int, last: int
-) -> tuple[dict[int, tuple[PackedTree, Any]], int]:
+) -> tuple[dict[int, tuple[PackedTree, Any]], dict[int, int]]:
     """What a worker does."""
     training, sampler, rules, kind = parts
     return ForestGrower(training, sampler, rules, kind, first, last, **recipe).harvest()
