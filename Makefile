@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-jit test-nojit lint format bench nightly docs clean
+.PHONY: demo test test-jit test-nojit coverage lint format bench nightly docs clean
 
 demo: $(VENV)/.core
 	$(BIN)/python examples/demo.py
@@ -13,9 +13,13 @@ demo: $(VENV)/.core
 test: test-jit test-nojit
 
 test-jit: $(VENV)/.dev
-	$(BIN)/pytest -n 2 -m "not nightly" --cov --cov-report=
+	$(BIN)/pytest -n 2 -m "not nightly"
 
 test-nojit: $(VENV)/.dev
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -m "nojit and not nightly"
+
+coverage: $(VENV)/.dev
+	$(BIN)/pytest -n 2 -m "not nightly" --cov --cov-report=
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -m "nojit and not nightly" --cov --cov-append --cov-report=term:skip-covered
 
 lint: $(VENV)/.dev
@@ -30,7 +34,7 @@ format: $(VENV)/.dev
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/compare.py
 
-nightly: $(VENV)/.dev
+nightly: $(VENV)/.dev coverage
 	$(BIN)/pytest -n 2 -m nightly
 	NUMBA_BOUNDSCHECK=1 MARGROVE_CACHE_DIR= $(BIN)/pytest -n 2 -m "not nightly and not packaging" tests/data tests/margin
 

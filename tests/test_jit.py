@@ -175,6 +175,7 @@ def test_kernels_let_nan_through() -> None:
     assert total(np.array([1.0, np.inf])) == np.inf
 
 
+@pytest.mark.nightly
 def test_warmup_leaves_nothing_to_compile(tmp_path) -> None:
     code = (
         "import json, margrove; seconds = margrove.warmup()\n"

@@ -29,7 +29,6 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from margrove import (
     SVC,
@@ -102,13 +101,6 @@ def rng():
 
 
 # -- scikit-learn's checks and our own --
-
-
-@parametrize_with_checks([BaggingClassifier(), BaggingRegressor()])
-def test_scikit_learn_checks(estimator, check) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the checks provoke warnings on purpose
-        check(estimator)
 
 
 @pytest.mark.parametrize("cls", BOTH)
