@@ -116,6 +116,7 @@ def test_it_works_where_only_the_core_is_installed(installed, tmp_path) -> None:
     assert "margrove[data]" in refused.stderr
 
 
+@pytest.mark.nightly
 def test_every_estimator_passes_the_checks_of_the_oldest_scikit_learn(installed, tmp_path) -> None:
     python, settings = installed
     n_estimators, n_passed = map(int, run(python, "-c", CHECK, env=settings, cwd=tmp_path).split())
