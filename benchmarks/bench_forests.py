@@ -73,11 +73,7 @@ def intel(extra, data):
 def quality(model, data):
     frames, coded, (_, y) = data
     X = frames[1] if isinstance(model, margrove.ensemble.forest.Forest) else coded[1]
-    figures = {"test score": model.score(X, y)}
-    size = megabytes(model)
-    if size:
-        figures["model MB"] = size
-    return figures
+    return {"test score": model.score(X, y), "model MB": megabytes(model)}
 
 
 def megabytes(model):
@@ -87,7 +83,7 @@ def megabytes(model):
     if type(model).__module__.startswith("sklearn."):
         states = [tree.tree_.__getstate__() for tree in model.estimators_]
         return sum(own["nodes"].nbytes + own["values"].nbytes for own in states) / 1e6
-    return 0.0
+    return float("nan")  # not to be seen
 
 
 @lru_cache(maxsize=1)
