@@ -30,6 +30,7 @@ from margrove import (
 )
 from margrove.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
 from margrove.ensemble.enough_trees import is_flat
+from margrove.ensemble.forest_grower import processes_wanted
 from margrove.exceptions import (
     ConvergenceWarning,
     DataWarning,
@@ -259,7 +260,7 @@ def test_out_of_bag_figures_of_ones_own() -> None:
 
 @pytest.mark.parametrize("cls", [RandomForestClassifier, RandomForestRegressor])
 def test_rows_that_all_trees_have_seen_are_said_and_left_out(cls) -> None:
-    with pytest.warns(DataWarning, match=r"of 160 rows were never out of bag.*than 3"):
+    with pytest.warns(DataWarning, match=r"of 160 rows are in the sample of every.*n_estimators=3"):
         forest = grown(cls, 3, oob_score=True)
     values = getattr(forest, "oob_decision_function_", None)
     values = forest.oob_prediction_[:, None] if values is None else values
@@ -962,3 +963,19 @@ def test_in_cross_validation() -> None:
     assert scores.mean() > 0.93
     alone = cross_val_score(RandomForestClassifier(30, random_state=0), data, y, cv=4)
     assert np.array_equal(scores, alone)
+
+
+def test_processes_grow_the_same_forest_as_threads() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = RandomForestClassifier(20, oob_score=True, random_state=0)
+    here = clone(model).fit(X, y)
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        assert processes_wanted()
+        elsewhere = clone(model).fit(X, y)
+    assert not processes_wanted()
+    assert len(here) == len(elsewhere) == 20
+    for one, other in zip(here.trees_, elsewhere.trees_, strict=True):
+        for name in ("nodes", "weight", "values", "words"):
+            assert getattr(one, name).tobytes() == getattr(other, name).tobytes()
+            assert getattr(one, name).dtype == getattr(other, name).dtype
+    assert np.array_equal(here.oob_curve_, elsewhere.oob_curve_)

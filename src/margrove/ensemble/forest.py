@@ -24,7 +24,7 @@ from margrove.ensemble.forest_data import ForestTraining, SampledRows, Sampler
 from margrove.ensemble.forest_grower import ForestGrower, SpreadGrower, processes_wanted
 from margrove.ensemble.out_of_bag import OutOfBag
 from margrove.ensemble.resampling import Line, number_of_draws
-from margrove.exceptions import DataWarning
+from margrove.ensemble.votes import warn_of_rows_in_every_bag
 from margrove.grove.assembly import preorder
 from margrove.grove.criteria import CRITERIA
 from margrove.grove.decision_tree import (
@@ -349,15 +349,8 @@ class Forest(Estimator):
         self, out_of_bag: OutOfBag, training: ForestTraining, learnt: dict[str, Any], y: Any
     ) -> dict[str, Any]:
         places = training.sampled.places
-        n_never = int(((out_of_bag.counts == 0)[places] & (places >= 0)).sum())
-        if n_never:
-            warnings.warn(
-                f"{n_never} of {int((places >= 0).sum())} rows were never out of bag: all trees "
-                f"have seen them. Out-of-bag figures are of the others. More trees than "
-                f"{len(out_of_bag.curve)} help.",
-                DataWarning,
-                stacklevel=4,
-            )
+        counts = out_of_bag.counts[places[places >= 0]]
+        warn_of_rows_in_every_bag(counts, type(self).__name__, len(out_of_bag.curve))
         found = out_of_bag.predictions()
         predictions = np.full((len(places), found.shape[1]), np.nan)
         predictions[places >= 0] = found[places[places >= 0]]

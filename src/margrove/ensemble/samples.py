@@ -52,7 +52,7 @@ class RowSamples:
     with_replacement: bool
 
     def multiplicities(self, number: int) -> np.ndarray:
-        """How often each of `rows` is in the sample of a member, int32 (m,)."""
+        """How often each of `rows` is in the sample of a member, whole numbers (m,)."""
         if self.with_replacement:
             return multiplicities(self.line, self.seed, number, self.n_draws)
         return _without_replacement(self.line, _key(self.seed, number, _ROWS), self.n_draws)
