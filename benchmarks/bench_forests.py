@@ -90,8 +90,14 @@ def megabytes(model):
 def grown(name, n_rows, n_wanted):
     data = parted(name, n_rows)
     both = ours(None, False, data), scikit_learn(False, data)
-    rows = np.random.default_rng(0).integers(0, len(data[2][1]), n_wanted)
-    return np.ascontiguousarray(data[0][1][rows]), data[2][1][rows], *both
+    rng = np.random.default_rng(0)
+    X, y = np.asarray(data[0][1]), data[2][1]
+    rows = rng.integers(0, len(y), n_wanted)
+    new = np.ascontiguousarray(X[rows])
+    for _ in range(2):  # two values of another row each: no row is there twice
+        column = rng.integers(0, X.shape[1], n_wanted)
+        new[np.arange(n_wanted), column] = X[rng.integers(0, len(y), n_wanted), column]
+    return new, y[rows], *both
 
 
 def predict(which, data):
@@ -152,10 +158,12 @@ def cases():
             note=ORIGIN,
             repeats=repeats,
         )
-    for name in ("letter", "california") if HAS_REAL else ():
+    for name, n_rows in {"letter": None, "california": None, "covtype": 100_000}.items():
+        if name != "covtype" and not HAS_REAL:
+            continue
         yield Case(
             name=f"predicting 100000 rows of {name} by 100 trees",
-            data=partial(grown, name, None, 100_000),
+            data=partial(grown, name, n_rows, 100_000),
             ours={"margrove": partial(predict, 0)},
             peers={"scikit-learn": partial(predict, 1)},
             quality=quality_of_predictions,

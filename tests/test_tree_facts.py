@@ -185,7 +185,7 @@ def test_classes_of_several_outputs_are_told_apart() -> None:
 def test_what_is_no_fitted_tree_is_refused() -> None:
     with pytest.raises(NotFittedError):
         describe(DecisionTreeClassifier())
-    with pytest.raises(TypeError, match=r"describe knows DecisionTreeClassifier, .* SVR"):
+    with pytest.raises(TypeError, match=r"describe knows .* DecisionTreeClassifier, .* SVR"):
         describe(Stranger().fit(IRIS, SPECIES))
 
 

@@ -404,7 +404,7 @@ def test_rows_find_the_leaves_of_the_unfolded_tree(criterion) -> None:
         if labels:
             rows[:50, 3] = labels  # a label beyond all that are known
         found = np.empty(777, np.int32)
-        leaves_of_rows(grown.packed, rows, grown.kind, found)
+        leaves_of_rows(grown.packed, rows, grown.kind, found, has_nan=bool(np.isnan(rows).any()))
         order = leaves_of(grown.found, rows)
         values = values_of_nodes(grown.packed, grown.kind)
         assert np.array_equal(values[found], grown.found.value[order])

@@ -17,18 +17,16 @@ from tests.oracles import pruning as oracle
 
 from margrove import SVC, DecisionTreeClassifier, DecisionTreeRegressor
 from margrove.datasets import load_iris, make_moons
-from margrove.grove.pruning import (
+from margrove.grove.cost_complexity import cost_complexity_path, prune_by_cost_complexity
+from margrove.grove.held_out_losses import validation_losses
+from margrove.grove.pruning import cross_validated_alpha, prune
+from margrove.grove.pruning_rules import (
     _split_bits,
-    cost_complexity_path,
-    cross_validated_alpha,
     minimum_description_length,
     pessimistic,
-    prune,
-    prune_by_cost_complexity,
     prune_nodes,
     reduced_error,
     simplify,
-    validation_losses,
 )
 from margrove.grove.tree_arrays import (
     LEAF,

@@ -17,7 +17,14 @@ from margrove._data.labels import Labels, check_labels, check_targets
 from margrove._data.rows import Rows, kernel_rows, read_only
 from margrove._data.scan import RowScan, scan_rows
 from margrove._data.seeds import seed_of
-from margrove._data.tables import ScannedTable, Table, check_and_scan, check_table, like_fitted
+from margrove._data.tables import (
+    ScannedTable,
+    Table,
+    check_and_scan,
+    check_table,
+    count_rows,
+    like_fitted,
+)
 from margrove._data.training import (
     Batch,
     TargetBatch,
@@ -48,6 +55,7 @@ __all__ = [
     "check_training_labels",
     "check_weights",
     "class_factors",
+    "count_rows",
     "given_order",
     "kernel_rows",
     "like_fitted",

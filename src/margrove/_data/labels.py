@@ -25,6 +25,13 @@ class Labels:
     codes: np.ndarray
     classes: np.ndarray
 
+    def codes_among(self, classes: np.ndarray) -> np.ndarray:
+        """int64 (n,): the place of each label among other classes; -1 if it is not there."""
+        place = {label: code for code, label in enumerate(classes.tolist())}
+        found = np.array([place.get(label, -1) for label in self.classes.tolist()], np.int64)
+        codes: np.ndarray = found[self.codes]
+        return codes
+
 
 def check_labels(y: Any, n_rows: int) -> Labels:
     """Class labels of any type as codes; the classes are sorted as `numpy.unique` sorts."""

@@ -17,7 +17,7 @@ from margrove._data.scan import RowScan, scan_rows
 from margrove._data.sparse import canonical_csr, sound_structure
 from margrove.exceptions import DataWarning, InvalidDataError
 
-__all__ = ["ScannedTable", "Table", "check_and_scan", "check_table", "like_fitted"]
+__all__ = ["ScannedTable", "Table", "check_and_scan", "check_table", "count_rows", "like_fitted"]
 
 _EXACT_INTEGERS = 2**53
 
@@ -87,6 +87,11 @@ def like_fitted(
     if not allow_nan:
         _require_finite(array, getattr(estimator, "feature_names_in_", None), estimator)
     return array
+
+
+def count_rows(X: Any) -> int:
+    """Of a table that is not checked yet."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def _collected(X: Any) -> Any:

@@ -39,11 +39,12 @@ from margrove.grove.given_targets import power_of_two_near
 from margrove.grove.packed import Kind, PackedTree, packed_of, rescaled, unfolded
 from margrove.grove.search import Rules
 from margrove.grove.sklearn_tree import importances
-from margrove.grove.walk import add_values, add_votes, leaves_of_rows
+from margrove.grove.walk import add_values, add_votes, leaves_of_rows, leaves_of_some
 
 __all__ = ["FOREST_PARAMETERS", "Forest", "TreesOfForest"]
 
 _ROWS_AT_ONCE = 2048
+_MANY_TREES = 10
 _MOST_TREES = 10_000  # of n_estimators="auto"
 _LEAST_BYTES = 1000.0  # of a tree of one leaf, with its arrays
 _SHARED_WITH_TREES = (
@@ -328,7 +329,7 @@ class Forest(Estimator):
             if training.scale != 1.0:
                 tree = rescaled(tree, training.scale, powers_of_scale(kind.criterion))
             if self.ccp_alpha > 0.0:
-                from margrove.grove.pruning import prune_by_cost_complexity
+                from margrove.grove.cost_complexity import prune_by_cost_complexity
 
                 pruned = prune_by_cost_complexity(unfolded(tree, kind), self.ccp_alpha)
                 tree = packed_of(pruned, kind)
@@ -400,20 +401,36 @@ class Forest(Estimator):
         """Sums over the trees, row by row; `add(k, leaves, sums)` adds tree k."""
         rows = self._rows(X)
         n = rows.shape[0]
-        sums = np.zeros((n, n_values))
+        order = self._alike_together(rows)
+        gathered = np.empty((n, n_values))
 
         def gather(tile: int) -> None:
-            part = slice(tile * _ROWS_AT_ONCE, (tile + 1) * _ROWS_AT_ONCE)
-            own = rows[part].toarray() if sp.issparse(rows) else rows[part]
+            places = order[tile * _ROWS_AT_ONCE : (tile + 1) * _ROWS_AT_ONCE]
+            own = rows[places].toarray() if sp.issparse(rows) else rows[places]
             if np.isinf(own).any():
                 refuse_infinity(rows, self)
-            leaves = np.empty(len(own), np.int32)
+            has_nan = bool(np.isnan(own).any())
+            leaves, sums = np.empty(len(own), np.int32), np.zeros((len(own), n_values))
             for k, tree in enumerate(self.trees_):
-                leaves_of_rows(tree, own, self.kind_, leaves)
-                add(k, leaves, sums[part])
+                leaves_of_rows(tree, own, self.kind_, leaves, has_nan=has_nan)
+                add(k, leaves, sums)
+            gathered[places] = sums
 
         run_tiles(gather, -(-n // _ROWS_AT_ONCE), self._threads(n))
-        return sums
+        return gathered
+
+    def _alike_together(self, rows: Any) -> np.ndarray:
+        """The order in which many rows walk fastest.
+
+        Those of one leaf are alike: in the other trees, too, they pass much the same nodes and
+        arrive at about the same time.
+        """
+        everyone = np.arange(rows.shape[0])
+        if len(everyone) <= _ROWS_AT_ONCE or len(self.trees_) < _MANY_TREES:
+            return everyone
+        leaves = np.empty(len(everyone), np.int32)
+        leaves_of_some(self.trees_[0], rows, everyone, self.kind_, leaves)
+        return np.argsort(leaves, kind="stable")
 
     def _threads(self, n_rows: int) -> int:
         if n_rows <= _ROWS_AT_ONCE and self.n_jobs != 0:

@@ -30,6 +30,7 @@ from margrove.grove.given_targets import (
     which_count,
 )
 from margrove.grove.packed import Kind, PackedTree
+from margrove.grove.shares import by_output
 from margrove.grove.targets import class_targets, number_targets
 from margrove.grove.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -978,7 +979,7 @@ class ExtraTreesRegressor(_ForestOfNumbers):
 
 def _by_output(shares: np.ndarray, learnt: dict[str, Any]) -> list[np.ndarray]:
     sizes = [learnt["n_classes_"]] if learnt["n_outputs_"] == 1 else learnt["n_classes_"]
-    return np.split(shares, np.cumsum(sizes)[:-1], axis=1)
+    return by_output(shares, sizes)
 
 
 def _padded(shares: list[np.ndarray]) -> list[np.ndarray]:

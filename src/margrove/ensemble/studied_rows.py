@@ -93,7 +93,7 @@ def read_targets(forest: Forest, y: Any, n_rows: int) -> StudiedTargets:
         columns = columns_of_labels(y)
         _require_outputs(forest, len(columns))
         codes = [
-            _columns_of_classes(own, classes, n_rows)
+            check_labels(own, n_rows).codes_among(classes)
             for own, classes in zip(columns, _classes(forest), strict=True)
         ]
         starts = np.cumsum([0, *forest.kind_.n_classes[:-1]])
@@ -107,13 +107,6 @@ def read_targets(forest: Forest, y: Any, n_rows: int) -> StudiedTargets:
 
 def _classes(forest: Forest) -> list[np.ndarray]:
     return [forest.classes_] if forest.n_outputs_ == 1 else list(forest.classes_)
-
-
-def _columns_of_classes(y: Any, classes: np.ndarray, n_rows: int) -> np.ndarray:
-    labels = check_labels(y, n_rows)
-    number = {label: k for k, label in enumerate(classes.tolist())}
-    found = np.array([number.get(label, -1) for label in labels.classes.tolist()], dtype=np.int64)
-    return np.asarray(found[labels.codes])
 
 
 def _require_outputs(forest: Forest, n_outputs: int) -> None:
@@ -144,8 +137,9 @@ def leaves_by_tree(forest: Forest, rows: Any, n_threads: int) -> np.ndarray:
     def walk(tile: int) -> None:
         part = slice(tile * _ROWS_AT_ONCE, (tile + 1) * _ROWS_AT_ONCE)
         own = rows[part].toarray() if sp.issparse(rows) else rows[part]
+        has_nan = bool(np.isnan(own).any())
         for k, tree in enumerate(forest.trees_):
-            leaves_of_rows(tree, own, forest.kind_, leaves[k, part])
+            leaves_of_rows(tree, own, forest.kind_, leaves[k, part], has_nan=has_nan)
 
     run_tiles(walk, -(-n // _ROWS_AT_ONCE), n_threads)
     return leaves

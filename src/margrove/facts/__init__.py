@@ -4,25 +4,31 @@
 pages render what it returns: frozen dataclasses of numbers, strings and read-only arrays, which
 `as_dict` turns into what JSON can hold. Rows are always rows of the X that `fit` got.
 `strongest_features` names the largest weights of any linear model; `sketch_tree`, `tree_regions`,
-`gain_curves` and `pruning_errors` are the data behind the pictures of trees.
+`gain_curves` and `pruning_errors` are the data behind the pictures of trees, `out_of_bag_curve`,
+`ranked_importances`, `proximity_plane` and `interval_coverage` behind those of forests.
 """
 
 from margrove.facts.describing import describe, is_described
-from margrove.facts.outlines import outline
-from margrove.facts.strongest import strongest_features
-from margrove.facts.trees import (
-    GainCurve,
-    GainCurves,
-    PruningErrors,
-    SketchNode,
-    SplitHistogram,
-    TreeRegions,
-    TreeSketch,
-    gain_curves,
-    pruning_errors,
-    sketch_tree,
-    tree_regions,
+from margrove.facts.forests import (
+    BaggingFacts,
+    EnsembleFacts,
+    ForestFacts,
+    IntervalCoverage,
+    MemberSizes,
+    OutOfBagCurve,
+    OutOfBagFacts,
+    ProximityPlane,
+    RankedImportances,
+    interval_coverage,
+    out_of_bag_curve,
+    proximity_plane,
+    ranked_importances,
 )
+from margrove.facts.outlines import outline
+from margrove.facts.split_gains import GainCurve, GainCurves, gain_curves
+from margrove.facts.strongest import strongest_features
+from margrove.facts.tree_sketches import SketchNode, SplitHistogram, TreeSketch, sketch_tree
+from margrove.facts.trees import PruningErrors, TreeRegions, pruning_errors, tree_regions
 from margrove.facts.values import (
     ClassifierFacts,
     Facts,
@@ -45,21 +51,30 @@ from margrove.facts.values import (
 )
 
 __all__ = [
+    "BaggingFacts",
     "ClassifierFacts",
+    "EnsembleFacts",
     "Facts",
+    "ForestFacts",
     "GainCurve",
     "GainCurves",
+    "IntervalCoverage",
     "KernelFacts",
     "LinearFacts",
     "LinearMachineFacts",
     "MachineFacts",
+    "MemberSizes",
     "OneClassFacts",
+    "OutOfBagCurve",
+    "OutOfBagFacts",
     "Outline",
     "PerceptronFacts",
     "PerceptronMachineFacts",
     "Probabilities",
     "Proof",
+    "ProximityPlane",
     "PruningErrors",
+    "RankedImportances",
     "RegressorFacts",
     "SketchNode",
     "SplitHistogram",
@@ -72,9 +87,13 @@ __all__ = [
     "WeightedFeature",
     "describe",
     "gain_curves",
+    "interval_coverage",
     "is_described",
+    "out_of_bag_curve",
     "outline",
+    "proximity_plane",
     "pruning_errors",
+    "ranked_importances",
     "sketch_tree",
     "strongest_features",
     "tree_regions",

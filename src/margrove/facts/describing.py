@@ -7,6 +7,14 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from margrove.ensemble.bagging import BaggingClassifier, BaggingRegressor
+from margrove.ensemble.forests import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from margrove.facts.forests import bagging_facts, forest_facts
 from margrove.facts.linear_machines import linear_classifier_facts, linear_regressor_facts
 from margrove.facts.outlines import Given
 from margrove.facts.perceptrons import kernel_perceptron_facts, perceptron_facts
@@ -42,6 +50,12 @@ _DESCRIBERS: dict[type, Describer] = {
     KernelPerceptron: kernel_perceptron_facts,
     DecisionTreeClassifier: tree_facts,
     DecisionTreeRegressor: tree_facts,
+    RandomForestClassifier: forest_facts,
+    RandomForestRegressor: forest_facts,
+    ExtraTreesClassifier: forest_facts,
+    ExtraTreesRegressor: forest_facts,
+    BaggingClassifier: bagging_facts,
+    BaggingRegressor: bagging_facts,
 }
 
 
@@ -52,15 +66,19 @@ def describe(model: Any, X: Any = None, y: Any = None, sample_weight: Any = None
     ----------
     model : fitted estimator
         One of SVC, NuSVC, SVR, NuSVR, OneClassSVM, LinearSVC, LinearSVR, Perceptron,
-        KernelPerceptron, DecisionTreeClassifier and DecisionTreeRegressor.
+        KernelPerceptron, DecisionTreeClassifier, DecisionTreeRegressor, RandomForestClassifier,
+        RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor, BaggingClassifier and
+        BaggingRegressor.
     X, y, sample_weight : optional
         What it was fitted to. A support vector machine remembers that itself, but not across
         pickling, and without them there are no proof and no kinds of support vectors; of a linear
-        machine, no support vectors. Perceptrons and trees do not need them.
+        machine, no support vectors; of a forest or a bag, no training error. Perceptrons and trees
+        do not need them.
 
     Returns
     -------
-    ClassifierFacts, RegressorFacts, OneClassFacts, LinearFacts, PerceptronFacts or TreeFacts
+    ClassifierFacts, RegressorFacts, OneClassFacts, LinearFacts, PerceptronFacts, TreeFacts,
+    ForestFacts or BaggingFacts
 
     Examples
     --------

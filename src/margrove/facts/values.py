@@ -4,6 +4,7 @@ Outline                 any fitted estimator
   Facts                 a margin machine: parameters, kernel, support vectors, proof
     ClassifierFacts, RegressorFacts, OneClassFacts, PerceptronFacts, LinearFacts
   TreeFacts             a decision tree: size, questions, leaves, importances
+  ForestFacts, BaggingFacts    many members; see `forests`
 MachineFacts            one decision function of it; PerceptronMachineFacts, LinearMachineFacts
 KernelFacts, SupportKind, Proof, Trace, Probabilities, WeightedFeature    parts of these
 StrongFeatures          the largest weights of one machine of any linear model

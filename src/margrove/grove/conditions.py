@@ -67,14 +67,14 @@ class TreeNames:
         if not self.is_classifier:
             return _one_or_all([float(own) for own in value])
         best = [max(zip(own, labels, strict=True), key=lambda pair: pair[0])[1]
-                for own, labels in self._by_output(value)]  # fmt: skip
+                for own, labels in self.by_output(value)]  # fmt: skip
         return _one_or_all(best)
 
     def share(self, value: Sequence[float]) -> Any:
         """The share of the predicted class; of several outputs a tuple; None for a regressor."""
         if not self.is_classifier:
             return None
-        return _one_or_all([float(max(own)) for own, _ in self._by_output(value)])
+        return _one_or_all([float(max(own)) for own, _ in self.by_output(value)])
 
     def shares(self, value: Sequence[float]) -> Any:
         """{label: share}; of several outputs a tuple of them; None for a regressor."""
@@ -83,11 +83,12 @@ class TreeNames:
         return _one_or_all(
             [
                 {label: float(one) for one, label in zip(own, labels, strict=True)}
-                for own, labels in self._by_output(value)
+                for own, labels in self.by_output(value)
             ]
         )
 
-    def _by_output(self, value: Sequence[float]) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+    def by_output(self, value: Sequence[float]) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+        """The shares and the labels of each output of a classifier."""
         start = 0
         for labels in self.classes:
             yield value[start : start + len(labels)], labels

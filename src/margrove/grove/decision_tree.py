@@ -172,7 +172,7 @@ class DecisionTree(Estimator):
                 counts,
             )
         if self.early_stopping:
-            from margrove.grove.pruning import validation_losses
+            from margrove.grove.held_out_losses import validation_losses
 
             held, targets = training.held_out, training.targets
             n_outputs = len(targets.starts) - 1
@@ -188,7 +188,7 @@ class DecisionTree(Estimator):
             )
             arrays = stop_without_improvement(arrays, losses)
         if self.ccp_alpha > 0.0:
-            from margrove.grove.pruning import prune_by_cost_complexity
+            from margrove.grove.cost_complexity import prune_by_cost_complexity
 
             arrays = prune_by_cost_complexity(arrays, _unscaled(self.ccp_alpha, scale, criterion))
         return arrays
@@ -443,7 +443,7 @@ class DecisionTree(Estimator):
         from sklearn.base import clone
         from sklearn.utils import Bunch
 
-        from margrove.grove.pruning import cost_complexity_path
+        from margrove.grove.cost_complexity import cost_complexity_path
 
         grown = clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight=sample_weight)
         path = cost_complexity_path(grown.arrays_)

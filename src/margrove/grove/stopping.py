@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
+from margrove.grove.bottom_up import child_sums
+from margrove.grove.shares import by_output
 from margrove.grove.tree_arrays import LEAF, TreeArrays, subtree
 
 __all__ = ["stop_at_chance", "stop_at_error", "stop_without_improvement"]
@@ -69,19 +71,13 @@ def stop_at_error(tree: TreeArrays, max_error: float, n_classes: list[int] | Non
     """
     error = tree.impurity
     if n_classes is not None:
-        ends = np.cumsum(n_classes)
-        parts = [
-            1.0 - tree.value[:, end - size : end].max(axis=1)
-            for end, size in zip(ends, n_classes, strict=True)
-        ]
-        error = np.mean(parts, axis=0)
+        error = np.mean([1.0 - own.max(axis=1) for own in by_output(tree.value, n_classes)], axis=0)
     return subtree(tree, (tree.kind != LEAF) & (error <= max_error))
 
 
 def stop_without_improvement(tree: TreeArrays, losses: np.ndarray) -> TreeArrays:
     """Only splits that lower the loss on rows that were held out.
 
-    losses (N,): what each node would lose as a leaf, see `pruning.validation_losses`.
+    losses (N,): what each node would lose as a leaf, see `held_out_losses`.
     """
-    below = np.bincount(tree.parent[1:], weights=losses[1:], minlength=len(tree))
-    return subtree(tree, (tree.kind != LEAF) & ~(below < losses))
+    return subtree(tree, (tree.kind != LEAF) & ~(child_sums(tree, losses) < losses))

@@ -27,6 +27,7 @@ from margrove.grove.given_targets import (
     samples_of,
     which_count,
 )
+from margrove.grove.shares import by_output
 from margrove.grove.targets import class_targets, number_targets
 from margrove.grove.tree_arrays import TreeArrays
 
@@ -249,13 +250,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
     def predict_proba(self, X: Any, check_input: bool = True) -> Any:
         """The shares of the classes in the leaf of each row; a list of them for several outputs."""
         shares = self._values(X)
-        return shares if self.n_outputs_ == 1 else self._by_output(shares)
-
-    def _by_output(self, shares: np.ndarray) -> list[np.ndarray]:
-        ends = np.cumsum(self.n_classes_)
-        return [
-            shares[:, end - size : end] for end, size in zip(ends, self.n_classes_, strict=True)
-        ]
+        return shares if self.n_outputs_ == 1 else by_output(shares, self.n_classes_)
 
     def predict_log_proba(self, X: Any) -> Any:
         """The logarithms of the shares."""
@@ -274,7 +269,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
             winners = np.argmax(self.arrays_.value, axis=1)  # of each node
             found: np.ndarray = self.classes_[winners[leaves]]
             return found
-        shares = self._by_output(self.arrays_.value[leaves])
+        shares = by_output(self.arrays_.value[leaves], self.n_classes_)
         return np.stack(
             [own[np.argmax(s, axis=1)] for own, s in zip(self.classes_, shares, strict=True)],
             axis=1,

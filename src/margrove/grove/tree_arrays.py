@@ -119,9 +119,8 @@ class TreeArrays:
     @property
     def ends(self) -> np.ndarray:
         """int64 (N,): the subtree of a node is node .. ends[node] - 1."""
-        ends = np.arange(1, len(self) + 1)
-        for node in range(len(self) - 1, 0, -1):
-            ends[self.parent[node]] = max(ends[self.parent[node]], ends[node])
+        self.require_sound()
+        ends: np.ndarray = _subtree_ends(self.parent)
         return ends
 
     @property
@@ -365,6 +364,14 @@ def _depths(parent):
     for node in range(1, len(parent)):
         depth[node] = depth[parent[node]] + 1
     return depth
+
+
+@kernel
+def _subtree_ends(parent):
+    ends = np.arange(1, len(parent) + 1)
+    for node in range(len(parent) - 1, 0, -1):
+        ends[parent[node]] = max(ends[parent[node]], ends[node])
+    return ends
 
 
 @kernel

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from margrove._jit import kernel
@@ -10,15 +12,19 @@ from margrove.grove.packed import Kind, PackedTree
 __all__ = ["add_values", "add_votes", "leaves_of_rows", "leaves_of_some"]
 
 _ROWS_AT_ONCE = 4096
+_ABREAST = 8
 _NO_ROWS = np.empty((0, 1))
 
 
-def leaves_of_rows(tree: PackedTree, X: np.ndarray, kind: Kind, found: np.ndarray) -> None:
+def leaves_of_rows(
+    tree: PackedTree, X: np.ndarray, kind: Kind, found: np.ndarray, *, has_nan: bool
+) -> None:
     """The leaf of each row of a dense X (NaN is missing), int32 (n,), in the tree's numbers."""
     thresholds = tree.nodes.view(np.float64)
-    if not len(tree.words) and _walk(X, thresholds, tree.nodes, found):
-        return
-    _walk_carefully(X, thresholds, tree.nodes, tree.words, kind.n_categories, found)
+    if has_nan or len(tree.words) or len(X) < _ABREAST:
+        _walk_carefully(X, thresholds, tree.nodes, tree.words, kind.n_categories, found)
+    else:
+        _walk(np.ravel(X), X.shape[1], thresholds, tree.nodes, found)
 
 
 def leaves_of_some(
@@ -27,9 +33,9 @@ def leaves_of_some(
     """The same for some rows, in pieces: found[rows]."""
     for begin in range(0, len(rows), _ROWS_AT_ONCE):
         own = rows[begin : begin + _ROWS_AT_ONCE]
-        part = X[own]
+        part = X[own].toarray() if hasattr(X, "toarray") else X[own]
         leaves = np.empty(len(own), np.int32)
-        leaves_of_rows(tree, part.toarray() if hasattr(part, "toarray") else part, kind, leaves)
+        leaves_of_rows(tree, part, kind, leaves, has_nan=bool(np.isnan(part).any()))
         found[own] = leaves
 
 
@@ -44,52 +50,54 @@ def add_values(
     if not kind.has_rows:
         _add_numbers(thresholds, leaves, amount, sums)
         return
-    starts = np.concatenate([[0], np.cumsum(kind.n_classes)]) if kind.n_classes else _NO_STARTS
-    _add_rows(thresholds, leaves, tree.values, kind.n_pure, starts.astype(np.int64), amount, sums)
-
-
-_NO_STARTS = np.empty(0, np.int64)
+    starts = _starts(kind.n_classes)
+    _add_rows(thresholds, leaves, tree.values, kind.n_pure, starts, amount, sums)
 
 
 def add_votes(
     tree: PackedTree, leaves: np.ndarray, kind: Kind, amount: np.ndarray | None, sums: np.ndarray
 ) -> None:
     """The same with one vote for the largest class of each output."""
-    starts = np.concatenate([[0], np.cumsum(kind.n_classes)]).astype(np.int64)
+    starts = _starts(kind.n_classes)
     _add_votes(tree.nodes.view(np.float64), leaves, tree.values, kind.n_pure, starts, amount, sums)
 
 
-@kernel
-def _walk(X, thresholds, links, found):
-    """For numbers that are all there: sixteen rows at a time, so that none waits for memory.
+@functools.lru_cache(64)
+def _starts(n_classes: tuple[int, ...]) -> np.ndarray:
+    """Where the columns of each output begin and end; nothing, for numbers."""
+    if not n_classes:
+        return np.empty(0, np.int64)
+    return np.concatenate([[0], np.cumsum(n_classes)]).astype(np.int64)
 
-    False, at the first NaN that is asked for.
+
+@kernel
+def _walk(cells, n_features, thresholds, links, found):
+    """For numbers that are all there: eight rows at a time, so that none waits for memory.
+
+    `cells` are the rows, eight at least, one after the other.
     """
-    n, width = X.shape[0], 16
-    at = np.zeros(width, np.int64)
+    at = np.zeros(_ABREAST, np.int64)
     low, bits = np.int64(0xFFFFFFFF), np.int64(0xFFFFFFF)
-    seen = 0.0
-    for begin in range(0, n, width):
-        size = min(width, n - begin)
-        for k in range(width):
+    n = len(found)
+    for start in range(0, n, _ABREAST):
+        begin = min(start, n - _ABREAST)  # the last ones walk with some that went before
+        for k in range(_ABREAST):
             at[k] = 0
-        changed = np.int64(1)
-        while changed:
-            changed = np.int64(0)
-            for k in range(size):
-                node = np.uint64(2 * at[k])
-                link = links[node + np.uint64(1)]
-                value = X[np.uint64(begin + k), np.uint64((link >> 32) & bits)]
-                seen += value - value  # NaN, if it is
+        on_the_way = np.int64(1)
+        while on_the_way:
+            on_the_way = np.int64(0)
+            row = np.uint64(begin * n_features)
+            for k in range(_ABREAST):  # a constant, so that the compiler writes out all eight
+                node = at[k]
+                link = links[np.uint64(2 * node + 1)]
+                value = cells[row + np.uint64((link >> 32) & bits)]
                 left = link & low
-                inner = np.int64(left != at[k])
-                changed |= inner
-                at[k] = left + (inner & np.int64(value > thresholds[node]))
-        if seen != 0.0:
-            return False
-        for k in range(size):
+                inner = np.int64(left != node)
+                at[k] = left + (inner & np.int64(value > thresholds[np.uint64(2 * node)]))
+                on_the_way |= inner
+                row += np.uint64(n_features)
+        for k in range(_ABREAST):
             found[begin + k] = at[k]
-    return True
 
 
 @kernel

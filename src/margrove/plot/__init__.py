@@ -9,13 +9,24 @@
     gain_against_threshold  what each threshold would gain
     impurity_curves         three measures of impurity of two classes
     error_against_size      training and test error of a tree as it is pruned
+    oob_curve               out-of-bag error of a forest against its number of trees
+    importances             the features that matter most, with intervals where there are some
+    proximity_map           rows in a plane, near each other where a forest finds them alike
+    prediction_intervals    intervals of a forest of numbers, sorted, and what they cover
 
 Matplotlib is imported when something is drawn; `pip install "margrove[plot]"` brings it.
 """
 
 from margrove.plot.coefficients import coefficients
 from margrove.plot.decision_boundary import decision_boundary
-from margrove.plot.tree import tree, tree_html, tree_svg
+from margrove.plot.forest_pictures import (
+    importances,
+    oob_curve,
+    prediction_intervals,
+    proximity_map,
+)
+from margrove.plot.tree import tree
+from margrove.plot.tree_markup import tree_html, tree_svg
 from margrove.plot.tree_pictures import (
     error_against_size,
     gain_against_threshold,
@@ -29,7 +40,11 @@ __all__ = [
     "decision_boundary",
     "error_against_size",
     "gain_against_threshold",
+    "importances",
     "impurity_curves",
+    "oob_curve",
+    "prediction_intervals",
+    "proximity_map",
     "regions",
     "regression_surface",
     "tree",

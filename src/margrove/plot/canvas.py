@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["SUPPORT_MARKERS", "class_style", "new_panels", "tint", "usable_axes"]
+__all__ = ["SUPPORT_MARKERS", "class_style", "explain_handles", "new_panels", "tint", "usable_axes"]
 
 # Okabe and Ito (2008), without black, which lines and support vectors have.
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 # One more than colours: the first 56 classes differ in one or the other.
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
+
+_MANY_POINTS = 5_000  # from here on the best place for a legend takes too long to find
 
 SUPPORT_MARKERS = ("o", "D", "x")  # by kind, the harmless first
 
@@ -60,6 +63,16 @@ def new_panels(
     for unused in axes[n_panels:]:
         unused.remove()
     return axes[:n_panels]
+
+
+def explain_handles(axes: Any, handles: Sequence[Any], names: Sequence[str], n_points: int) -> None:
+    """A legend. Names are the user's: they are set afterwards, so that neither a dollar sign nor an
+    underscore in front means anything."""
+    place = "best" if n_points < _MANY_POINTS else "upper right"
+    drawn = axes.legend(handles, [str(k) for k in range(len(handles))], loc=place, framealpha=0.9)
+    for text, name in zip(drawn.get_texts(), names, strict=True):
+        text.set_parse_math(False)
+        text.set_text(name)
 
 
 def _require_matplotlib() -> None:

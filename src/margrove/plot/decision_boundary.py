@@ -13,10 +13,12 @@ import scipy.sparse as sp
 from margrove._data import Table, check_table, check_targets
 from margrove.exceptions import InvalidDataError
 from margrove.facts import (
+    EnsembleFacts,
     Facts,
     LinearFacts,
     Outline,
     PerceptronFacts,
+    TreeFacts,
     describe,
     is_described,
     outline,
@@ -204,7 +206,7 @@ def _data_of(told: Outline, y: Any, n_rows: int) -> _Data:
 def _facts_of(model: Any, X: Any, y: Any) -> Facts:
     """With kinds of support vectors, if either the model or X and y can tell them."""
     facts = describe(model)
-    if facts.kinds or isinstance(facts, PerceptronFacts):
+    if facts.kinds or isinstance(facts, (PerceptronFacts, TreeFacts, EnsembleFacts)):
         return facts
     try:
         again = describe(model, X, y)

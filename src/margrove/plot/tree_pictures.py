@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from margrove.facts import (
 )
 from margrove.facts.trees import codes_or_targets
 from margrove.grove.criteria import CRITERIA
-from margrove.plot.canvas import class_style, tint, usable_axes
+from margrove.plot.canvas import class_style, explain_handles, tint, usable_axes
 from margrove.plot.plane import range_of
 
 if TYPE_CHECKING:
@@ -34,7 +33,6 @@ __all__ = [
 
 _MOST_CURVES = 10  # if nobody says which
 _FEW_POINTS = 50  # that get a dot each
-_MANY_ROWS = 5_000  # from here on the best place for a legend takes too long to find
 _MANY_LEAVES = 50  # from here on sizes are on a logarithmic scale
 
 # Entropy in bits is halved: then all three are 1/2 for two equal classes.
@@ -99,7 +97,7 @@ def gain_against_threshold(
     if len(curves) < len(found.curves):
         note = f"the {len(curves)} of {len(found.curves)} features that gain most"
         axes.set_title(note, fontsize="medium")
-    _explain(axes, handles, names, sum(len(curve.thresholds) for curve in curves))
+    explain_handles(axes, handles, names, sum(len(curve.thresholds) for curve in curves))
     return axes
 
 
@@ -334,7 +332,7 @@ def _draw_class_regions(
             handles.append(axes.scatter(*points[codes == code].T, **class_style(code), **look))
             handles[-1].set_gid("data")
     if legend:
-        _explain(axes, handles, [found.classes[code] for code in shown], len(points))
+        explain_handles(axes, handles, [found.classes[code] for code in shown], len(points))
 
 
 def _draw_value_regions(
@@ -440,13 +438,3 @@ def _draw_errors(axes: Axes, found: PruningErrors) -> None:
         label=f"least test error: {size} {'leaf' if size == 1 else 'leaves'}",
     )
     mark.set_gid("best")
-
-
-def _explain(axes: Any, handles: Sequence[Any], names: Sequence[str], n_points: int) -> None:
-    """A legend. Names are the user's: they are set afterwards, so that neither a dollar sign nor an
-    underscore in front means anything."""
-    place = "best" if n_points < _MANY_ROWS else "upper right"
-    drawn = axes.legend(handles, [str(k) for k in range(len(handles))], loc=place, framealpha=0.9)
-    for text, name in zip(drawn.get_texts(), names, strict=True):
-        text.set_parse_math(False)
-        text.set_text(name)
