@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import margrove
 from margrove.datasets import load_iris
+from margrove.ensemble.adaboost import AdaBoostClassifier
 from margrove.ensemble.bagged import Bagging
 from margrove.ensemble.forest import Forest
 from margrove.grove.decision_tree import DecisionTree
@@ -22,7 +23,7 @@ from margrove.margin.kernel_machine import KernelMachine
 from margrove.margin.linear_machine import LinearMachine
 from margrove.margin.support_vector_machine import SupportVectorMachine
 
-ENSEMBLES = (Bagging, Forest)
+ENSEMBLES = (Bagging, Forest, AdaBoostClassifier)
 
 
 def public_estimators() -> list[type[BaseEstimator]]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from margrove import datasets, exceptions, facts, plot
     from margrove._jit import warmup
     from margrove._slices import Progress, watch
+    from margrove.ensemble.adaboost import AdaBoostClassifier
     from margrove.ensemble.bagging import BaggingClassifier, BaggingRegressor
     from margrove.ensemble.bootstrap import bootstrap
     from margrove.ensemble.bootstrap_error import bootstrap_error
@@ -70,6 +71,7 @@ _HOME_OF = {
     # groves of trees
     "DecisionTreeClassifier": "margrove.grove.tree",
     "DecisionTreeRegressor": "margrove.grove.tree",
+    "AdaBoostClassifier": "margrove.ensemble.adaboost",
     "BaggingClassifier": "margrove.ensemble.bagging",
     "BaggingRegressor": "margrove.ensemble.bagging",
     "RandomForestClassifier": "margrove.ensemble.forests",
@@ -113,6 +115,7 @@ _MODULES = {
 __all__ = [
     "SVC",
     "SVR",
+    "AdaBoostClassifier",
     "BaggingClassifier",
     "BaggingRegressor",
     "DecisionTreeClassifier",

@@ -152,8 +152,8 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
         Share of the rows that early stopping holds out, unless `fit` is given others.
     n_iter_no_change : int, default=20
         Rounds without improvement after which to stop.
-    cv : int, default=5
-        Folds of the cross-validation.
+    cv : int, splitter or iterable of splits, default=5
+        Folds of the cross-validation of `early_stopping="cv"`.
     warm_start : bool, default=False
         Go on from the members of the last fit, with the same data.
     n_jobs : int or None, default=None
@@ -184,6 +184,8 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
     n_features_in_ : int
     feature_names_in_ : ndarray
         Where X has names.
+    categories_ : dict
+        Labels of each categorical column, where trees of this library are grown on one table.
     feature_importances_ : ndarray of shape (n_features,)
         The weighted mean of those of the members, where they have some.
     cv_errors_ : ndarray of shape (n_rounds,)
@@ -204,7 +206,7 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
         "early_stopping": ["boolean", StrOptions({"cv"})],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [_COUNT],
-        "cv": [Interval(Integral, 2, None, closed="left")],
+        "cv": ["cv_object"],
     }
 
     def __init__(
@@ -219,7 +221,7 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
         early_stopping: bool | Literal["cv"] = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 20,
-        cv: int = 5,
+        cv: Any = 5,
         warm_start: bool = False,
         n_jobs: int | None = None,
         max_time: float | None = None,
@@ -368,8 +370,8 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
         return self.resample or not has_fit_parameter(base, "sample_weight")
 
     def _seed(self) -> int:
-        is_going_on = self.warm_start and hasattr(self, "members_")
-        return int(self.seed_) if is_going_on else seed_of(self.random_state)
+        is_going_on = self.warm_start and hasattr(self, "_members")
+        return int(self._seed_of_fit) if is_going_on else seed_of(self.random_state)
 
     def _read_validation(self, X_val: Any, y_val: Any, sample_weight: Any, given: _Given) -> _Given:
         """Rows to look at, as the training has columns and classes."""
@@ -408,7 +410,7 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
 
     def _errors_by_cross_validation(self, X: Any, y: Any, sample_weight: Any) -> np.ndarray:
         """The mean error on left out folds, round by round."""
-        from sklearn.model_selection import StratifiedKFold
+        from sklearn.model_selection import check_cv
         from sklearn.utils import _safe_indexing
 
         n = X.shape[0] if hasattr(X, "shape") else len(X)
@@ -416,8 +418,8 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
         weight = check_weights(sample_weight, n)
         model = clone(self).set_params(early_stopping=False, warm_start=False, verbose=0)
         curves = np.zeros(self.n_estimators)
-        folds = StratifiedKFold(self.cv, shuffle=True, random_state=seed_of(self.random_state))
-        for train, test in folds.split(labels, labels):
+        folds = list(check_cv(self.cv, labels, classifier=True).split(labels, labels))
+        for train, test in folds:
             model.fit(
                 _safe_indexing(X, train),
                 _safe_indexing(y, train),
@@ -429,7 +431,7 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
             errors = model.history_.validation_error
             curves[: len(errors)] += errors
             curves[len(errors) :] += errors[-1]  # of a training that has stopped
-        return curves / self.cv
+        return curves / len(folds)
 
     def _process(
         self,
@@ -537,15 +539,15 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
 
     def _earlier(self, given: _Given) -> Any:
         """The members that a warm start goes on from."""
-        if not self.warm_start or not hasattr(self, "members_"):
+        if not self.warm_start or not hasattr(self, "_members"):
             return None
-        if self.n_estimators < len(self.members_):
+        if self.n_estimators < len(self._members):
             raise ValueError(
                 f"n_estimators={self.n_estimators} must be larger or equal to "
-                f"len(estimators_)={len(self.members_)} when warm_start==True. Use "
+                f"len(estimators_)={len(self._members)} when warm_start==True. Use "
                 "warm_start=False to start anew."
             )
-        before = (self.n_features_in_, self.classes_.tolist(), self.fitted_algorithm_)
+        before = (self.n_features_in_, self.classes_.tolist(), self._fitted_algorithm)
         now = (given.rows.X.shape[1], given.classes.tolist(), self._algorithm)
         if before != now:
             raise ValueError(
@@ -553,7 +555,7 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
                 f"had {before[0]} features, the classes {before[1]} and "
                 f"algorithm={before[2]!r}. Use warm_start=False to start anew."
             )
-        return self.members_
+        return self._members
 
     def _known_to_trees(self, base: Any, given: _Given, is_class: bool) -> dict[str, Any]:
         """Attributes of a member that is a tree."""
@@ -577,14 +579,14 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
             members = members.part(process.watched.best)
         return given.rows.attributes | {
             "estimator_": base,
-            "members_": members,
+            "_members": members,
             "estimator_weights_": weights[: len(members)],
             "estimator_errors_": history.error[: len(members)],
             "history_": history,
             "classes_": given.classes,
             "n_classes_": len(given.classes),
-            "seed_": seed,
-            "fitted_algorithm_": self._algorithm,
+            "_seed_of_fit": seed,
+            "_fitted_algorithm": self._algorithm,
         }
 
     def _warn_of(self, process: Boosting | StumpBoosting, base: Any) -> None:
@@ -610,13 +612,13 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
     @property
     def estimators_(self) -> Sequence[Any]:
         """The members as estimators of their own."""
-        check_is_fitted(self, "members_")
-        return MembersOfBoosting(self.members_)
+        check_is_fitted(self, "estimator_weights_")
+        return MembersOfBoosting(self._members)
 
     def __len__(self) -> int:
         """The number of members."""
-        check_is_fitted(self, "members_")
-        return len(self.members_)
+        check_is_fitted(self, "estimator_weights_")
+        return len(self._members)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.estimators_)
@@ -628,10 +630,10 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
     @property
     def feature_importances_(self) -> np.ndarray:
         """The weighted mean of those of the members."""
-        check_is_fitted(self, "members_")
+        check_is_fitted(self, "estimator_weights_")
         total = np.zeros(self.n_features_in_)
         for t, weight in enumerate(self.estimator_weights_):
-            for member in self.members_.estimators(t):
+            for member in self._members.estimators(t):
                 if not hasattr(member, "feature_importances_"):
                     raise AttributeError(
                         "Unable to compute feature importances since estimator does not have a "
@@ -644,7 +646,7 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
     # -- asking --
 
     def _rows(self, X: Any) -> Any:
-        check_is_fitted(self, "members_")
+        check_is_fitted(self, "estimator_weights_")
         rows = read_rows_like_fitted(X, self)
         if hasattr(self, "categories_"):
             values = rows.data if sp.issparse(rows) else rows
@@ -654,14 +656,14 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
 
     def _rule(self) -> Rule:
         nobody = np.empty(0, np.int64)
-        return rule_of(self.fitted_algorithm_, nobody, self.n_classes_, self.learning_rate)
+        return rule_of(self._fitted_algorithm, nobody, self.n_classes_, self.learning_rate)
 
     def _staged_scores(self, X: Any) -> Iterator[tuple[np.ndarray, float]]:
         """Sums of what members add to each class, and of their weights, after each round."""
         rows, rule, total = self._rows(X), self._rule(), 0.0
         scores = np.zeros((rows.shape[0], self.n_classes_))
         for t, weight in enumerate(self.estimator_weights_):
-            scores = scores + rule.scores(self.members_.answers(rows, t), float(weight))
+            scores = scores + rule.scores(self._members.answers(rows, t), float(weight))
             total += float(weight)
             yield scores, total
 
@@ -669,16 +671,16 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
         """The last of them, at once."""
         rows, rule, weights = self._rows(X), self._rule(), self.estimator_weights_
         total, n = float(weights.sum()), rows.shape[0]
-        if isinstance(self.members_, StumpMembers):
-            votes = self.members_.votes(rows, weights, self.n_classes_)
+        if isinstance(self._members, StumpMembers):
+            votes = self._members.votes(rows, weights, self.n_classes_)
             others = max(self.n_classes_ - 1.0, 1.0)
             return votes - (total - votes) / others, total
         scores = np.zeros((n, self.n_classes_))
-        size = rows_at_once(rows.shape[1]) if isinstance(self.members_, TreeMembers) else max(n, 1)
+        size = rows_at_once(rows.shape[1]) if isinstance(self._members, TreeMembers) else max(n, 1)
         for begin in range(0, n, size):
             part = slice(begin, begin + size)
             for t, weight in enumerate(weights):
-                answers = self.members_.answers(rows[part], t)
+                answers = self._members.answers(rows[part], t)
                 scores[part] += rule.scores(answers, float(weight))
         return scores, total
 
@@ -710,7 +712,8 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
         Of voting members the softmax that scikit-learn takes; of the others what their loss
         estimates.
         """
-        return self._rule().probabilities(*self._scores(X))
+        scores, total = self._scores(X)
+        return self._rule().probabilities(scores, total)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """The logarithms of the shares."""
@@ -729,9 +732,8 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
 
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
         """`predict_proba` after each round."""
-        rule = self._rule()
         for scores, total in self._staged_scores(X):
-            yield rule.probabilities(scores, total)
+            yield self._rule().probabilities(scores, total)
 
     def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
         """The accuracy after each round."""
@@ -770,12 +772,12 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
         rows = self._rows(X)
         codes = check_labels(y, rows.shape[0]).codes_among(self.classes_)
         weight = check_weights(sample_weight, rows.shape[0])
-        rule = rule_of(self.fitted_algorithm_, codes, self.n_classes_, self.learning_rate)
+        rule = rule_of(self._fitted_algorithm, codes, self.n_classes_, self.learning_rate)
         logs = rule.start(weight)
         for t in range(len(self)):
             task = rule.task(logs)
             yield task.weights[0] if len(task.weights) == 1 else task.weights.T
-            gains = rule.hear(self.members_.answers(rows, t), task).gains
+            gains = rule.hear(self._members.answers(rows, t), task).gains
             logs = logs + gains.reshape(logs.shape)
         task = rule.task(logs)
         yield task.weights[0] if len(task.weights) == 1 else task.weights.T

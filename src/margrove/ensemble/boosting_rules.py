@@ -272,7 +272,9 @@ def rule_of(algorithm: str, labels: np.ndarray, n_classes: int, learning_rate: f
     """The rule of one of the `ALGORITHMS`."""
     if algorithm in ("discrete", "samme", "m1"):
         return VotingRule(labels, n_classes, learning_rate, samme=algorithm == "samme")
-    kinds = {"real": RealRule, "gentle": GentleRule, "logit": LogitRule}
+    kinds: dict[str, type[RealRule | GentleRule | LogitRule]] = {
+        "real": RealRule, "gentle": GentleRule, "logit": LogitRule,
+    }  # fmt: skip
     return kinds[algorithm](labels, n_classes, learning_rate)
 
 

@@ -22,6 +22,7 @@ from margrove._jit import kernel
 from margrove._threads import run_tiles
 from margrove.ensemble.stump_tables import StumpTable, write_sides
 from margrove.grove.scores import CODE_OF, ERROR, GINI, consider, float_log
+from margrove.grove.search import ROUNDING_OF_SQUARES, is_far
 
 __all__ = ["CHANCE", "PERFECT", "RUNNING", "StumpBooster", "Stumps"]
 
@@ -30,7 +31,6 @@ _BITS = 50  # of all weights at the start
 _MOST_BITS = 61  # that they may grow to, with their labels
 _FEWEST_BITS = 42  # that they may shrink to
 _NO_BETTER = 1e-10  # an edge over chance that rounding could have made
-_ROUNDING = 1e-9  # more than sums of squares lose when they are kept up to date
 
 
 class Rows(NamedTuple):
@@ -181,7 +181,9 @@ class StumpBooster:
         self._searches = [
             Search(
                 np.zeros(int(group.first[-1]) * n_classes, np.int64),
-                *(np.empty(n_classes, np.int64) for _ in range(3)),
+                np.empty(n_classes, np.int64),
+                np.empty(n_classes, np.int64),
+                np.empty(n_classes, np.int64),
                 np.empty(7, np.int64),
                 np.empty(1),
             )
@@ -364,7 +366,7 @@ def _read_in_order(group, k, rows, plan, search):
         left[c] = 0
         total += rows.totals[c]
         squares_right += float(rows.totals[c]) * float(rows.totals[c])
-    whole = float(total)
+    slack = ROUNDING_OF_SQUARES * squares_right * float(len(order))
     low, last = np.uint32(0x7FFFFFFF), np.uint32(31)
     code = 0
     is_gini = plan.criterion == GINI
@@ -380,12 +382,12 @@ def _read_in_order(group, k, rows, plan, search):
             squares_left += real * (2.0 * float(before) + real)
             squares_right -= real * (2.0 * float(rows.totals[label] - before) - real)
         if entry >> last:
-            on_left = float(weight_left)
-            on_right = whole - on_left
-            if not is_gini or (
-                squares_left * on_right + squares_right * on_left
-                > search.score[0] * (1.0 - _ROUNDING) * (on_left * on_right)
-            ):
+            if (
+                not is_gini
+                or search.best[0] < 0
+                or not is_far(squares_left, squares_right, slack, weight_left,
+                              total - weight_left, search.score[0])
+            ):  # fmt: skip
                 _weigh_up(plan.criterion, left, rows.totals, weight_left, total, feature, code,
                           search)  # fmt: skip
             code += 1

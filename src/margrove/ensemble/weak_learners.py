@@ -336,8 +336,10 @@ class TreeLearner:
         grower = template._grower(training, self._data, rules, self._n_threads)
 
         def result() -> TreeArrays:
-            grown = assemble(grower.result(), self._data, given, rules, self.kind.n_categories)
-            return template._cut_back(grown, training, 1.0, rules.criterion)
+            growth = grower.result()
+            if not isinstance(growth, TreeArrays):
+                growth = assemble(growth, self._data, given, rules, self.kind.n_categories)
+            return template._cut_back(growth, training, 1.0, rules.criterion)
 
         return grower, result
 

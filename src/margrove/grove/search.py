@@ -37,7 +37,9 @@ from margrove.grove.scores import (
 
 __all__ = [
     "BEST_SIZE",
+    "ROUNDING_OF_SQUARES",
     "Rules",
+    "is_far",
     "order_of_groups",
     "search_absolute",
     "search_classes",
@@ -46,6 +48,7 @@ __all__ = [
 ]  # fmt: skip
 
 BEST_SIZE = 7
+ROUNDING_OF_SQUARES = 6e-16  # a step, of the largest sum of squares
 POSITION, MISSING_LEFT = 5, 6
 
 
@@ -104,22 +107,27 @@ def search_classes(
     criterion, counted = rules.criterion, rules.counted
     n_classes = len(total)
     gini = criterion == GINI and counted
+    near_gini = criterion == GINI and not counted
     entropy = counted and (criterion == ENTROPY or criterion == GAIN_RATIO)
     constrained = len(rules.monotone) > 0
     table, scale = rules.table, rules.scale
     squares_left, squares_right = 0, 0
+    near_left, near_right = 0.0, 0.0
     logs_left, logs_right = 0, 0
     for k in range(n_classes):
         left[k] = 0
         right[k] = total[k]
         if gini:
             squares_right += total[k] * total[k]
+        elif near_gini:
+            near_right += float(total[k]) * float(total[k])
         elif entropy:
             logs_right += weighted_log(total[k], table, scale)
     weight_left = 0
     samples_left = 0
     found = False
     n_moves = end - start if missing_left else stop - start
+    slack = ROUNDING_OF_SQUARES * near_right * float(n_moves)
     first = stop if missing_left else start
     for move in range(n_moves):
         p = first + move
@@ -133,6 +141,10 @@ def search_classes(
         if gini:
             squares_left += w * (2 * before_left + w)
             squares_right -= w * (2 * before_right - w)
+        elif near_gini:
+            own = float(w)
+            near_left += own * (2.0 * float(before_left) + own)
+            near_right -= own * (2.0 * float(before_right) - own)
         elif entropy:
             logs_left += weighted_log(before_left + w, table, scale) - weighted_log(
                 before_left, table, scale
@@ -164,6 +176,10 @@ def search_classes(
             rules.monotone[feature], low, high, left[1] / weight_left, right[1] / weight_right
         ):
             continue
+        if near_gini and best[0] >= 0 and is_far(
+            near_left, near_right, slack, weight_left, weight_right, score[0]
+        ):  # fmt: skip
+            continue
         a, b = squares_left, squares_right
         if gini:
             value = a / weight_left + b / weight_right
@@ -189,6 +205,17 @@ def search_classes(
             best[MISSING_LEFT] = 1 if missing_left else 0
             found = True
     return found
+
+
+@kernel(inner=True)
+def is_far(squares_left, squares_right, slack, weight_left, weight_right, best):
+    """Whether a Gini score is below the best for sure.
+
+    The sums of squares may each be wrong by `slack`: they were kept up to date in floating point.
+    """
+    left, right = float(weight_left), float(weight_right)
+    near = squares_left * right + squares_right * left + slack * (left + right)
+    return near < best * (left * right)
 
 
 @kernel(inner=True)
