@@ -15,15 +15,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import margrove
 from margrove.datasets import load_iris
-from margrove.ensemble.adaboost import AdaBoostClassifier
 from margrove.ensemble.bagged import Bagging
+from margrove.ensemble.boosted import Boosted
 from margrove.ensemble.forest import Forest
 from margrove.grove.decision_tree import DecisionTree
 from margrove.margin.kernel_machine import KernelMachine
 from margrove.margin.linear_machine import LinearMachine
 from margrove.margin.support_vector_machine import SupportVectorMachine
 
-ENSEMBLES = (Bagging, Forest, AdaBoostClassifier)
+ENSEMBLES = (Bagging, Forest, Boosted)
 
 
 def public_estimators() -> list[type[BaseEstimator]]:

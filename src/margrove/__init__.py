@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from margrove._jit import warmup
     from margrove._slices import Progress, watch
     from margrove.ensemble.adaboost import AdaBoostClassifier
+    from margrove.ensemble.adaboost_regressor import AdaBoostRegressor
     from margrove.ensemble.bagging import BaggingClassifier, BaggingRegressor
     from margrove.ensemble.bootstrap import bootstrap
     from margrove.ensemble.bootstrap_error import bootstrap_error
@@ -72,6 +73,7 @@ _HOME_OF = {
     "DecisionTreeClassifier": "margrove.grove.tree",
     "DecisionTreeRegressor": "margrove.grove.tree",
     "AdaBoostClassifier": "margrove.ensemble.adaboost",
+    "AdaBoostRegressor": "margrove.ensemble.adaboost_regressor",
     "BaggingClassifier": "margrove.ensemble.bagging",
     "BaggingRegressor": "margrove.ensemble.bagging",
     "RandomForestClassifier": "margrove.ensemble.forests",
@@ -116,6 +118,7 @@ __all__ = [
     "SVC",
     "SVR",
     "AdaBoostClassifier",
+    "AdaBoostRegressor",
     "BaggingClassifier",
     "BaggingRegressor",
     "DecisionTreeClassifier",

@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self, overload
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassifierMixin, clone
 from sklearn.metrics import accuracy_score
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils._tags import get_tags
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from margrove._data import check_labels, check_training_labels, check_weights, seed_of
-from margrove._estimator import RANDOM_STATE, RUN_CONTROL, Estimator
-from margrove._slices import drive
-from margrove._threads import resolve_n_jobs
+from margrove._data import check_labels, check_training_labels, check_weights, count_rows
+from margrove._data.tables import _collected
+from margrove.ensemble.boosted import BOOSTING_PARAMETERS, Boosted
 from margrove.ensemble.boosting_rounds import Boosting, StumpBoosting, Watched
 from margrove.ensemble.boosting_rules import ALGORITHMS, Rule, VotingRule, rule_of
 from margrove.ensemble.boosting_training import (
     BoostingRows,
-    is_plain_stump,
     is_plain_tree,
+    is_simple_tree,
+    is_small_tree,
     read_rows,
     read_rows_like_fitted,
 )
+from margrove.ensemble.deep_trees import MOST_ROWS, SaplingLearner
+from margrove.ensemble.level_trees import DEEPEST, LevelLearner
 from margrove.ensemble.samples import lay_out
 from margrove.ensemble.stump_tables import StumpTable, read_stump_table
 from margrove.ensemble.stumps import StumpBooster, Stumps
@@ -43,53 +45,16 @@ from margrove.ensemble.weak_learners import (
     rows_at_once,
 )
 from margrove.exceptions import ConvergenceWarning, InvalidDataError
-from margrove.grove.encoding import refuse_infinity
+from margrove.grove.encoding import TreeTable, refuse_infinity
 from margrove.grove.given_targets import samples_of, which_count
 from margrove.grove.targets import whole_weights
 from margrove.grove.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-__all__ = ["BOOSTING_PARAMETERS", "AdaBoostClassifier", "MembersOfBoosting"]
+__all__ = ["AdaBoostClassifier"]
 
 _COUNT = Interval(Integral, 1, None, closed="left")
+_MOST_COUNTS = 2**24  # of which each still has bits to be told apart by
 _OTHER_NAMES = {"SAMME": "samme", "SAMME.R": "real"}  # of scikit-learn
-_FEW_CELLS = 20_000
-
-BOOSTING_PARAMETERS: dict[str, list[Any]] = {
-    "estimator": [HasMethods(["fit", "predict"]), None],
-    "n_estimators": [_COUNT],
-    "learning_rate": [Interval(Real, 0, None, closed="neither")],
-    "resample": ["boolean"],
-    "warm_start": ["boolean"],
-    "n_jobs": [Integral, None],
-    **RANDOM_STATE,
-    **RUN_CONTROL,
-}
-
-
-class MembersOfBoosting(Sequence[Any]):
-    """The members of a boosted model as estimators of their own, each made when it is asked for.
-
-    Where a round has a member for each class, an entry is the list of them.
-    """
-
-    def __init__(self, members: Members) -> None:
-        self._members = members
-
-    def __len__(self) -> int:
-        return len(self._members)
-
-    @overload
-    def __getitem__(self, which: int) -> Any: ...
-    @overload
-    def __getitem__(self, which: slice) -> list[Any]: ...
-    def __getitem__(self, which: int | slice) -> Any:
-        if isinstance(which, slice):
-            return [self[t] for t in range(*which.indices(len(self)))]
-        found = self._members.estimators(range(len(self))[which])
-        return found[0] if len(found) == 1 else found
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} members of a boosted model>"
 
 
 @dataclass(frozen=True)
@@ -115,7 +80,7 @@ class _Given:
         )
 
 
-class AdaBoostClassifier(ClassifierMixin, Estimator):
+class AdaBoostClassifier(ClassifierMixin, Boosted):
     """Weak classifiers, one after the other, each trained on what the ones before got wrong.
 
     A drop-in for `sklearn.ensemble.AdaBoostClassifier`. Stumps and trees of this library are grown
@@ -295,18 +260,7 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
         def fitted() -> dict[str, Any]:
             return found | self._attributes(process, base, given, seed)
 
-        drive(
-            process,
-            self,
-            max_time=self.max_time,
-            on_interrupt=self.on_interrupt,
-            verbose=self.verbose,
-            X=X,
-            y=y,
-            fitted=fitted,
-        )
-        while not process.rounds and process.outcome is None:  # no budget is too small for one
-            process.advance(0.0)
+        self._run(process, X, y, fitted)
         self._warn_of(process, base)
         self._commit(fitted())
         return self
@@ -323,11 +277,7 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
         return DecisionTreeClassifier(max_depth=1)
 
     def _check_combination(self, base: Any, X_val: Any, y_val: Any) -> None:
-        if isinstance(base, type):
-            raise TypeError(
-                f"The 'estimator' parameter of AdaBoostClassifier must be an instance. Got the "
-                f"class {base.__name__} instead: write {base.__name__}()."
-            )
+        self._check_base(base)
         algorithm, name = self._algorithm, type(base).__name__
         kind = get_tags(base).estimator_type
         if algorithm in ("gentle", "logit") and kind == "classifier":
@@ -344,6 +294,11 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
             raise ValueError(
                 f"algorithm='real' needs probabilities, but estimator={name} has no predict_proba. "
                 "Use algorithm='samme'."
+            )
+        if kind == "regressor" and getattr(base, "criterion", "") in ("poisson", "gamma"):
+            raise ValueError(
+                f"algorithm={algorithm!r} fits numbers below zero, which criterion="
+                f"{base.criterion!r} does not take. Use criterion='squared_error'."
             )
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val belong together: give both or none of them.")
@@ -366,20 +321,13 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
             samples_of(found.weight[kept], sample_weight),
         )
 
-    def _resamples(self, base: Any) -> bool:
-        return self.resample or not has_fit_parameter(base, "sample_weight")
-
-    def _seed(self) -> int:
-        is_going_on = self.warm_start and hasattr(self, "_members")
-        return int(self._seed_of_fit) if is_going_on else seed_of(self.random_state)
-
     def _read_validation(self, X_val: Any, y_val: Any, sample_weight: Any, given: _Given) -> _Given:
         """Rows to look at, as the training has columns and classes."""
         fitted = copy.copy(self)
-        fitted.__dict__ = dict(vars(self)) | given.rows.attributes
-        if given.rows.table is None:
-            fitted.__dict__.pop("categories_", None)
+        fitted.__dict__ = self.get_params(deep=False) | given.rows.attributes
         X = read_rows_like_fitted(X_val, fitted)
+        if given.rows.table is not None and np.isinf(X.data if sp.issparse(X) else X).any():
+            refuse_infinity(X, self, given.rows.table.feature_names)
         labels = check_labels(y_val, X.shape[0]).codes_among(given.classes)  # unknown: never right
         weight = check_weights(sample_weight, X.shape[0])
         return replace(
@@ -413,12 +361,15 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
         from sklearn.model_selection import check_cv
         from sklearn.utils import _safe_indexing
 
-        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        X = X.tocsr() if sp.issparse(X) else _collected(X)
+        n = count_rows(X)
         labels = check_labels(y, n).codes
         weight = check_weights(sample_weight, n)
-        model = clone(self).set_params(early_stopping=False, warm_start=False, verbose=0)
-        curves = np.zeros(self.n_estimators)
         folds = list(check_cv(self.cv, labels, classifier=True).split(labels, labels))
+        model = clone(self).set_params(early_stopping=False, warm_start=False, verbose=0)
+        if self.max_time is not None:  # the last one is for all rows
+            model.set_params(max_time=self.max_time / (len(folds) + 1))
+        curves = []
         for train, test in folds:
             model.fit(
                 _safe_indexing(X, train),
@@ -428,10 +379,11 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
                 y_val=_safe_indexing(y, test),
                 sample_weight_val=weight[test],
             )
-            errors = model.history_.validation_error
-            curves[: len(errors)] += errors
-            curves[len(errors) :] += errors[-1]  # of a training that has stopped
-        return curves / len(folds)
+            curves.append(model.history_.validation_error)
+        longest = max(len(own) for own in curves)
+        padded = [np.pad(own, (0, longest - len(own)), mode="edge") for own in curves]
+        mean: np.ndarray = np.mean(padded, axis=0)
+        return mean
 
     def _process(
         self,
@@ -443,17 +395,16 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
         seed: int,
     ) -> Boosting | StumpBoosting:
         """How the rounds are run: compiled for stumps, on one table for trees, or one by one."""
-        earlier = self._earlier(given)
+        earlier = self._earlier(given, base)
         patience = self.n_iter_no_change if self.early_stopping is True else None
-        n_threads = resolve_n_jobs(self.n_jobs, unset="all")
-        if given.rows.X.shape[0] * given.rows.X.shape[1] < _FEW_CELLS:
-            n_threads = 1
-        if isinstance(rule, VotingRule) and is_plain_stump(base, given.rows):
+        n_threads = self._threads(given.rows.X)
+        if isinstance(rule, VotingRule) and is_small_tree(base, given.rows, 1):
             return self._stump_process(
                 rule, base, given, watched, patience, n_rounds, earlier, n_threads
             )
         learner, members = self._learner(rule, base, given, seed, n_threads)
         if earlier is not None:
+            _require_kind(earlier, type(members))
             members = earlier
         return Boosting(
             rule, learner, members, given.weight, given.rows.X, n_rounds,
@@ -463,15 +414,10 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
     def _learner(
         self, rule: Rule, base: Any, given: _Given, seed: int, n_threads: int
     ) -> tuple[Any, Members]:
-        X, table = given.rows.X, given.rows.table
-        labels = None if rule.answers == "numbers" else given.labels
-        if table is not None:
-            learner = TreeLearner(
-                base, table, labels, len(given.classes), given.samples, rule.answers,
-                seed=seed, n_threads=n_threads,
-            )  # fmt: skip
-            self._refuse_infinity(list(learner.extremes), table)
-            known = self._known_to_trees(base, given, labels is not None)
+        X = given.rows.X
+        if given.rows.table is not None:
+            learner = self._tree_learner(rule, base, given, given.rows.table, seed, n_threads)
+            known = self._known_to_trees(base, given, rule.answers != "numbers")
             return learner, TreeMembers(rule.answers, learner.kind, clone(base), known)
         resamples = self._resamples(base)
         order, n_draws = np.arange(len(given.labels)), len(given.labels)
@@ -491,9 +437,37 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
             resample=resamples,
             order=order,
             n_draws=n_draws,
+            samples=given.samples,
             seed=seed,
         )
         return any_learner, EstimatorMembers(rule.answers, given.classes)
+
+    def _tree_learner(
+        self, rule: Rule, base: Any, given: _Given, table: TreeTable, seed: int, n_threads: int
+    ) -> LevelLearner | SaplingLearner | TreeLearner:
+        """Small trees of classes by levels, larger ones as in forests, others as single trees."""
+        labels, n_classes, answers = given.labels, len(given.classes), rule.answers
+        learner: LevelLearner | SaplingLearner | TreeLearner
+        if answers != "numbers" and is_small_tree(base, given.rows, DEEPEST):
+            learner = LevelLearner(
+                read_stump_table(table.X, n_threads), labels, n_classes, given.samples, answers,
+                criterion=base.criterion, max_depth=base.max_depth, n_threads=n_threads,
+            )  # fmt: skip
+        elif (
+            answers != "numbers"
+            and is_simple_tree(base, given.rows)
+            and base.criterion != "error"
+            and len(labels) <= MOST_ROWS
+            and (given.samples == 1).all()
+        ):
+            learner = SaplingLearner(base, table, labels, n_classes, answers, n_threads=n_threads)
+        else:
+            learner = TreeLearner(
+                base, table, None if answers == "numbers" else labels, n_classes, given.samples,
+                answers, seed=seed, n_threads=n_threads,
+            )  # fmt: skip
+        self._refuse_infinity(list(learner.extremes), table)
+        return learner
 
     def _stump_process(
         self,
@@ -508,13 +482,11 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
     ) -> StumpBoosting:
         table = read_stump_table(given.rows.X, n_threads)
         self._refuse_infinity([(own, own) for own in table.values], given.rows.table)
-        whole, _, counted = whole_weights(given.weight)
         booster = StumpBooster(
             table,
             given.labels,
             len(given.classes),
-            whole if counted else np.ones(len(whole), np.int64),
-            np.zeros(len(whole)) if counted else np.log(given.weight),
+            *_counts_and_logs(given.weight),
             given.samples,
             criterion=base.criterion,
             bonus=rule.bonus,
@@ -523,6 +495,7 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
             n_threads=n_threads,
         )
         if earlier is not None:
+            _require_kind(earlier, StumpMembers)
             _check_stumps(earlier, table)
             booster.resume(earlier.found, len(earlier))
         known, template = self._known_to_trees(base, given, True), clone(base)
@@ -537,39 +510,39 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
             patience=patience,
         )  # fmt: skip
 
-    def _earlier(self, given: _Given) -> Any:
+    def _earlier(self, given: _Given, base: Any) -> Any:
         """The members that a warm start goes on from."""
-        if not self.warm_start or not hasattr(self, "_members"):
+        members = self._members_so_far()
+        if members is None:
             return None
-        if self.n_estimators < len(self._members):
-            raise ValueError(
-                f"n_estimators={self.n_estimators} must be larger or equal to "
-                f"len(estimators_)={len(self._members)} when warm_start==True. Use "
-                "warm_start=False to start anew."
-            )
-        before = (self.n_features_in_, self.classes_.tolist(), self._fitted_algorithm)
-        now = (given.rows.X.shape[1], given.classes.tolist(), self._algorithm)
-        if before != now:
-            raise ValueError(
-                "warm_start=True goes on with the data and the algorithm of the last fit, which "
-                f"had {before[0]} features, the classes {before[1]} and "
-                f"algorithm={before[2]!r}. Use warm_start=False to start anew."
-            )
-        return self._members
+        before, now = self._circumstances, self._circumstances_of(given, base)
+        for name, own in now.items():
+            if own != before[name]:
+                raise ValueError(
+                    f"warm_start=True goes on with the data and parameters of the last fit, but "
+                    f"{name} was {before[name]} and is {own}. Use warm_start=False to start anew."
+                )
+        return members
+
+    def _circumstances_of(self, given: _Given, base: Any) -> dict[str, Any]:
+        """What must be the same where a fit goes on."""
+        digest = hashlib.sha256(given.labels.astype(np.int64).tobytes())
+        digest.update(given.weight.tobytes())
+        return {
+            "the number of features": given.rows.X.shape[1],
+            "the set of classes": given.classes.tolist(),
+            "algorithm": self._algorithm,
+            "learning_rate": float(self.learning_rate),
+            "estimator": type(base).__name__ + ("" if given.rows.table is None else ", on a table"),
+            "the checksum of y and sample_weight": digest.hexdigest()[:16],
+        }
 
     def _known_to_trees(self, base: Any, given: _Given, is_class: bool) -> dict[str, Any]:
         """Attributes of a member that is a tree."""
-        known = given.rows.attributes | {
-            "n_outputs_": 1,
-            "max_features_": given.rows.X.shape[1],
-        }
+        known = self._attributes_of_trees(base, given.rows)
         if is_class:
             known |= {"classes_": given.classes, "n_classes_": np.intp(len(given.classes))}
         return known
-
-    def _refuse_infinity(self, extremes: list[Any], table: Any) -> None:
-        if any(len(low) and np.isinf([low[0], high[-1]]).any() for low, high in extremes):
-            refuse_infinity(table.X, self, table.feature_names)
 
     def _attributes(
         self, process: Boosting | StumpBoosting, base: Any, given: _Given, seed: int
@@ -586,7 +559,7 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
             "classes_": given.classes,
             "n_classes_": len(given.classes),
             "_seed_of_fit": seed,
-            "_fitted_algorithm": self._algorithm,
+            "_circumstances": self._circumstances_of(given, base),
         }
 
     def _warn_of(self, process: Boosting | StumpBoosting, base: Any) -> None:
@@ -607,56 +580,27 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
             stacklevel=3,
         )
 
-    # -- members --
-
-    @property
-    def estimators_(self) -> Sequence[Any]:
-        """The members as estimators of their own."""
-        check_is_fitted(self, "estimator_weights_")
-        return MembersOfBoosting(self._members)
-
-    def __len__(self) -> int:
-        """The number of members."""
-        check_is_fitted(self, "estimator_weights_")
-        return len(self._members)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.estimators_)
-
-    def __getitem__(self, which: int) -> Any:
-        """One of the members."""
-        return self.estimators_[which]
-
-    @property
-    def feature_importances_(self) -> np.ndarray:
-        """The weighted mean of those of the members."""
-        check_is_fitted(self, "estimator_weights_")
-        total = np.zeros(self.n_features_in_)
-        for t, weight in enumerate(self.estimator_weights_):
-            for member in self._members.estimators(t):
-                if not hasattr(member, "feature_importances_"):
-                    raise AttributeError(
-                        "Unable to compute feature importances since estimator does not have a "
-                        "feature_importances_ attribute"
-                    )
-                total += weight * member.feature_importances_
-        sum_of_all = total.sum()
-        return total / sum_of_all if sum_of_all > 0 else total
-
     # -- asking --
-
-    def _rows(self, X: Any) -> Any:
-        check_is_fitted(self, "estimator_weights_")
-        rows = read_rows_like_fitted(X, self)
-        if hasattr(self, "categories_"):
-            values = rows.data if sp.issparse(rows) else rows
-            if np.isinf(values).any():
-                refuse_infinity(rows, self)
-        return rows
 
     def _rule(self) -> Rule:
         nobody = np.empty(0, np.int64)
-        return rule_of(self._fitted_algorithm, nobody, self.n_classes_, self.learning_rate)
+        return self._rule_for(nobody)
+
+    def _codes(self, y: Any, n_rows: int) -> np.ndarray:
+        labels = check_labels(y, n_rows)
+        codes = labels.codes_among(self.classes_)
+        if (codes < 0).any():
+            unknown = labels.classes[labels.codes[np.argmax(codes < 0)]]
+            raise InvalidDataError(
+                f"y has {unknown!r}, which is not among the classes of the model, "
+                f"{self.classes_.tolist()}."
+            )
+        return codes
+
+    def _rule_for(self, labels: np.ndarray) -> Rule:
+        """That of the fit, whatever parameters have been set since."""
+        fitted = self._circumstances
+        return rule_of(fitted["algorithm"], labels, self.n_classes_, fitted["learning_rate"])
 
     def _staged_scores(self, X: Any) -> Iterator[tuple[np.ndarray, float]]:
         """Sums of what members add to each class, and of their weights, after each round."""
@@ -752,7 +696,7 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
         scores, total = next(stages)
         for _ in range(1, n_rounds or len(self)):
             scores, total = next(stages)
-        codes = check_labels(y, len(scores)).codes_among(self.classes_)
+        codes = self._codes(y, len(scores))
         every = np.arange(len(scores))
         own = scores[every, codes]
         others = scores.copy()
@@ -770,9 +714,9 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
         for each class, (n_samples, n_classes) of which each column does.
         """
         rows = self._rows(X)
-        codes = check_labels(y, rows.shape[0]).codes_among(self.classes_)
+        codes = self._codes(y, rows.shape[0])
         weight = check_weights(sample_weight, rows.shape[0])
-        rule = rule_of(self._fitted_algorithm, codes, self.n_classes_, self.learning_rate)
+        rule = self._rule_for(codes)
         logs = rule.start(weight)
         for t in range(len(self)):
             task = rule.task(logs)
@@ -782,12 +726,22 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
         task = rule.task(logs)
         yield task.weights[0] if len(task.weights) == 1 else task.weights.T
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        base = get_tags(self._base()).input_tags
-        for name in ("sparse", "allow_nan", "string", "categorical", "positive_only"):
-            setattr(tags.input_tags, name, getattr(base, name))
-        return tags
+
+def _counts_and_logs(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Weights as counts, where they are a few whole numbers, else as logarithms."""
+    whole, _, counted = whole_weights(weight)
+    counts = whole // np.gcd.reduce(whole)
+    if counted and counts.sum() < _MOST_COUNTS:
+        return counts, np.zeros(len(counts))
+    return np.ones(len(weight), np.int64), np.log(weight)
+
+
+def _require_kind(members: Members, kind: type) -> None:
+    if type(members) is not kind:
+        raise ValueError(
+            "warm_start=True goes on with the estimator of the last fit, but its parameters make "
+            "another kind of member now. Use warm_start=False to start anew."
+        )
 
 
 def _check_stumps(members: StumpMembers, table: StumpTable) -> None:

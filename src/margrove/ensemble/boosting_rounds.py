@@ -14,7 +14,7 @@ import numpy as np
 from margrove._slices import step_capacity
 from margrove.ensemble.boosting_rules import NO_BETTER, Rule, VotingRule
 from margrove.ensemble.stumps import CHANCE, PERFECT, RUNNING, StumpBooster
-from margrove.ensemble.weak_learners import Learner, Members
+from margrove.ensemble.weak_learners import Learner
 
 __all__ = ["Boosting", "BoostingHistory", "BoostingRound", "Outcome", "StumpBoosting", "Watched",
            "history_of"]  # fmt: skip
@@ -44,7 +44,8 @@ class BoostingHistory:
     edge               gamma = 1/2 - eps
     training_error     of all members so far
     bound              the product of the Z so far, which the training error cannot exceed; NaN
-                       for SAMME with more than two classes and for logit, where it does not apply
+                       where that does not apply: for logit, and of more than two classes for all
+                       but M1
     edge_bound         exp(-2 sum gamma^2), which the bound cannot exceed with learning_rate=1; NaN
                        where it does not apply
     validation_error   None without rows to validate on
@@ -78,7 +79,7 @@ def history_of(
 ) -> BoostingHistory:
     """Work out what follows from errors and weights; Z too, where members vote."""
     beta, edge = np.full(len(error), np.nan), 0.5 - error
-    applies = rule.answers != "numbers" or rule.n_classes <= 2
+    applies = rule.n_classes <= 2
     is_greedy = False  # whether each round makes Z as small as it can be
     if isinstance(rule, VotingRule):
         beta = 0.5 * weight
@@ -108,15 +109,18 @@ class Watched:
     """Rows that are only looked at: the error of all members so far on them, round by round."""
 
     def __init__(self, rule: Rule, rows: Any, labels: np.ndarray, weight: np.ndarray) -> None:
-        self._rule, self._rows, self._labels = rule, rows, labels
+        self._rule, self.rows, self._labels = rule, rows, labels
         self._weight = weight / weight.sum()
-        self._scores = np.zeros((len(labels), rule.n_classes))
+        self._scores = self._scores_before = np.zeros((len(labels), rule.n_classes))
         self.errors: list[float] = []
 
-    def look(self, members: Members, t: int, weight: float) -> None:
-        self._scores = self._scores + self._rule.scores(members.answers(self._rows, t), weight)
-        wrong = np.argmax(self._scores, axis=1) != self._labels
-        self.errors.append(float(self._weight[wrong].sum()))
+    def look(self, answers: np.ndarray, t: int, weight: float) -> None:
+        """At what member t says of the rows; once more, where an interrupt came in between."""
+        before = self._scores if len(self.errors) == t else self._scores_before
+        scores = before + self._rule.scores(answers, weight)
+        wrong = np.argmax(scores, axis=1) != self._labels
+        errors = [*self.errors[:t], float(self._weight[wrong].sum())]
+        self._scores_before, self._scores, self.errors = before, scores, errors
 
     @property
     def best(self) -> int:
@@ -156,7 +160,7 @@ class Boosting:
         self._records: tuple[tuple[float, float, float, float], ...] = ()
         self._n_told = len(members)
         for t in range(len(members)):
-            self._conclude(members.answers(rows, t), rule.task(self._logs), members)
+            self._conclude(members.answers(rows, t), rule.task(self._logs), members, t)
 
     @property
     def rounds(self) -> int:
@@ -175,11 +179,12 @@ class Boosting:
         done = self._learner.advance(work)
         if self._learner.finished:
             answers = self._learner.answers()
-            self._conclude(answers, self._task, self._learner.add_to(self.members))
+            members = self._learner.add_to(self.members)
+            self._conclude(answers, self._task, members, len(members) - 1)
             self._task = None
         return done
 
-    def _conclude(self, answers: np.ndarray, task: Any, members: Any) -> None:
+    def _conclude(self, answers: np.ndarray, task: Any, members: Any, t: int) -> None:
         rule = self.rule
         found = rule.hear(answers, task)
         is_voting = isinstance(rule, VotingRule)
@@ -190,7 +195,7 @@ class Boosting:
         wrong = np.argmax(scores, axis=1) != rule.labels
         error = float(self._weights[wrong].sum())
         if self.watched is not None:
-            self.watched.look(members, len(members) - 1, found.weight)
+            self.watched.look(members.answers(self.watched.rows, t), t, found.weight)
         self._logs, self._scores = self._logs + _like(found.gains, self._logs), scores
         # The last step, and one: an interrupt finds the round done, or not begun.
         self.members, self._records = members, (
@@ -217,7 +222,7 @@ class Boosting:
 
     def history(self) -> BoostingHistory:
         error, weight, normaliser, training = np.array(self._records).reshape(-1, 4).T.copy()
-        return history_of(self.rule, error, weight, normaliser, training, _errors(self.watched),
+        return history_of(self.rule, error, weight, normaliser, training, _errors(self),
                           _outcome(self))  # fmt: skip
 
     @property
@@ -278,10 +283,12 @@ class StumpBoosting:
 
     def _take_stock(self) -> None:
         if self.watched is not None and self.rounds > self._n_looked:
-            members = self.members
-            for t in range(self._n_looked, self.rounds):
-                self.watched.look(members, t, float(members.found.weight[t]))
-            self._n_looked = self.rounds
+            first = self._n_looked
+            new = self._make(self._booster.stumps.part(self.rounds, first))
+            for k in range(len(new)):
+                answers = new.answers(self.watched.rows, k)
+                self.watched.look(answers, first + k, float(new.found.weight[k]))
+                self._n_looked = first + k + 1
         if self._booster.outcome != RUNNING:
             names: dict[int, Outcome] = {PERFECT: "perfect", CHANCE: "no better than chance"}
             self.outcome = names[self._booster.outcome]
@@ -309,17 +316,18 @@ class StumpBoosting:
         }
 
     def history(self) -> BoostingHistory:
+        self._take_stock()  # which an interrupt may have cut short
         found = self._booster.stumps.part(self.rounds)
         return history_of(self.rule, found.error, found.weight, None, found.training_error,
-                          _errors(self.watched), _outcome(self))  # fmt: skip
+                          _errors(self), _outcome(self))  # fmt: skip
 
 
 def _like(gains: np.ndarray, logs: np.ndarray) -> np.ndarray:
     return gains.reshape(logs.shape)
 
 
-def _errors(watched: Watched | None) -> np.ndarray | None:
-    return None if watched is None else np.array(watched.errors)
+def _errors(process: Boosting | StumpBoosting) -> np.ndarray | None:
+    return None if process.watched is None else np.array(process.watched.errors[: process.rounds])
 
 
 def _outcome(process: Boosting | StumpBoosting) -> Outcome:

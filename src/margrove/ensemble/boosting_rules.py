@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy.special import expit
 
 __all__ = ["ALGORITHMS", "GentleRule", "LogitRule", "RealRule", "Round", "Rule", "VotingRule",
            "rule_of"]  # fmt: skip
@@ -34,6 +35,9 @@ Answers = Literal["labels", "shares", "numbers"]
 ALGORITHMS = ("discrete", "samme", "m1", "real", "gentle", "logit")
 
 NO_BETTER = 1e-10  # an edge over chance that rounding could have made
+LARGEST_WEIGHT = 1e290  # which sums of many stay finite with
+_LARGEST_RATE = 1e280
+_LEAST_WEIGHT = 1e-290  # a row that nobody has got wrong is still there
 _LEAST_SHARE = np.finfo(float).eps
 _LARGEST_RESPONSE = 4.0  # of logistic regression where it is sure of what is wrong
 _LEAST_SPREAD = 1e-10
@@ -72,7 +76,7 @@ class Rule(ABC):
 
     def __init__(self, labels: np.ndarray, n_classes: int, learning_rate: float) -> None:
         self.labels, self.n_classes = labels, n_classes
-        self.learning_rate = learning_rate
+        self.learning_rate = min(learning_rate, _LARGEST_RATE)
         self.n_machines = 1
 
     @abstractmethod
@@ -91,7 +95,11 @@ class Rule(ABC):
         """What a member adds to the scores of the classes, (n, K)."""
 
     def probabilities(self, scores: np.ndarray, total: float) -> np.ndarray:
-        """From scores of which the members weigh `total` in all."""
+        """From scores of which the members weigh `total` in all.
+
+        Of two classes with scores -F and F that is 1 / (1 + exp(-2 F)), which both the exponential
+        and the logistic loss estimate.
+        """
         return _softmax(scores)
 
 
@@ -124,7 +132,8 @@ class VotingRule(Rule):
         """Of a member without errors, 1: it is the last."""
         if error <= 0.0:
             return 1.0
-        return self.learning_rate * (math.log((1.0 - error) / error) + self.bonus)
+        odds = math.log((1.0 - error) / error)
+        return min(self.learning_rate * (odds + self.bonus), LARGEST_WEIGHT)
 
     def scores(self, answers: np.ndarray, weight: float) -> np.ndarray:
         others = -1.0 / (self.n_classes - 1.0) if self.n_classes > 1 else 0.0
@@ -159,11 +168,7 @@ class _Additive(Rule):
 
     def _expand(self, found: np.ndarray) -> np.ndarray:
         """One score of two classes as a score of each."""
-        return found if found.shape[1] > 1 else np.concatenate([-found, found], axis=1)
-
-    def probabilities(self, scores: np.ndarray, total: float) -> np.ndarray:
-        """Of two classes 1 / (1 + exp(-2 F)), which is what the exponential loss estimates."""
-        return _softmax(scores)
+        return np.concatenate([-found, found], axis=1) if self.n_classes == 2 else found
 
 
 class RealRule(_Additive):
@@ -179,19 +184,23 @@ class RealRule(_Additive):
         scores = self.scores(answers, 1.0)
         own = scores[np.arange(n), self.labels]
         # y'f / K with y = 1 for the class and -1 / (K - 1) for the others; for two classes y f.
-        gains = -own / max(self.n_classes - 1.0, 1.0)
+        gains = _bounded(-own / max(self.n_classes - 1.0, 1.0))
         wrong = np.argmax(answers, axis=1) != self.labels
         error = float(task.weights[0][wrong].sum())
         return Round(error, 1.0, gains, _sum_after(task.weights[0], gains))
 
     def scores(self, answers: np.ndarray, weight: float) -> np.ndarray:
         logs = np.log(np.maximum(answers, _LEAST_SHARE))
-        factor = weight * self.learning_rate * (self.n_classes - 1.0)
+        factor = min(weight * self.learning_rate * (self.n_classes - 1.0), LARGEST_WEIGHT)
         if self.n_classes == 2:
             half = 0.5 * factor * (logs[:, 1] - logs[:, 0])
             return np.stack([-half, half], axis=1)
         found: np.ndarray = factor * (logs - logs.mean(axis=1, keepdims=True))
         return found
+
+    def probabilities(self, scores: np.ndarray, total: float) -> np.ndarray:
+        """Of a single member, its own shares."""
+        return _softmax(scores / max(self.n_classes - 1.0, 1.0))
 
 
 class GentleRule(_Additive):
@@ -210,7 +219,7 @@ class GentleRule(_Additive):
 
     def hear(self, answers: np.ndarray, task: Task) -> Round:
         signs = self.signs
-        gains = -self.learning_rate * signs * answers
+        gains = _bounded(-self.learning_rate * signs * answers)
         wrong = np.where(answers > 0, 1.0, -1.0) != signs
         error = float(np.mean([w[m].sum() for w, m in zip(task.weights, wrong.T, strict=True)]))
         after = [_sum_after(w, g) for w, g in zip(task.weights, gains.T, strict=True)]
@@ -218,7 +227,7 @@ class GentleRule(_Additive):
         return Round(error, 1.0, flat, float(np.mean(after)))
 
     def scores(self, answers: np.ndarray, weight: float) -> np.ndarray:
-        return self._expand(weight * self.learning_rate * answers)
+        return self._expand(_bounded(weight * self.learning_rate * answers))
 
 
 class LogitRule(_Additive):
@@ -239,9 +248,7 @@ class LogitRule(_Additive):
         return np.zeros((len(self.labels), self.n_machines))
 
     def task(self, logs: np.ndarray) -> Task:
-        shares = _softmax(self._expand(logs))
-        if self.n_machines == 1:
-            shares = shares[:, 1:]
+        shares = expit(2.0 * logs) if self.n_machines == 1 else _softmax(logs)
         is_own = self.signs > 0
         spread = np.maximum(shares * (1.0 - shares), _LEAST_SPREAD)
         response = np.where(is_own, 1.0 / np.maximum(shares, _LEAST_SPREAD),
@@ -257,12 +264,10 @@ class LogitRule(_Additive):
 
     def _steps(self, answers: np.ndarray) -> np.ndarray:
         if self.n_machines == 1:
-            steps: np.ndarray = 0.5 * self.learning_rate * answers
-            return steps
+            return _bounded(0.5 * self.learning_rate * answers)
         share = (self.n_classes - 1.0) / self.n_classes
         centred = answers - answers.mean(axis=1, keepdims=True)
-        steps = self.learning_rate * share * centred
-        return steps
+        return _bounded(self.learning_rate * share * centred)
 
     def scores(self, answers: np.ndarray, weight: float) -> np.ndarray:
         return self._expand(weight * self._steps(answers))
@@ -278,8 +283,13 @@ def rule_of(algorithm: str, labels: np.ndarray, n_classes: int, learning_rate: f
     return kinds[algorithm](labels, n_classes, learning_rate)
 
 
+def _bounded(values: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return np.clip(values, -LARGEST_WEIGHT, LARGEST_WEIGHT)
+
+
 def _normalised(logs: np.ndarray) -> np.ndarray:
-    weights = np.exp(logs - logs.max())
+    weights = np.maximum(np.exp(logs - logs.max()), _LEAST_WEIGHT)
     found: np.ndarray = weights / weights.sum()
     return found
 

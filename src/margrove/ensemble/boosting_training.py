@@ -14,7 +14,14 @@ from margrove.grove.decision_tree import DecisionTree
 from margrove.grove.encoding import TreeTable, read_table, read_table_like_fitted
 from margrove.grove.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-__all__ = ["BoostingRows", "is_plain_stump", "is_plain_tree", "read_rows", "read_rows_like_fitted"]
+__all__ = [
+    "BoostingRows",
+    "is_plain_tree",
+    "is_simple_tree",
+    "is_small_tree",
+    "read_rows",
+    "read_rows_like_fitted",
+]
 
 _AS_THEY_ARE = {  # of trees that are grown on one table for all rounds
     "split": ("binary",),
@@ -22,20 +29,23 @@ _AS_THEY_ARE = {  # of trees that are grown on one table for all rounds
     "class_weight": (None,),
     "early_stopping": (False,),
 }
-_OF_STUMPS = {
+_OF_SIMPLE_TREES = {
     "splitter": ("best",),
-    "max_depth": (1,),
     "criterion": ("gini", "entropy", "log_loss", "error"),
-    "min_samples_split": (2,),
-    "min_samples_leaf": (1,),
     "min_weight_fraction_leaf": (0.0,),
     "max_features": (None,),
-    "max_leaf_nodes": (None,),
     "min_impurity_decrease": (0.0,),
     "ccp_alpha": (0.0,),
     "monotonic_cst": (None,),
     "significance": (None,),
     "max_error": (None,),
+}
+
+
+_OF_SMALL_TREES = {
+    "min_samples_split": (2,),
+    "min_samples_leaf": (1,),
+    "max_leaf_nodes": (None,),
     "max_bins": (None,),
 }
 
@@ -62,21 +72,29 @@ def is_plain_tree(base: Any) -> bool:
     return CRITERIA[base.criterion].own is None and _is_among(base, _AS_THEY_ARE)
 
 
-def is_plain_stump(base: Any, rows: BoostingRows) -> bool:
-    """Whether it is a stump of classes, on numbers that are all there."""
+def is_small_tree(base: Any, rows: BoostingRows, deepest: int) -> bool:
+    """Whether it is a simple tree of so many levels at most, and of any number of leaves and rows
+    of a leaf."""
+    if getattr(base, "max_depth", None) is None or base.max_depth > deepest:
+        return False
+    return _is_among(base, _OF_SMALL_TREES) and is_simple_tree(base, rows)
+
+
+def is_simple_tree(base: Any, rows: BoostingRows) -> bool:
+    """Whether it is a tree of classes that only its size is asked of, on numbers that are all
+    there."""
     table = rows.table
     if table is None or not isinstance(base, DecisionTreeClassifier) or table.categories:
         return False
-    if not _is_among(base, _OF_STUMPS):
+    if not _is_among(base, _OF_SIMPLE_TREES):
         return False
     values = table.X.data if sp.issparse(table.X) else table.X
     return not np.isnan(values).any()
 
 
 def _is_among(base: DecisionTree, allowed: dict[str, tuple[Any, ...]]) -> bool:
-    return all(
-        getattr(base, name) in values for name, values in allowed.items() if hasattr(base, name)
-    )
+    given = {name: getattr(base, name) for name in allowed if hasattr(base, name)}
+    return all(np.ndim(own) == 0 and own in allowed[name] for name, own in given.items())
 
 
 def read_rows(X: Any, estimator: Any, base: Any, *, as_table: bool) -> BoostingRows:

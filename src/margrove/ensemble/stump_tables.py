@@ -73,10 +73,10 @@ class StumpTable(NamedTuple):
     columns: StumpColumns
     values: list[np.ndarray]
 
-    def threshold(self, feature: int, code: int) -> float:
-        """Halfway between a code and the next one."""
+    def threshold(self, feature: int, code: int, next_code: int | None = None) -> float:
+        """Halfway between two codes, by default neighbours."""
         values = self.values[feature]
-        return midpoint(float(values[code]), float(values[code + 1]))
+        return midpoint(float(values[code]), float(values[next_code or code + 1]))
 
 
 def read_stump_table(X: Any, n_threads: int = 1) -> StumpTable:

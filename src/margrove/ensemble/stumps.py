@@ -20,6 +20,7 @@ import numpy as np
 
 from margrove._jit import kernel
 from margrove._threads import run_tiles
+from margrove.ensemble.boosting_rules import LARGEST_WEIGHT, NO_BETTER
 from margrove.ensemble.stump_tables import StumpTable, write_sides
 from margrove.grove.scores import CODE_OF, ERROR, GINI, consider, float_log
 from margrove.grove.search import ROUNDING_OF_SQUARES, is_far
@@ -30,7 +31,6 @@ RUNNING, PERFECT, CHANCE = range(3)
 _BITS = 50  # of all weights at the start
 _MOST_BITS = 61  # that they may grow to, with their labels
 _FEWEST_BITS = 42  # that they may shrink to
-_NO_BETTER = 1e-10  # an edge over chance that rounding could have made
 
 
 class Rows(NamedTuple):
@@ -106,9 +106,9 @@ class Stumps(NamedTuple):
     weight: np.ndarray
     training_error: np.ndarray
 
-    def part(self, count: int) -> Stumps:
-        """The first ones, as a copy."""
-        return Stumps._make(own[:count].copy() for own in self)
+    def part(self, end: int, begin: int = 0) -> Stumps:
+        """Some of them, as a copy."""
+        return Stumps._make(own[begin:end].copy() for own in self)
 
 
 class Plan(NamedTuple):
@@ -419,9 +419,9 @@ def _weigh_up(criterion, left, totals, weight_left, total, feature, code, search
             squares_right += other * other
         score = squares_left / float(weight_left) + squares_right / float(weight_right)
     else:
-        score = -float_log(float(weight_left)) - float_log(float(weight_right))
         for c in range(n_classes):
             score += float_log(float(left[c])) + float_log(float(totals[c] - left[c]))
+        score = score - float_log(float(weight_left)) - float_log(float(weight_right))
     if (search.best[0] < 0 or score > search.score[0]) and consider(
         criterion, False, np.int64(0), weight_left, np.int64(0), weight_right, score, feature,
         code, search.best, search.score,
@@ -462,26 +462,24 @@ def _finish(columns, rows, search, stumps, plan, scales, t, replayed):
             right = stumps.classes[t, 1]
             wrong -= rows.totals[right] - search.left[right]
         error = float(wrong) / float(total)
-        if wrong > 0 and error >= plan.chance - _NO_BETTER:
+        if wrong > 0 and error >= plan.chance - NO_BETTER:
             return False, 0, CHANCE
         stumps.error[t] = error
         stumps.weight[t] = 1.0
         if wrong > 0:
             odds = math.log((1.0 - error) / error)
-            stumps.weight[t] = plan.learning_rate * (odds + plan.bonus)
+            stumps.weight[t] = min(plan.learning_rate * (odds + plan.bonus), LARGEST_WEIGHT)
     outcome = PERFECT if stumps.error[t] == 0.0 else RUNNING
     if stumps.feature[t] >= 0:
         write_sides(columns, stumps.feature[t], stumps.code[t], rows.on_left)
     else:
         for i in range(len(rows.labels)):
             rows.on_left[i] = True
-    n_wrong = _ask(rows, stumps, t, scales)
-    n, weight, error = len(rows.labels), stumps.weight[t], stumps.error[t]
-    n_changed = n_wrong
+    n_changed, shrinks = _ask(rows, stumps, t, scales)
+    weight, error = stumps.weight[t], stumps.error[t]
     growth = 1.0 + math.exp(min(weight, 700.0)) * error
-    if 2 * n_wrong > n:
+    if shrinks:
         scales[0] += weight
-        n_changed = n - n_wrong
         growth = error
     largest = 2.0 ** float(_MOST_BITS - plan.bits)
     if not 2.0**_FEWEST_BITS < float(total) * growth < largest:
@@ -525,15 +523,17 @@ def _describe(rows, search, stumps, t, total):
 
 @kernel(inner=True)
 def _ask(rows, stumps, t, scales):
-    """What the stump says of each row; how many it gets wrong.
+    """What the stump says of each row.
 
-    Of right and wrong rows, the fewer are listed as `changed`.
+    Of right and wrong rows, the fewer are listed as `changed`; returns how many, and whether those
+    are the right ones.
     """
     left, right, weight = stumps.classes[t, 0], stumps.classes[t, 1], stumps.weight[t]
     scales[2] += weight
     half = 0.5 * scales[2]
     n, many = len(rows.labels), len(rows.leading) > 0
     n_wrong, n_left, error = 0, 0, 0.0
+    more_wrong = np.int64(0)
     for i in range(n):
         said, label = right, rows.labels[i]
         if rows.on_left[i]:
@@ -543,6 +543,7 @@ def _ask(rows, stumps, t, scales):
         # Wrong rows from the front, right ones from the back.
         rows.changed[n_wrong if is_wrong else n - 1 - (i - n_wrong)] = i
         n_wrong += is_wrong
+        more_wrong += rows.counts[i] if is_wrong else -rows.counts[i]
         rows.missed[i] += weight if is_wrong else 0.0
         if many:
             votes, leading = rows.votes[i], rows.leading[i]
@@ -555,10 +556,11 @@ def _ask(rows, stumps, t, scales):
             error += rows.shares[i]
     stumps.n_left[t] = n_left
     stumps.training_error[t] = error
-    if 2 * n_wrong > n:
-        for k in range(n - n_wrong):
-            rows.changed[k] = rows.changed[n_wrong + k]
-    return n_wrong
+    if more_wrong <= 0:
+        return n_wrong, False
+    for k in range(n - n_wrong):
+        rows.changed[k] = rows.changed[n_wrong + k]
+    return n - n_wrong, True
 
 
 @kernel(bare=True)

@@ -28,18 +28,22 @@ from margrove.ensemble.stumps import Stumps
 from margrove.ensemble.votes import onto_all_classes
 from margrove.grove.assembly import assemble, impurity_of_shares
 from margrove.grove.binning import bin_columns
-from margrove.grove.decision_tree import DecisionTree, TreeTraining
+from margrove.grove.decision_tree import DecisionTree, TreeTraining, powers_of_scale
 from margrove.grove.encoding import TreeTable
-from margrove.grove.packed import Kind, PackedTree, packed_of, unfolded
+from margrove.grove.given_targets import MEDIAN_WEIGHT_BITS
+from margrove.grove.packed import Kind, PackedTree, packed_of, rescaled, unfolded
 from margrove.grove.scores import CODE_OF
 from margrove.grove.targets import class_targets, number_targets
 from margrove.grove.tree_arrays import LEAF, THRESHOLD, TreeArrays
 from margrove.grove.walk import add_values, leaves_of_rows
 
 __all__ = ["AnyLearner", "EstimatorMembers", "Learner", "Members", "StumpMembers", "TreeLearner",
-           "TreeMembers", "rows_at_once"]  # fmt: skip
+           "TreeMembers", "answers_of_trees", "rows_at_once"]  # fmt: skip
 
 _CELLS_AT_ONCE = 1 << 18
+_MOST_DRAWS = 50
+_UNITS = 2.0**50  # of all weights together
+_BETWEEN_DRAWS = 1 << 40  # more than there are rounds
 
 
 class Members(Protocol):
@@ -114,7 +118,8 @@ class AnyLearner:
     """Copies of an estimator, given weights, or else a sample drawn by them.
 
     order: the rows in an order that does not depend on how they were given; n_draws: the size of
-    the samples. What is fitted in one go cannot be interrupted in between.
+    the samples that are drawn; samples: how many each row stands for. What is fitted in one go
+    cannot be interrupted in between.
     """
 
     def __init__(
@@ -128,12 +133,13 @@ class AnyLearner:
         resample: bool,
         order: np.ndarray,
         n_draws: int,
+        samples: np.ndarray,
         seed: int,
-        fit_params: dict[str, Any] | None = None,
     ) -> None:
         self._prototype, self._X, self._y = prototype, X, y
         self._answer, self._classes = answer, classes
         self._resample, self._order, self._n_draws = resample, order, n_draws
+        self._samples = samples
         self._seed = seed
         self._task: tuple[int, np.ndarray, np.ndarray | None] | None = None
         self._fitted: list[Any] = []
@@ -151,10 +157,11 @@ class AnyLearner:
             return 1.0
         number, weights, targets = self._task
         machine = len(self._fitted)
-        y = self._y if targets is None else targets[machine]
-        with unwatched():
-            fitted = self._fit(number * len(weights) + machine, y, weights[machine])
-        self._fitted.append(fitted)
+        if machine < len(weights):  # else an interrupt came before it was asked
+            y = self._y if targets is None else targets[machine]
+            with unwatched():
+                fitted = self._fit(number * len(weights) + machine, y, weights[machine])
+            self._fitted.append(fitted)
         if len(self._fitted) == len(weights):
             with unwatched():
                 self._answers = _answers_of(self._fitted, self._X, self._answer, self._classes)
@@ -165,15 +172,29 @@ class AnyLearner:
         model = _with_seeds(clone(self._prototype), seed_of_member(self._seed, number))
         if not self._resample:
             return model.fit(self._X, y, sample_weight=weights)
-        drawn = multiplicities(Line(weights[self._order]), self._seed, number, self._n_draws)
-        rows = np.repeat(self._order, drawn)
+        rows = self._drawn(number, y, weights)
         return model.fit(self._X[rows], y[rows])
+
+    def _drawn(self, number: int, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """A sample by the weights; of classes, one that has two of them if there is one."""
+        line, rows = _line(weights[self._order], self._samples[self._order]), self._order
+        for attempt in range(_MOST_DRAWS):
+            key = number + attempt * _BETWEEN_DRAWS
+            rows = np.repeat(self._order, multiplicities(line, self._seed, key, self._n_draws))
+            if self._answer == "numbers" or np.any(y[rows] != y[rows[0]]):
+                break
+        return rows
 
     def answers(self) -> np.ndarray:
         return self._answers
 
     def add_to(self, members: EstimatorMembers) -> EstimatorMembers:
         return replace(members, fitted=(*members.fitted, self._fitted))
+
+
+def _line(weights: np.ndarray, samples: np.ndarray) -> Line:
+    """Whole numbers for each sample, so that k rows lie on the line as one row of weight k does."""
+    return Line(samples * np.maximum(np.rint(weights / samples * _UNITS), 1.0))
 
 
 def _with_seeds(model: Any, seed: int) -> Any:
@@ -207,7 +228,7 @@ class TreeMembers:
         return replace(self, trees=self.trees[:count])
 
     def answers(self, rows: Any, t: int) -> np.ndarray:
-        return _of_trees(self.trees[t], rows, self.kind, self.answer)
+        return answers_of_trees(self.trees[t], rows, self.kind, self.answer)
 
     def estimators(self, t: int) -> list[Any]:
         return [self._estimator(tree) for tree in self.trees[t]]
@@ -223,7 +244,8 @@ class TreeMembers:
         return sum(len(tree) for trees in self.trees for tree in trees)
 
 
-def _of_trees(trees: list[PackedTree], rows: Any, kind: Kind, answer: str) -> np.ndarray:
+def answers_of_trees(trees: list[PackedTree], rows: Any, kind: Kind, answer: str) -> np.ndarray:
+    """What the trees of a round say of rows."""
     n, size = rows.shape[0], rows_at_once(rows.shape[1])
     found = np.zeros((n, kind.n_values if kind.n_classes else len(trees)))
     labels = np.empty(n, np.int64)
@@ -259,7 +281,9 @@ class TreeLearner:
     """Trees on codes that are made once.
 
     labels are those of the classes, None for numbers; samples, how many each row stands for.
-    `template` is the tree that is asked for.
+    `template` is the tree that is asked for. With n_draws, trees are grown on samples of that size,
+    drawn by the weights; rows then lie in an order that does not depend on how they were given.
+    Numbers are divided by `scale`, a power of two, and means multiplied again.
     """
 
     def __init__(
@@ -273,10 +297,13 @@ class TreeLearner:
         *,
         seed: int,
         n_threads: int,
+        n_draws: int | None = None,
+        scale: float = 1.0,
     ) -> None:
         self._template, self._table, self._seed = template, table, seed
         self._labels, self._n_classes, self._samples = labels, n_classes, samples
         self._answer, self._n_threads = answer, n_threads
+        self._n_draws, self._scale = n_draws, scale
         self._data = bin_columns(
             table.X,
             categorical=table.is_categorical,
@@ -299,13 +326,13 @@ class TreeLearner:
 
     @property
     def finished(self) -> bool:
-        return self._task is None
+        return self._task is None or len(self._trees) == len(self._task[1])
 
     def begin(self, number: int, weights: np.ndarray, targets: np.ndarray | None) -> None:
         self._task, self._trees, self._growing = (number, weights, targets), [], None
 
     def advance(self, work: float) -> float:
-        if self._task is None:
+        if self._task is None or self.finished:
             return 1.0
         if self._growing is None:
             self._growing = self._plant(len(self._trees), *self._task)
@@ -313,38 +340,47 @@ class TreeLearner:
         if not grower.finished:
             done: float = grower.advance(work)
             return done
-        self._trees.append(packed_of(result(), self.kind))
-        self._growing = None
-        if len(self._trees) == len(self._task[1]):
-            self._task = None
+        tree = packed_of(result(), self.kind)
+        if self._scale != 1.0:
+            tree = rescaled(tree, self._scale, powers_of_scale(self.kind.criterion))
+        self._trees, self._growing = [*self._trees, tree], None
         return 1.0
 
     def _plant(
         self, machine: int, number: int, weights: np.ndarray, targets: np.ndarray | None
     ) -> tuple[Any, Callable[[], TreeArrays]]:
-        own = weights[machine]
+        own, samples, number = weights[machine], self._samples, number * len(weights) + machine
+        if self._n_draws is not None:
+            samples = multiplicities(_line(own, samples), self._seed, number, self._n_draws)
+            own = samples.astype(np.float64)
         if targets is None and self._labels is not None:
-            given = class_targets(self._labels[:, None], [self._n_classes], own, self._samples)
+            given = class_targets(self._labels[:, None], [self._n_classes], own, samples)
         else:
             numbers = self._labels if targets is None else targets[machine]
-            given = number_targets(np.asarray(numbers)[:, None], own, self._samples)
+            is_median = self._template.criterion == "absolute_error"
+            given = number_targets(
+                np.asarray(numbers)[:, None] / self._scale,
+                own,
+                samples,
+                **({"bits": MEDIAN_WEIGHT_BITS} if is_median else {}),
+            )
         template = copy.copy(self._template)
-        template.random_state = seed_of_member(self._seed, number * len(weights) + machine)
-        rows = np.arange(len(own))
+        template.random_state = seed_of_member(self._seed, number)
+        rows = np.flatnonzero(samples)
         training = TreeTraining(self._table, given, rows, float(own.sum()), rows[:0])
-        rules = template._rules(training, self._data)
+        rules = template._rules(training, self._data, self._scale)
         grower = template._grower(training, self._data, rules, self._n_threads)
 
         def result() -> TreeArrays:
             growth = grower.result()
             if not isinstance(growth, TreeArrays):
                 growth = assemble(growth, self._data, given, rules, self.kind.n_categories)
-            return template._cut_back(growth, training, 1.0, rules.criterion)
+            return template._cut_back(growth, training, self._scale, rules.criterion)
 
         return grower, result
 
     def answers(self) -> np.ndarray:
-        return _of_trees(self._trees, self._table.X, self.kind, self._answer)
+        return answers_of_trees(self._trees, self._table.X, self.kind, self._answer)
 
     def add_to(self, members: TreeMembers) -> TreeMembers:
         return replace(members, trees=(*members.trees, self._trees))

@@ -5,9 +5,21 @@ pages render what it returns: frozen dataclasses of numbers, strings and read-on
 `as_dict` turns into what JSON can hold. Rows are always rows of the X that `fit` got.
 `strongest_features` names the largest weights of any linear model; `sketch_tree`, `tree_regions`,
 `gain_curves` and `pruning_errors` are the data behind the pictures of trees, `out_of_bag_curve`,
-`ranked_importances`, `proximity_plane` and `interval_coverage` behind those of forests.
+`ranked_importances`, `proximity_plane` and `interval_coverage` behind those of forests,
+`boosting_errors`, `margin_distributions` and `boosting_sketches` behind those of boosting.
+`stump_rules` puts boosted stumps into words.
 """
 
+from margrove.facts.boosting import BoostingFacts
+from margrove.facts.boosting_stages import (
+    BoostingErrors,
+    BoostingSketches,
+    MarginDistribution,
+    RoundSketch,
+    boosting_errors,
+    boosting_sketches,
+    margin_distributions,
+)
 from margrove.facts.describing import describe, is_described
 from margrove.facts.forests import (
     BaggingFacts,
@@ -27,6 +39,7 @@ from margrove.facts.forests import (
 from margrove.facts.outlines import outline
 from margrove.facts.split_gains import GainCurve, GainCurves, gain_curves
 from margrove.facts.strongest import strongest_features
+from margrove.facts.stump_rules import StumpRule, stump_rules
 from margrove.facts.tree_sketches import SketchNode, SplitHistogram, TreeSketch, sketch_tree
 from margrove.facts.trees import PruningErrors, TreeRegions, pruning_errors, tree_regions
 from margrove.facts.values import (
@@ -52,6 +65,9 @@ from margrove.facts.values import (
 
 __all__ = [
     "BaggingFacts",
+    "BoostingErrors",
+    "BoostingFacts",
+    "BoostingSketches",
     "ClassifierFacts",
     "EnsembleFacts",
     "Facts",
@@ -63,6 +79,7 @@ __all__ = [
     "LinearFacts",
     "LinearMachineFacts",
     "MachineFacts",
+    "MarginDistribution",
     "MemberSizes",
     "OneClassFacts",
     "OutOfBagCurve",
@@ -76,19 +93,24 @@ __all__ = [
     "PruningErrors",
     "RankedImportances",
     "RegressorFacts",
+    "RoundSketch",
     "SketchNode",
     "SplitHistogram",
     "StrongFeatures",
+    "StumpRule",
     "SupportKind",
     "Trace",
     "TreeFacts",
     "TreeRegions",
     "TreeSketch",
     "WeightedFeature",
+    "boosting_errors",
+    "boosting_sketches",
     "describe",
     "gain_curves",
     "interval_coverage",
     "is_described",
+    "margin_distributions",
     "out_of_bag_curve",
     "outline",
     "proximity_plane",
@@ -96,5 +118,6 @@ __all__ = [
     "ranked_importances",
     "sketch_tree",
     "strongest_features",
+    "stump_rules",
     "tree_regions",
 ]

@@ -7,6 +7,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from margrove.ensemble.adaboost import AdaBoostClassifier
 from margrove.ensemble.bagging import BaggingClassifier, BaggingRegressor
 from margrove.ensemble.forests import (
     ExtraTreesClassifier,
@@ -14,6 +15,7 @@ from margrove.ensemble.forests import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from margrove.facts.boosting import boosting_facts
 from margrove.facts.forests import bagging_facts, forest_facts
 from margrove.facts.linear_machines import linear_classifier_facts, linear_regressor_facts
 from margrove.facts.outlines import Given
@@ -56,6 +58,7 @@ _DESCRIBERS: dict[type, Describer] = {
     ExtraTreesRegressor: forest_facts,
     BaggingClassifier: bagging_facts,
     BaggingRegressor: bagging_facts,
+    AdaBoostClassifier: boosting_facts,
 }
 
 
@@ -67,18 +70,18 @@ def describe(model: Any, X: Any = None, y: Any = None, sample_weight: Any = None
     model : fitted estimator
         One of SVC, NuSVC, SVR, NuSVR, OneClassSVM, LinearSVC, LinearSVR, Perceptron,
         KernelPerceptron, DecisionTreeClassifier, DecisionTreeRegressor, RandomForestClassifier,
-        RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor, BaggingClassifier and
-        BaggingRegressor.
+        RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor, BaggingClassifier,
+        BaggingRegressor and AdaBoostClassifier.
     X, y, sample_weight : optional
         What it was fitted to. A support vector machine remembers that itself, but not across
         pickling, and without them there are no proof and no kinds of support vectors; of a linear
-        machine, no support vectors; of a forest or a bag, no training error. Perceptrons and trees
-        do not need them.
+        machine, no support vectors; of a forest or a bag, no training error; of a boosted model, no
+        margins. Perceptrons and trees do not need them.
 
     Returns
     -------
     ClassifierFacts, RegressorFacts, OneClassFacts, LinearFacts, PerceptronFacts, TreeFacts,
-    ForestFacts or BaggingFacts
+    ForestFacts, BaggingFacts or BoostingFacts
 
     Examples
     --------

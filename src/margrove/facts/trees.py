@@ -129,10 +129,11 @@ def codes_or_targets(
     if not hasattr(model, "classes_"):
         return None, check_targets(first, n_rows)
     classes = model.classes_[0] if isinstance(model.classes_, list) else model.classes_
-    return _codes(first, classes, n_rows), None
+    return class_codes(first, classes, n_rows), None
 
 
-def _codes(y: Any, classes: np.ndarray, n_rows: int) -> np.ndarray:
+def class_codes(y: Any, classes: np.ndarray, n_rows: int) -> np.ndarray:
+    """The number of each row's class."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # few rows of many classes are fine to draw
         labels = check_labels(y, n_rows)

@@ -30,6 +30,7 @@ class Desk(NamedTuple):
     labels int32, weight int64, numbers int64: of the rows. codes uint32: of one feature. keys,
     spare uint64: code and place, to be sorted. cells int64: counts. left int64: zeros, of classes.
     found int64 (2,): code and next code of the best split; drawn float64 (1,): its threshold.
+    by_rows: whether each row is one sample, whatever its weight; counts int64: rows by code, then.
     """
 
     labels: np.ndarray
@@ -42,9 +43,11 @@ class Desk(NamedTuple):
     left: np.ndarray
     found: np.ndarray
     drawn: np.ndarray
+    by_rows: bool
+    counts: np.ndarray
 
 
-def new_desk(n_rows: int, n_stats: int, *, is_class: bool) -> Desk:
+def new_desk(n_rows: int, n_stats: int, *, is_class: bool, by_rows: bool = False) -> Desk:
     return Desk(
         np.empty(n_rows if is_class else 0, np.int32),
         np.empty(n_rows, np.int64),
@@ -56,6 +59,8 @@ def new_desk(n_rows: int, n_stats: int, *, is_class: bool) -> Desk:
         np.zeros(n_stats, np.int64),
         np.zeros(2, np.int64),
         np.zeros(1),
+        by_rows,
+        np.empty(2 * n_rows if by_rows else 0, np.int64),
     )
 
 
@@ -193,8 +198,14 @@ def _count_classes(desk, n, least, most, rules, total, weight, squares, feature,
     low, width = np.uint32(least), np.uint64(n_classes)
     for i in range(np.uint64(n)):
         cells[np.uint64(codes[i] - low) * width + np.uint64(labels[i])] += weights[i]
+    by_rows = desk.by_rows and smallest > 1
+    if by_rows:
+        for k in range(span):
+            desk.counts[k] = 0
+        for i in range(np.uint64(n)):
+            desk.counts[np.uint64(codes[i] - low)] += 1
     squares_left, squares_right = 0, squares
-    weight_left = 0
+    weight_left, samples_left, n_samples = 0, 0, n if by_rows else weight
     bar = score[0] - 1e-13 * abs(score[0]) if best[0] >= 0 else -np.inf
     found, pending = False, False
     for k in range(n_classes):
@@ -226,10 +237,11 @@ def _count_classes(desk, n, least, most, rules, total, weight, squares, feature,
                         after, table, scale
                     )
         weight_left += here
+        samples_left += desk.counts[code] if by_rows else here
         weight_right = weight - weight_left
-        if weight_right < smallest or weight_right == 0:
+        if n_samples - samples_left < smallest or weight_right == 0:
             break
-        if weight_left < smallest:
+        if samples_left < smallest:
             continue
         if gini:
             whole = squares_left
@@ -363,10 +375,11 @@ def _order_classes(desk, n, least, rules, total, weight, squares, feature, best,
         if here == code:
             continue
         weight_right = weight - weight_left
-        if weight_right < smallest:
+        samples_left = p + 1 if desk.by_rows else weight_left
+        if (n if desk.by_rows else weight) - samples_left < smallest:
             moved = p + 1
             break
-        if weight_left < smallest:
+        if samples_left < smallest:
             continue
         if gini:
             whole = squares_left

@@ -98,8 +98,11 @@ class Sapling:
         max_leaves: int = 0,
         cuts: Cuts | None = None,
         weights_count: bool = True,
+        by_rows: bool = False,
     ) -> None:
-        """weights_count: whether a row's weight is the number of samples that it stands for."""
+        """weights_count: whether a row's weight is the number of samples that it stands for;
+        by_rows: whether each row is one sample, of classes whose weights are whole and sum to less
+        than 2^31."""
         n, d = data.n_rows, data.n_features
         n_stats = int(targets.starts[-1])
         is_class = len(targets.labels) > 0
@@ -110,10 +113,10 @@ class Sapling:
         self._rows = np.empty(n, np.int32)
         self._spare = np.empty(n, np.int32)
         self._weights_count = weights_count
-        self._quick = weights_count and is_quick(targets, rules)
+        self._quick = is_quick(targets, rules) and (by_rows or weights_count)
         self._swaps = np.zeros(d, np.int64)
         self._basic = new_basic(d, n_stats)
-        self._desk: Desk = new_desk(n, n_stats, is_class=is_class)
+        self._desk: Desk = new_desk(n, n_stats, is_class=is_class, by_rows=by_rows)
         self._general: Scratch | None = None
         self._identity = np.empty(0, np.int64)
         self._largest_set = 0
@@ -189,7 +192,6 @@ def is_quick(targets: Targets, rules: Rules) -> bool:
     """Whether the searches of `gathering` will do for features that are numbers and all there."""
     return bool(
         targets.counted
-        and targets.unit == 1.0
         and len(targets.starts) == 2
         and len(rules.monotone) == 0
         and rules.min_weight <= rules.min_samples_leaf
@@ -395,7 +397,7 @@ def _sum_up(whole, stats, centre, exponent, value, node, rows, targets, rules, o
         own[np.uint64(label)] += weight
         total += weight
     whole[node, WEIGHT] = total
-    whole[node, SAMPLES] = total
+    whole[node, SAMPLES] = end - start if desk.by_rows else total
     gini = rules.criterion == GINI
     squares, most = 0, 0
     for k in range(len(own)):

@@ -13,10 +13,20 @@
     importances             the features that matter most, with intervals where there are some
     proximity_map           rows in a plane, near each other where a forest finds them alike
     prediction_intervals    intervals of a forest of numbers, sorted, and what they cover
+    boosting_errors         errors of a boosted model and what bounds them, round by round
+    boosting_margins        how clearly rows are right after some numbers of rounds
+    boosting_rounds         what each round saw and said, over two features
+    boosting                one of these three, by name
 
 Matplotlib is imported when something is drawn; `pip install "margrove[plot]"` brings it.
 """
 
+from margrove.plot.boosting_pictures import (
+    boosting,
+    boosting_errors,
+    boosting_margins,
+    boosting_rounds,
+)
 from margrove.plot.coefficients import coefficients
 from margrove.plot.decision_boundary import decision_boundary
 from margrove.plot.forest_pictures import (
@@ -36,6 +46,10 @@ from margrove.plot.tree_pictures import (
 )
 
 __all__ = [
+    "boosting",
+    "boosting_errors",
+    "boosting_margins",
+    "boosting_rounds",
     "coefficients",
     "decision_boundary",
     "error_against_size",

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from margrove._data import Table, check_table, check_targets
 from margrove.exceptions import InvalidDataError
 from margrove.facts import (
+    BoostingFacts,
     EnsembleFacts,
     Facts,
     LinearFacts,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["decision_boundary"]
 
+_WITHOUT_SUPPORT = (PerceptronFacts, TreeFacts, EnsembleFacts, BoostingFacts)
 _COLOUR_STEPS = 12
 _MANY_ROWS = 5_000  # from here on the best place for a legend takes too long to find
 
@@ -206,7 +208,7 @@ def _data_of(told: Outline, y: Any, n_rows: int) -> _Data:
 def _facts_of(model: Any, X: Any, y: Any) -> Facts:
     """With kinds of support vectors, if either the model or X and y can tell them."""
     facts = describe(model)
-    if facts.kinds or isinstance(facts, (PerceptronFacts, TreeFacts, EnsembleFacts)):
+    if facts.kinds or isinstance(facts, _WITHOUT_SUPPORT):
         return facts
     try:
         again = describe(model, X, y)
