@@ -57,32 +57,40 @@ def hastie_lines():
 
 
 def letter_lines():
-    """AdaBoost.M1 of pruned trees by gain ratio, 16000 letters to train and 4000 to test."""
+    """AdaBoost.M1 of pruned trees by gain ratio: given weights, and samples drawn by them."""
     sys.path.insert(0, FOLDER)
     import load
 
     X, y, X_test, y_test = load.load_split("letter", dtype="float64")
-    base = PrunedTree(criterion="gain_ratio", min_samples_leaf=2)
-    model = AdaBoostClassifier(
-        base, n_estimators=ROUNDS[-1], algorithm="m1", resample=True, random_state=0
-    ).fit(X, y)
-    history = model.history_
-    test = 1.0 - np.array(list(model.staged_score(X_test, y_test)))
-    nodes = np.cumsum([member.tree_.node_count for member in model.estimators_])
     lines = [
-        f"Letter, AdaBoost.M1 over pruned trees by gain ratio, {len(y)} / {len(y_test)} rows.",
+        f"Letter, AdaBoost.M1 over pruned trees by gain ratio, {len(y)} / {len(y_test)} rows; trees "
+        "are given weights, or samples drawn by them.",
         "",
-        "| rounds | test error % | in the lecture | training error % | nodes in all |",
-        "|---|---|---|---|---|",
+        "| rounds | in the lecture: test % | samples: test % | training % | nodes in all "
+        "| weights: test % | training % | nodes in all |",
+        "|---|---|---|---|---|---|---|---|",
     ]
+    columns = [letter_columns(X, y, X_test, y_test, resample) for resample in (True, False)]
     published = dict(zip(ROUNDS, LECTURE, strict=True))
     for rounds in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000):
-        if rounds <= len(model):
-            lines.append(
-                f"| {rounds} | {100 * test[rounds - 1]:.2f} | {published.get(rounds, '')} | "
-                f"{100 * history.training_error[rounds - 1]:.3f} | {nodes[rounds - 1]:,} |"
-            )
+        cells = " | ".join(own.get(rounds, " | | ") for own in columns)
+        lines.append(f"| {rounds} | {published.get(rounds, '')} | {cells} |")
     return lines
+
+
+def letter_columns(X, y, X_test, y_test, resample):
+    """Test error, training error and nodes after each number of rounds."""
+    base = PrunedTree(criterion="gain_ratio", min_samples_leaf=2)
+    model = AdaBoostClassifier(
+        base, n_estimators=ROUNDS[-1], algorithm="m1", resample=resample, random_state=0
+    ).fit(X, y)
+    test = 1.0 - np.array(list(model.staged_score(X_test, y_test)))
+    training = model.history_.training_error
+    nodes = np.cumsum([member.tree_.node_count for member in model.estimators_])
+    return {
+        t + 1: f"{100 * test[t]:.2f} | {100 * training[t]:.3f} | {nodes[t]:,}"
+        for t in range(len(model))
+    }
 
 
 def text_lines():

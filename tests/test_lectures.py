@@ -172,6 +172,15 @@ def test_three_rounds_of_boosting() -> None:
     assert 0.5 - 0.5 * np.sum(D * points.target * h) == pytest.approx(rounds[0].eps)
 
 
+def test_three_rounds_of_the_boosting_machine() -> None:
+    points = load_boosting_points()
+    stump = DecisionTreeClassifier(max_depth=1, criterion="error")
+    model = margrove.AdaBoostClassifier(stump, n_estimators=3).fit(points.data, points.target)
+    assert model.history_.error.tolist() == [printed(0.30, 2), printed(0.21, 2), printed(0.14, 2)]
+    assert model.history_.beta.tolist() == [printed(0.42, 2), printed(0.65, 2), printed(0.92, 2)]
+    assert model.score(points.data, points.target) == 1.0
+
+
 def test_losses_of_the_hyperplane_lecture() -> None:
     """z = y w.x: perceptron max(0, -z), hinge max(0, 1 - z), logistic log(1 + e^-z)."""
     assert LOSSES["perceptron"]().value([-2.0, 0.5]).tolist() == [2.0, 0.0]

@@ -326,10 +326,9 @@ def test_a_warm_start_elsewhere_is_refused() -> None:
         ("weights", 1),
         ("weights", 2),
         ("X", 1),
-        pytest.param("X", 2, marks=pytest.mark.xfail(
-            strict=True, reason="values that change no member's answer go unnoticed by trees")),
+        ("X", 2),
     ],
-)  # fmt: skip
+)
 def test_a_warm_start_with_other_data_is_refused(what, depth) -> None:
     model = quick(stump(max_depth=depth), warm_start=True).fit(X, TWO)
     model.set_params(n_estimators=9)

@@ -517,7 +517,7 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
             return None
         before, now = self._circumstances, self._circumstances_of(given, base)
         for name, own in now.items():
-            if own != before[name]:
+            if own != before.get(name, own):
                 raise ValueError(
                     f"warm_start=True goes on with the data and parameters of the last fit, but "
                     f"{name} was {before[name]} and is {own}. Use warm_start=False to start anew."
@@ -526,15 +526,17 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
 
     def _circumstances_of(self, given: _Given, base: Any) -> dict[str, Any]:
         """What must be the same where a fit goes on."""
-        digest = hashlib.sha256(given.labels.astype(np.int64).tobytes())
-        digest.update(given.weight.tobytes())
-        return {
+        X = given.rows.X
+        cells = [X.data, X.indices, X.indptr] if sp.issparse(X) else [X]
+        of_rows = {"the checksum of y and sample_weight": _checksum([given.labels, given.weight])}
+        if self.warm_start:
+            of_rows["the checksum of X"] = _checksum(cells)
+        return of_rows | {
             "the number of features": given.rows.X.shape[1],
             "the set of classes": given.classes.tolist(),
             "algorithm": self._algorithm,
             "learning_rate": float(self.learning_rate),
             "estimator": type(base).__name__ + ("" if given.rows.table is None else ", on a table"),
-            "the checksum of y and sample_weight": digest.hexdigest()[:16],
         }
 
     def _known_to_trees(self, base: Any, given: _Given, is_class: bool) -> dict[str, Any]:
@@ -734,6 +736,14 @@ def _counts_and_logs(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if counted and counts.sum() < _MOST_COUNTS:
         return counts, np.zeros(len(counts))
     return np.ones(len(weight), np.int64), np.log(weight)
+
+
+def _checksum(arrays: list[Any]) -> str:
+    digest = hashlib.sha256()
+    for own in arrays:
+        is_object = own.dtype == object
+        digest.update(repr(own.tolist()).encode() if is_object else own.tobytes())
+    return digest.hexdigest()[:16]
 
 
 def _require_kind(members: Members, kind: type) -> None:
