@@ -63,11 +63,10 @@ def letter_lines():
 
     X, y, X_test, y_test = load.load_split("letter", dtype="float64")
     lines = [
-        f"Letter, AdaBoost.M1 over pruned trees by gain ratio, {len(y)} / {len(y_test)} rows; trees "
-        "are given weights, or samples drawn by them.",
+        f"Letter, AdaBoost.M1 over pruned trees by gain ratio, {len(y)} / {len(y_test)} rows.",
+        "Trees are given samples drawn by the weights, or the weights. Errors in percent.",
         "",
-        "| rounds | in the lecture: test % | samples: test % | training % | nodes in all "
-        "| weights: test % | training % | nodes in all |",
+        "| rounds | lecture | samples: test | train | nodes | weights: test | train | nodes |",
         "|---|---|---|---|---|---|---|---|",
     ]
     columns = [letter_columns(X, y, X_test, y_test, resample) for resample in (True, False)]
