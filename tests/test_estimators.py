@@ -33,7 +33,7 @@ def public_estimators() -> list[type[BaseEstimator]]:
 
 def small(cls):
     """The estimator as it is, ensembles with fewer members."""
-    return cls(n_estimators=5) if issubclass(cls, ENSEMBLES) else cls()
+    return cls(n_estimators=5, random_state=0) if issubclass(cls, ENSEMBLES) else cls()
 
 
 def briefly(cls, **settings):
