@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     )
     from margrove.grove.importances import permutation_importances
     from margrove.grove.inspect import explain, leaf_probabilities, read_tree, regions, rules
+    from margrove.grove.partial_dependence import partial_dependence
     from margrove.grove.pruning import cross_validated_alpha, prune
+    from margrove.grove.shap import shap_values
     from margrove.grove.tree import DecisionTreeClassifier, DecisionTreeRegressor
     from margrove.margin import kernels, losses
     from margrove.margin.certificate import certificate
@@ -99,6 +101,8 @@ _HOME_OF = {
     "export_json": "margrove.grove.export",
     "export_dot": "margrove.grove.export",
     "permutation_importances": "margrove.grove.importances",
+    "shap_values": "margrove.grove.shap",
+    "partial_dependence": "margrove.grove.partial_dependence",
     "register_criterion": "margrove.grove.criteria",
     # watching and preparing
     "Progress": "margrove._slices",
@@ -157,6 +161,7 @@ __all__ = [
     "losses",
     "oob_importances",
     "oob_impurity_importances",
+    "partial_dependence",
     "permutation_importances",
     "plot",
     "proximities",
@@ -166,6 +171,7 @@ __all__ = [
     "register_criterion",
     "register_kernel",
     "rules",
+    "shap_values",
     "tree_correlation",
     "warmup",
     "watch",

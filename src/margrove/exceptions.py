@@ -10,6 +10,7 @@ __all__ = [
     "ConvergenceWarning",
     "DataWarning",
     "FitCancelled",
+    "InexactExplanationError",
     "InfeasibleNuError",
     "InterruptedFitWarning",
     "InvalidDataError",
@@ -61,6 +62,18 @@ class NotSeparableError(ValueError):
         super().__init__(message)
         self.rows = rows
         self.weights = weights
+
+
+class InexactExplanationError(ArithmeticError):
+    """The parts that an explanation has found do not add up to the model's answer."""
+
+    def __init__(self, model: str, off: float, allowed: float) -> None:
+        self.off = off
+        super().__init__(
+            f"The SHAP values of this {model} do not add up to its answers: a sum is off by "
+            f"{off:.3g}, and {allowed:.3g} is allowed. Targets or weights may span too many orders "
+            "of magnitude: scale them, or use check=False."
+        )
 
 
 class FitCancelled(Exception):  # noqa: N818, cancelling is not an error

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -195,6 +195,7 @@ def test_many_classes_in_one_pass_are_each_class_alone(loss, n_classes):
 
 
 @given(st.integers(0, 10**6))
+@example(9128)
 @settings(max_examples=40, deadline=None)
 def test_the_gap_is_a_bound_whatever_the_tolerance(seed):
     rng = np.random.default_rng(seed)

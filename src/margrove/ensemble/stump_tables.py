@@ -20,7 +20,14 @@ from margrove.grove.binning import BinnedDataset, bin_columns, midpoint
 from margrove.grove.columns import Columns, code_of
 from margrove.grove.grower import columns_of
 
-__all__ = ["FeatureGroup", "StumpColumns", "StumpTable", "read_stump_table", "write_sides"]
+__all__ = [
+    "FeatureGroup",
+    "StumpColumns",
+    "StumpTable",
+    "parts_of_equal_cost",
+    "read_stump_table",
+    "write_sides",
+]
 
 _ROWS_OF_A_BIN = 4  # fewer on average, and the feature is read in its order
 _CELLS_OF_A_GROUP = 1 << 18
@@ -102,7 +109,7 @@ def _of_dense(data: BinnedDataset, n_threads: int) -> StumpTable:
             most[j] = np.argmax(sizes)
             counts[j] = n - sizes[most[j]]
     cost = np.where(is_ordered, n, counts + data.n_codes)
-    parts = _parts(cost, data.n_features)
+    parts = parts_of_equal_cost(cost, _CELLS_OF_A_GROUP, _MOST_GROUPS)
     groups: list[Any] = [None] * len(parts)
 
     def build(k: int) -> None:
@@ -139,11 +146,12 @@ def _dense_group(
     )
 
 
-def _parts(cost: np.ndarray, d: int) -> list[np.ndarray]:
-    """Neighbouring features of about equal cost in all."""
-    n_parts = int(np.clip(cost.sum() // _CELLS_OF_A_GROUP, 1, min(_MOST_GROUPS, max(d, 1))))
+def parts_of_equal_cost(cost: np.ndarray, cells: int, most: int) -> list[np.ndarray]:
+    """Neighbouring features of about equal cost: a part for so many cells, `most` at most."""
+    total = float(cost.sum())
+    n_parts = int(np.clip(total // cells, 1, min(most, max(len(cost), 1))))
     middle = np.cumsum(cost) - cost / 2
-    number = np.minimum((middle * n_parts / max(cost.sum(), 1)).astype(int), n_parts - 1)
+    number = np.minimum((middle * n_parts / max(total, 1.0)).astype(int), n_parts - 1)
     return [own for k in range(n_parts) if len(own := np.flatnonzero(number == k))]
 
 
@@ -168,7 +176,10 @@ def _of_sparse(X: sp.csc_array) -> StumpTable:
         _no_columns(), indptr, X.indices.astype(np.int32), codes, np.maximum(zeros, 0)
     )
     cost = np.diff(indptr) + n_codes
-    groups = [_sparse_group(X, codes, features, n_codes, zeros) for features in _parts(cost, d)]
+    groups = [
+        _sparse_group(X, codes, features, n_codes, zeros)
+        for features in parts_of_equal_cost(cost, _CELLS_OF_A_GROUP, _MOST_GROUPS)
+    ]
     return StumpTable(n, groups, columns, values)
 
 

@@ -40,11 +40,23 @@ from margrove.grove.search import Rules
 from margrove.grove.targets import Targets
 from margrove.grove.tree_arrays import LEAF, SUBSET, THRESHOLD, TreeArrays
 
-__all__ = ["Cuts", "Kind", "PackedTree", "cuts_of", "pack", "packed_of", "rescaled", "unfolded",
-           "values_of_nodes"]  # fmt: skip
+__all__ = [
+    "FEATURE_AT",
+    "MISSING_AT",
+    "SET_AT",
+    "Cuts",
+    "Kind",
+    "PackedTree",
+    "cuts_of",
+    "pack",
+    "packed_of",
+    "rescaled",
+    "unfolded",
+    "values_of_nodes",
+]
 
 _ARRAYS = ("nodes", "weight", "values", "words", "samples", "impurity", "decrease", "medians")
-_FEATURE_AT, _SET_AT, _MISSING_AT = 32, 60, 61
+FEATURE_AT, SET_AT, MISSING_AT = 32, 60, 61  # places in a link
 _LOW_WORD = np.int64(0xFFFFFFFF)
 _FEATURE_BITS = np.int64(0xFFFFFFF)
 
@@ -158,13 +170,13 @@ def _problem_of(tree: PackedTree, kind: Kind, n_features: int) -> str:
         return "a child does not come after its parent"
     if not np.array_equal(np.sort(left[inner]), np.arange(1, n, 2)):
         return "a node has no parent, or several"
-    feature = (tree.nodes[1::2][inner] >> _FEATURE_AT) & _FEATURE_BITS
+    feature = (tree.nodes[1::2][inner] >> FEATURE_AT) & _FEATURE_BITS
     if np.any(feature >= n_features):
         return "a feature that is not there"
     first = tree.nodes.view(np.float64)[0::2]
     if np.isnan(first).any():
         return "a threshold is missing"
-    has_set = (tree.nodes[1::2][inner] >> _SET_AT) & 1 == 1
+    has_set = (tree.nodes[1::2][inner] >> SET_AT) & 1 == 1
     sizes = kind.n_categories[feature[has_set]] // 32 + 1
     starts = first[inner][has_set]
     if np.any(starts < 0) or np.any(starts + sizes > len(tree.words)):
@@ -367,10 +379,10 @@ def _fill(whole, real, value, n, cuts, set_at, row_of, has_rows, packed):
         goes_left = whole[node, MISSING_LEFT] == 1
         if whole[node, MISSING_LEFT] < 0:  # there were none: with the larger part
             goes_left = whole[left, SAMPLES] > whole[left + 1, SAMPLES]
-        link = left | (feature << _FEATURE_AT) | (np.int64(goes_left) << _MISSING_AT)
+        link = left | (feature << FEATURE_AT) | (np.int64(goes_left) << MISSING_AT)
         if set_at[node] >= 0:
             words[2 * node] = float(set_at[node])
-            link |= np.int64(1) << _SET_AT
+            link |= np.int64(1) << SET_AT
         else:
             words[2 * node] = _threshold(cuts, feature, code, following, real[node, DRAWN])
         packed[2 * node + 1] = link
@@ -449,8 +461,8 @@ def unfolded(tree: PackedTree, kind: Kind) -> TreeArrays:
     number[order] = np.arange(n)
     link = tree.nodes[1::2][order]
     first = tree.nodes.view(np.float64)[0::2][order]
-    has_set = inner & ((link >> _SET_AT) & 1 == 1)
-    feature = np.where(inner, (link >> _FEATURE_AT) & _FEATURE_BITS, -1).astype(np.int32)
+    has_set = inner & ((link >> SET_AT) & 1 == 1)
+    feature = np.where(inner, (link >> FEATURE_AT) & _FEATURE_BITS, -1).astype(np.int32)
     left = number[tree.left[order[inner]]]
     right = number[tree.left[order[inner]] + 1]
     n_children = np.where(inner, 2, 0).astype(np.int32)
@@ -466,7 +478,7 @@ def unfolded(tree: PackedTree, kind: Kind) -> TreeArrays:
         n_children=n_children,
         children=np.stack([left, right], axis=1).ravel(),
         parent=parent,
-        missing_child=np.where(inner & ((link >> _MISSING_AT) & 1 == 0), 1, 0).astype(np.int32),
+        missing_child=np.where(inner & ((link >> MISSING_AT) & 1 == 0), 1, 0).astype(np.int32),
         set_start=np.where(has_set, first, 0.0).astype(np.int64),
         set_size=np.where(has_set, kind.n_categories[np.maximum(feature, 0)], 0),
         words=tree.words,
@@ -537,9 +549,9 @@ def packed_of(arrays: TreeArrays, kind: Kind) -> PackedTree:
     words[own, 0] = np.where(has_set, arrays.set_start[inner], arrays.threshold[inner])
     nodes[own, 1] = (
         number[children[:, 0]]
-        | (arrays.feature[inner].astype(np.int64) << _FEATURE_AT)
-        | (has_set.astype(np.int64) << _SET_AT)
-        | ((arrays.missing_child[inner] == 0).astype(np.int64) << _MISSING_AT)
+        | (arrays.feature[inner].astype(np.int64) << FEATURE_AT)
+        | (has_set.astype(np.int64) << SET_AT)
+        | ((arrays.missing_child[inner] == 0).astype(np.int64) << MISSING_AT)
     )
     leaves = number[is_leaf]
     values = np.empty((0, 1))

@@ -199,12 +199,25 @@ class NewtonProcess:
         linear = up * sums[3] + down * sums[4]
         quadratic = up**2 * sums[5] + down**2 * sums[6]
         dual = float(linear - quadratic - 0.5 * (w @ w) - bias_term)
+        beta = self._beta
+        if up != down:
+            beta = np.where(self._beta > 0.0, up * self._beta, down * self._beta)
+            # Better, if it is about as good: rows at a bound stay there.
+            other = balanced(self._beta, self._loss.low, self._loss.high)
+            its_dual = self._dual_of(other)
+            good_enough = max(self._demand.tol * abs(self._primal), 2.0 * (self._primal - dual))
+            if self._primal - its_dual <= good_enough:
+                dual, beta = its_dual, other
         if dual > self._dual:
-            self._dual = dual
-            self._best_beta = self._beta
-            if up != down:
-                self._best_beta = balanced(self._beta, self._loss.low, self._loss.high)
+            self._dual, self._best_beta = dual, beta
         return dual
+
+    def _dual_of(self, beta: np.ndarray) -> float:
+        """The objective at betas that sum to zero."""
+        target, _, _, damping, tube = self._loss
+        w = self._sums.combinations(beta[:, None])[:, 0]
+        linear = target @ beta - tube * np.abs(beta).sum()
+        return float(linear - 0.5 * (damping @ beta**2) - 0.5 * (w @ w))
 
     def _gap(self) -> float:
         return max(self._primal - self._dual, 0.0)

@@ -1,0 +1,47 @@
+"""The absolute error; predicts medians."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from margrove._jit import kernel
+from margrove.ensemble.gradient_losses.gradient_loss import GradientLoss
+from margrove.ensemble.gradient_losses.row_statistics import quantile_of
+
+__all__ = ["AbsoluteError"]
+
+
+@dataclass(frozen=True)
+class AbsoluteError(GradientLoss):
+    """abs(y - raw); at 0 the gradient is -1. A leaf is worth the median of its residuals."""
+
+    name = "absolute_error"
+    is_constant_hessian = True
+    differs_from_mean = True
+
+    def start(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        return np.array([self.leaf_value(y, weight)])
+
+    def leaf_value(self, residuals: np.ndarray, weights: np.ndarray | None) -> float:
+        return quantile_of(residuals, weights, 0.5)
+
+    def write_losses(self, y, raw, start, end, losses) -> None:
+        _losses(y, raw, start, end, losses)
+
+    def write_derivatives(self, y, raw, gradient, hessian, start, end) -> None:
+        _derivatives(y, raw, gradient, hessian, start, end)
+
+
+@kernel
+def _losses(y, raw, start, end, losses):
+    for i in range(start, end):
+        losses[i - start] = abs(raw[0, i] - y[i])
+
+
+@kernel
+def _derivatives(y, raw, gradient, hessian, start, end):
+    for i in range(start, end):
+        gradient[0, i] = 1.0 if raw[0, i] > y[i] else -1.0
+        hessian[0, i] = 1.0

@@ -1,0 +1,51 @@
+"""Half the gamma deviance, for targets > 0 whose spread grows with their size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from margrove._jit import kernel
+from margrove.ensemble.gradient_losses.gradient_loss import bounded, bounded_exp, unbounded_exp
+from margrove.ensemble.gradient_losses.log_link import LogLinkLoss
+
+__all__ = ["Gamma"]
+
+
+@dataclass(frozen=True)
+class Gamma(LogLinkLoss):
+    """raw + y exp(-raw)"""
+
+    name = "gamma"
+
+    def check_targets(self, y: Any) -> np.ndarray:
+        targets = super().check_targets(y)
+        self._refuse(
+            targets,
+            targets == 0.0,
+            "targets > 0",
+            "Drop these rows, or use loss='poisson' or loss='tweedie', which know 0",
+        )
+        return targets
+
+    def write_losses(self, y, raw, start, end, losses) -> None:
+        _losses(y, raw, start, end, losses)
+
+    def write_derivatives(self, y, raw, gradient, hessian, start, end) -> None:
+        _derivatives(y, raw, gradient, hessian, start, end)
+
+
+@kernel
+def _losses(y, raw, start, end, losses):
+    for i in range(start, end):
+        losses[i - start] = raw[0, i] + y[i] * unbounded_exp(-raw[0, i])
+
+
+@kernel
+def _derivatives(y, raw, gradient, hessian, start, end):
+    for i in range(start, end):
+        ratio = bounded(y[i] * bounded_exp(-raw[0, i]))
+        gradient[0, i] = 1.0 - ratio
+        hessian[0, i] = ratio

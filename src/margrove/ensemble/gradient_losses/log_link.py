@@ -1,0 +1,42 @@
+"""What losses of positive predictions share: raw scores are logarithms."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from margrove.ensemble.gradient_losses.gradient_loss import LARGEST_EXPONENT, GradientLoss
+from margrove.ensemble.gradient_losses.row_statistics import mean_of
+from margrove.exceptions import InvalidDataError
+
+__all__ = ["LogLinkLoss"]
+
+_LEAST_MEAN = 10 * np.finfo(np.float64).eps
+
+
+class LogLinkLoss(GradientLoss):
+    """Targets >= 0 that are not all 0, predictions exp(raw)."""
+
+    def check_targets(self, y: Any) -> np.ndarray:
+        targets = super().check_targets(y)
+        self._refuse(
+            targets,
+            targets < 0.0,
+            "targets >= 0",
+            "Drop these rows, or use loss='squared_error' for targets of either sign",
+        )
+        if not targets.any():
+            raise InvalidDataError(
+                f"y is 0 in all {len(targets)} rows, but loss={self.name!r} needs a target > 0 "
+                "somewhere: its predictions are positive. Check y, or use loss='squared_error'."
+            )
+        return targets
+
+    def start(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        return np.array([math.log(max(mean_of(y, weight), _LEAST_MEAN))])
+
+    def link_inverse(self, raw: np.ndarray) -> np.ndarray:
+        found: np.ndarray = np.exp(np.minimum(raw[0], LARGEST_EXPONENT))
+        return found
