@@ -214,7 +214,10 @@ def test_tables_of_all_kinds(base) -> None:
 
 
 def test_cross_validation_takes_what_fit_takes() -> None:
-    quick(early_stopping="cv", cv=3).fit(sp.coo_array(X), LABELS)
+    sparse = quick(early_stopping="cv", cv=3).fit(sp.coo_array(X), LABELS)
+    dense = quick(early_stopping="cv", cv=3).fit(X, LABELS)
+    assert np.array_equal(sparse.cv_errors_, dense.cv_errors_)
+    assert len(sparse) == len(dense) == np.argmin(dense.cv_errors_) + 1
 
 
 def test_missing_values_and_categories() -> None:
@@ -252,7 +255,11 @@ def test_infinity_is_refused_in_rows_to_validate_on() -> None:
 
 def test_rows_to_validate_on_after_a_fit_with_names() -> None:
     model = quick().fit(pd.DataFrame(X, columns=list("abcd")), LABELS)
-    model.fit(X, LABELS, X_val=X, y_val=LABELS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(X, LABELS, X_val=X, y_val=LABELS)
+    assert not hasattr(model, "feature_names_in_")
+    assert np.allclose(model.history_.validation_error, model.history_.training_error)
 
 
 # -- learners --------------------------------------------------------------------------------------
@@ -303,7 +310,9 @@ def test_samples_drawn_by_the_weights() -> None:
 
 def test_samples_of_one_class() -> None:
     for seed in range(6):
-        quick(LogisticRegression(), resample=True, random_state=seed).fit([[0.0], [1.0]], [0, 1])
+        model = quick(LogisticRegression(), resample=True, random_state=seed)
+        model.fit([[0.0], [1.0]], [0, 1])
+        assert model.predict([[0.0], [1.0]]).tolist() == [0, 1]
 
 
 # -- going on --------------------------------------------------------------------------------------
@@ -344,8 +353,10 @@ def test_a_warm_start_with_other_data_is_refused(what, depth) -> None:
 @pytest.mark.parametrize("pair", [(stump(), stump(max_depth=2)), (GaussianNB(), stump())])
 def test_a_warm_start_with_another_learner(pair) -> None:
     model = quick(pair[0], warm_start=True).fit(X, TWO)
-    with suppress(ValueError):  # to go on would be as good
+    before = model.decision_function(X)
+    with pytest.raises(ValueError, match="warm_start"):
         model.set_params(n_estimators=9, estimator=pair[1]).fit(X, TWO)
+    assert np.array_equal(model.decision_function(X), before)
 
 
 # -- time and interrupts ---------------------------------------------------------------------------

@@ -195,8 +195,10 @@ def test_very_deep_trees() -> None:
     model = DecisionTreeClassifier().fit([[0.0, 1.0], [2.0, 3.0]], ["a", "b"])
     deep = model._with_arrays(chain(2000, n_features=2).arrays_)
     X = np.random.default_rng(0).normal(size=(3, 2)) * 1000
-    shap_values(deep, X)
-    shap_values(deep, X, background=X)
+    for background in (None, X):
+        found = shap_values(deep, X, background=background)
+        total = found.base + found.values.sum(axis=1)
+        assert np.allclose(total, deep.predict_proba(X), atol=1e-9)
 
 
 # -- sums of trees --
