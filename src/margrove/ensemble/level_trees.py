@@ -20,8 +20,8 @@ from margrove.ensemble.weak_learners import TreeMembers
 from margrove.grove.assembly import impurity_of_shares
 from margrove.grove.columns import code_of
 from margrove.grove.packed import Kind, packed_of
-from margrove.grove.scores import CODE_OF, ERROR, GINI, consider, float_log
-from margrove.grove.search import ROUNDING_OF_SQUARES, is_far
+from margrove.grove.scores import CODE_OF, GINI, consider
+from margrove.grove.search import ROUNDING_OF_SQUARES, is_far, score_of_classes
 from margrove.grove.targets import whole_weights
 from margrove.grove.tree_arrays import LEAF, THRESHOLD, TreeArrays
 
@@ -415,29 +415,13 @@ def _weigh_up(criterion, left, weight_left, level, node, feature, code, next_cod
     """Keep the split if it is better than the best of the node."""
     totals, best = level.totals[node], search.best[node]
     weight_right = level.weights[node] - weight_left
-    whole, score = np.int64(0), 0.0
-    if criterion == ERROR:
-        most_left, most_right = np.int64(0), np.int64(0)
-        for c in range(len(left)):
-            most_left = max(most_left, left[c])
-            most_right = max(most_right, totals[c] - left[c])
-        whole = most_left + most_right
-        score = float(whole)
-    elif criterion == GINI:
-        squares_left, squares_right = 0.0, 0.0
-        for c in range(len(left)):
-            own, other = float(left[c]), float(totals[c] - left[c])
-            squares_left += own * own
-            squares_right += other * other
-        score = squares_left / float(weight_left) + squares_right / float(weight_right)
-    else:
-        for c in range(len(left)):
-            score += float_log(float(left[c])) + float_log(float(totals[c] - left[c]))
-        score = score - float_log(float(weight_left)) - float_log(float(weight_right))
+    score, whole = score_of_classes(criterion, left, totals, weight_left, weight_right)
     if best[0] >= 0 and score < search.score[node]:
         return
-    if consider(criterion, False, whole, weight_left, np.int64(0), weight_right, score, feature,
-                code, best, search.score[node:]):  # fmt: skip
+    if consider(
+        criterion, False, np.int64(whole), weight_left, np.int64(0), weight_right, score, feature,
+        code, best, search.score[node:],
+    ):  # fmt: skip
         best[_NEXT_CODE] = next_code
         for c in range(len(left)):
             search.best_left[node, c] = left[c]

@@ -22,8 +22,8 @@ from margrove._jit import kernel
 from margrove._threads import run_tiles
 from margrove.ensemble.boosting_rules import LARGEST_WEIGHT, NO_BETTER
 from margrove.ensemble.stump_tables import StumpTable, write_sides
-from margrove.grove.scores import CODE_OF, ERROR, GINI, consider, float_log
-from margrove.grove.search import ROUNDING_OF_SQUARES, is_far
+from margrove.grove.scores import CODE_OF, GINI, consider
+from margrove.grove.search import ROUNDING_OF_SQUARES, is_far, score_of_classes
 
 __all__ = ["CHANCE", "PERFECT", "RUNNING", "StumpBooster", "Stumps"]
 
@@ -396,34 +396,10 @@ def _read_in_order(group, k, rows, plan, search):
 @kernel(inner=True)
 def _weigh_up(criterion, left, totals, weight_left, total, feature, code, search):
     """Keep the split if it is better than the best."""
-    n_classes = len(left)
     weight_right = total - weight_left
-    if criterion == ERROR:
-        most_left, most_right = np.int64(0), np.int64(0)
-        for c in range(n_classes):
-            most_left = max(most_left, left[c])
-            most_right = max(most_right, totals[c] - left[c])
-        found = most_left + most_right
-        if (search.best[0] < 0 or found > search.best[1]) and consider(
-            criterion, False, found, weight_left, np.int64(0), weight_right, float(found),
-            feature, code, search.best, search.score,
-        ):  # fmt: skip
-            _keep(left, search.left)
-        return
-    score = 0.0
-    if criterion == GINI:
-        squares_left, squares_right = 0.0, 0.0
-        for c in range(n_classes):
-            own, other = float(left[c]), float(totals[c] - left[c])
-            squares_left += own * own
-            squares_right += other * other
-        score = squares_left / float(weight_left) + squares_right / float(weight_right)
-    else:
-        for c in range(n_classes):
-            score += float_log(float(left[c])) + float_log(float(totals[c] - left[c]))
-        score = score - float_log(float(weight_left)) - float_log(float(weight_right))
-    if (search.best[0] < 0 or score > search.score[0]) and consider(
-        criterion, False, np.int64(0), weight_left, np.int64(0), weight_right, score, feature,
+    score, whole = score_of_classes(criterion, left, totals, weight_left, weight_right)
+    if (search.best[0] < 0 or score >= search.score[0]) and consider(
+        criterion, False, np.int64(whole), weight_left, np.int64(0), weight_right, score, feature,
         code, search.best, search.score,
     ):  # fmt: skip
         _keep(left, search.left)

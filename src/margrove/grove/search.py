@@ -41,6 +41,7 @@ __all__ = [
     "Rules",
     "is_far",
     "order_of_groups",
+    "score_of_classes",
     "search_absolute",
     "search_classes",
     "search_groups",
@@ -188,7 +189,7 @@ def search_classes(
             a -= weighted_log(weight_left, table, scale) + weighted_log(weight_right, table, scale)
             value = a / scale
         else:
-            value, a = _score_of_classes(criterion, left, right, weight_left, weight_right)
+            value, a = score_of_classes(criterion, left, total, weight_left, weight_right)
         if consider(
             criterion,
             counted,
@@ -219,23 +220,24 @@ def is_far(squares_left, squares_right, slack, weight_left, weight_right, best):
 
 
 @kernel(inner=True)
-def _score_of_classes(criterion, left, right, weight_left, weight_right):
-    """The same from scratch, where sums cannot be kept up to date: (score, whole score)."""
+def score_of_classes(criterion, left, total, weight_left, weight_right):
+    """From scratch, where sums cannot be kept up to date: (score, whole score)."""
     value = 0.0
     if criterion == GINI:
         own, other = 0.0, 0.0
         for k in range(len(left)):
-            own += float(left[k]) * float(left[k])
-            other += float(right[k]) * float(right[k])
+            here, there = float(left[k]), float(total[k] - left[k])
+            own += here * here
+            other += there * there
         return own / weight_left + other / weight_right, 0
     if criterion == ERROR:
-        most_left, most_right = left[0], right[0]
+        most_left, most_right = left[0], total[0] - left[0]
         for k in range(len(left)):
             most_left = max(most_left, left[k])
-            most_right = max(most_right, right[k])
+            most_right = max(most_right, total[k] - left[k])
         return float(most_left + most_right), most_left + most_right
     for k in range(len(left)):
-        value += float_log(float(left[k])) + float_log(float(right[k]))
+        value += float_log(float(left[k])) + float_log(float(total[k] - left[k]))
     return value - float_log(float(weight_left)) - float_log(float(weight_right)), 0
 
 
@@ -368,10 +370,10 @@ def search_groups(
                 a -= weighted_log(weight_right, rules.table, rules.scale)
                 value = a / rules.scale
             elif is_class:
-                own, whole = _score_of_classes(
+                own, whole = score_of_classes(
                     criterion,
                     left[starts[o] : starts[o + 1]],
-                    right[starts[o] : starts[o + 1]],
+                    total[starts[o] : starts[o + 1]],
                     weight_left,
                     weight_right,
                 )
