@@ -26,6 +26,11 @@ if TYPE_CHECKING:
         RandomForestClassifier,
         RandomForestRegressor,
     )
+    from margrove.ensemble.gradient_losses import GradientLoss, register_gradient_loss
+    from margrove.ensemble.hist_gradient_boosting import (
+        HistGradientBoostingClassifier,
+        HistGradientBoostingRegressor,
+    )
     from margrove.ensemble.proximities import proximities
     from margrove.ensemble.tree_correlation import tree_correlation
     from margrove.grove.criteria import register_criterion
@@ -76,6 +81,10 @@ _HOME_OF = {
     "DecisionTreeRegressor": "margrove.grove.tree",
     "AdaBoostClassifier": "margrove.ensemble.adaboost",
     "AdaBoostRegressor": "margrove.ensemble.adaboost_regressor",
+    "HistGradientBoostingClassifier": "margrove.ensemble.hist_gradient_boosting",
+    "HistGradientBoostingRegressor": "margrove.ensemble.hist_gradient_boosting",
+    "GradientLoss": "margrove.ensemble.gradient_losses",
+    "register_gradient_loss": "margrove.ensemble.gradient_losses",
     "BaggingClassifier": "margrove.ensemble.bagging",
     "BaggingRegressor": "margrove.ensemble.bagging",
     "RandomForestClassifier": "margrove.ensemble.forests",
@@ -129,6 +138,9 @@ __all__ = [
     "DecisionTreeRegressor",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
+    "GradientLoss",
+    "HistGradientBoostingClassifier",
+    "HistGradientBoostingRegressor",
     "KernelPerceptron",
     "LinearSVC",
     "LinearSVR",
@@ -169,6 +181,7 @@ __all__ = [
     "read_tree",
     "regions",
     "register_criterion",
+    "register_gradient_loss",
     "register_kernel",
     "rules",
     "shap_values",

@@ -79,14 +79,31 @@ def like_fitted(
     min_rows: int = 1,
 ) -> Any:
     """Check X as given to `predict` and its like, against the columns seen in `fit`."""
-    X = _collected(X)
-    _feature_names(X)
-    _check_feature_names(estimator, X, reset=False)
-    array = _numeric_matrix(X, estimator, accept_sparse, min_rows)
-    _check_n_features(estimator, array, reset=False)
+    if _is_as_wanted(X, estimator, min_rows):
+        array = X
+    else:
+        X = _collected(X)
+        _feature_names(X)
+        _check_feature_names(estimator, X, reset=False)
+        array = _numeric_matrix(X, estimator, accept_sparse, min_rows)
+        _check_n_features(estimator, array, reset=False)
     if not allow_nan:
         _require_finite(array, getattr(estimator, "feature_names_in_", None), estimator)
     return array
+
+
+def _is_as_wanted(X: Any, estimator: Any, min_rows: int) -> bool:
+    """Whether no check but that for finite numbers could find anything: for one row, checks take
+    longer than predictions."""
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.dtype in (np.float64, np.float32)
+        and X.flags.c_contiguous
+        and len(X) >= min_rows
+        and X.shape[1] == getattr(estimator, "n_features_in_", None)
+        and not hasattr(estimator, "feature_names_in_")
+    )
 
 
 def count_rows(X: Any) -> int:

@@ -6,86 +6,177 @@ what the leaves say to the scores.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from margrove._threads import run_tiles
+from margrove._team import run_team
+from margrove._threads import available_cores, run_tiles
 from margrove.ensemble import gradient_trees as trees
 from margrove.ensemble.gradient_losses import GradientLoss
-from margrove.ensemble.gradient_tables import GradientTable, read_gradient_table
-from margrove.grove.binning import BinnedDataset
-from margrove.grove.packed import PackedTree, cuts_of
+from margrove.ensemble.gradient_monitor import Monitor
+from margrove.ensemble.gradient_packing import meanings_of, packed
+from margrove.ensemble.gradient_tables import GradientBins, GradientTable
+from margrove.ensemble.samples import seed_of_member
+from margrove.grove.packed import PackedTree
 
-__all__ = ["GradientRounds", "GradientSettings"]
+__all__ = ["GradientRounds", "GradientSettings", "TrainingRows"]
 
-_PACKED_BITS = 11
-_WIDE_BITS = 40
-_BITS_OF_SUMS = 61
-_LOPSIDED = 64.0  # how much larger than the mean the largest gradient may be in a packed word
-_CELLS_OF_A_CORE = 1 << 20  # from which on several cores share a tree
+_MOST_LEAVES = 2**20
+_SLOTS_OF_A_PATH = 48  # pending larger halves of at most 2^31 rows, and some
+_CELLS_TO_SHARE_A_TREE = 1 << 15
+_ROWS_OF_A_TILE = 1 << 15
+_TREES_AT_ONCE = 8
+_NO_TEAM = np.zeros(1, np.int64)
+_NO_WORDS = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
 class GradientSettings:
-    """How trees are grown; the names are scikit-learn's."""
+    """How trees are grown; the names are scikit-learn's.
+
+    signs    int64 (d,) of each feature, or None: which way predictions may go
+    sets     bool (sets, d), or None: features that may be on one path
+    """
 
     learning_rate: float = 0.1
-    max_leaf_nodes: int = 31
+    max_leaf_nodes: int | None = 31
     max_depth: int | None = None
     min_samples_leaf: int = 20
     l2_regularization: float = 0.0
     min_hessian: float = 1e-3
+    tried: float = 1.0
+    level_wise: bool = False
+    signs: np.ndarray | None = None
+    sets: np.ndarray | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """y float64 (n,); weight float64 (n,) or None; copies int64 (n,) or None: samples that each row
+    stands for. `weight` is that of one of them."""
+
+    y: np.ndarray
+    weight: np.ndarray | None = None
+    copies: np.ndarray | None = None
+
+    @property
+    def total_weight(self) -> np.ndarray | None:
+        if self.weight is None or self.copies is None:
+            return self.copies.astype(np.float64) if self.copies is not None else self.weight
+        total: np.ndarray = self.weight * self.copies
+        return total
 
 
 @dataclass
 class _Bench:
-    """Room for one tree at a time."""
+    """Room for one tree at a time, and cores that share it."""
 
-    leaves: trees.Leaves
-    rooms: list[trees.Room]
+    tree: trees.BoostedTree
+    room: trees.Room
+    packed: np.ndarray
+    n_cores: int
+
+
+@dataclass
+class _Growth:
+    """A tree on its way."""
+
+    tree: trees.BoostedTree
+    source: trees.Source
+    rules: trees.GrowthRules
+
+
+@dataclass
+class _Round:
+    """A round on its way: trees that are grown, and whose turn it is."""
+
+    loss: GradientLoss
+    rows: np.ndarray
+    others: np.ndarray
+    grown: list[PackedTree | None] = field(default_factory=list)
+    score: int = 0
+    growth: _Growth | None = None
 
 
 class GradientRounds:
     """The rounds of boosting on one table of codes.
 
-    y float64 (n,), weight float64 (n,) or None.
+    `raw` float64 (scores, n) is where to start from, and what the rounds add to. `draw(t)` gives
+    the rows that the trees of round t are grown on, ascending, or None for all. `losses` are those
+    of earlier rounds.
     """
 
     unit = "round"
 
     def __init__(
         self,
-        data: BinnedDataset,
-        n_categories: np.ndarray,
-        y: np.ndarray,
-        weight: np.ndarray | None,
+        bins: GradientBins,
+        table: GradientTable,
+        rows: TrainingRows,
+        raw: np.ndarray,
         loss: GradientLoss,
         settings: GradientSettings,
         n_rounds: int,
         *,
+        first_round: int = 0,
+        draw: Callable[[int], np.ndarray | None] = lambda number: None,
+        monitor: Monitor | None = None,
+        losses: Sequence[float] = (),
         n_threads: int = 1,
     ) -> None:
         self.total: int | None = n_rounds
-        n, k = len(y), loss.n_scores
-        self._data, self._n_categories, self._cuts = data, n_categories, cuts_of(data)
-        self._y, self._weight, self._loss, self._settings = y, weight, loss, settings
-        self._n_threads = n_threads
-        self.start = loss.start(y, weight)
-        self.raw = np.repeat(self.start[:, None], n, axis=1)
+        self.monitor = monitor
+        self._table, self._meanings = table, meanings_of(bins, table)
+        self._rows, self.loss, self._settings = rows, loss, settings
+        self._weight = rows.total_weight
+        self._first, self._draw = first_round, draw
+        self._n_threads = min(n_threads, available_cores())
+        k, n = raw.shape
+        self.raw = raw
         self._gradient, self._hessian = np.empty((k, n)), np.empty((k, n))
         self._everyone = np.arange(n, dtype=np.int32)
-        shares_tree = k == 1 and n_threads > 1 and n * data.n_features >= _CELLS_OF_A_CORE
-        self._table: GradientTable = read_gradient_table(data, n_threads if shares_tree else 1)
-        self._benches = [self._new_bench() for _ in range(min(n_threads, k))]
+        self._benches = self._new_benches(k, n)
+        self._round: _Round | None = None
         self.trees: list[list[PackedTree]] = []
-        self.losses: list[float] = [loss.value(y, self.raw, weight)]
+        self.losses = list(losses)
+        if monitor is not None and not monitor.scores:
+            self._tell(monitor, [])
 
-    def _new_bench(self) -> _Bench:
-        most = self._settings.max_leaf_nodes
-        rooms = [trees.new_room(group.size, most) for group in self._table.groups]
-        return _Bench(trees.new_leaves(self._table.n_rows, most), rooms)
+    def _new_benches(self, k: int, n: int) -> list[_Bench]:
+        """Cores share each tree, or grow a tree each where there are enough small ones."""
+        is_large = n * len(self._table.features) >= _CELLS_TO_SHARE_A_TREE
+        shares_out_trees = k >= 2 * self._n_threads and n < _ROWS_OF_A_TILE
+        n_benches = min(self._n_threads, k) if shares_out_trees else 1
+        n_cores = self._n_threads if is_large and n_benches == 1 else 1
+        return [self._new_bench(n, n_cores) for _ in range(n_benches)]
+
+    def _new_bench(self, n: int, n_cores: int) -> _Bench:
+        most, n_slots = self._sizes(n)
+        n_sets = 0 if self._settings.sets is None else len(self._settings.sets)
+        return _Bench(
+            trees.new_tree(n, most, n_slots, n_sets),
+            trees.new_room(self._table, most, n_slots, n_cores),
+            np.empty(n, np.int64),
+            n_cores,
+        )
+
+    def _sizes(self, n: int) -> tuple[int, int]:
+        """The most leaves that a tree can have, and of histograms that it needs."""
+        settings = self._settings
+        most = max(min(n // max(settings.min_samples_leaf, 1), _MOST_LEAVES), 1)
+        if settings.max_depth is not None:
+            most = min(most, 2 ** min(settings.max_depth, 20))
+        if settings.max_leaf_nodes is None:
+            return most, min(most + 1, _SLOTS_OF_A_PATH)
+        most = min(most, settings.max_leaf_nodes)
+        return most, most + 1
+
+    # -- a process --
 
     @property
     def rounds(self) -> int:
@@ -93,102 +184,227 @@ class GradientRounds:
 
     @property
     def finished(self) -> bool:
-        return self.rounds >= (self.total or 0)
+        return self.rounds >= (self.total or 0) or self.stopped_early
+
+    @property
+    def stopped_early(self) -> bool:
+        """Whether the last rounds of this run have made nothing better."""
+        return self.rounds > 0 and self.monitor is not None and self.monitor.says_stop
 
     def figures(self) -> dict[str, float]:
-        return {"loss": self.losses[-1]}
+        figures = {"loss": self.losses[-1]} if self.losses else {}
+        if self.monitor is not None:
+            figures["validation score"] = self.monitor.scores[-1]
+        return figures
 
     def read_steps(self) -> list[Any]:
         return []
 
     def advance(self, work: float) -> float:
-        """One round."""
-        loss, n, k = self._loss, len(self._y), self._loss.n_scores
-        of_round = loss.for_round(self._y, self.raw, self._weight)
-        of_round.gradients(self._y, self.raw, self._weight, self._gradient, self._hessian, 0, n)
-        if loss.differs_from_mean:  # trees part the rows, leaves are renewed below
-            self._hessian[:] = 1.0 if self._weight is None else self._weight
-        raw = self.raw.copy()
-        grown: list[Any] = [None] * k
-        free = list(self._benches)
+        """A round, or a part of one where it takes long."""
+        if self._round is None:
+            self._round = self._begin()
+        own = self._round
+        if len(self._benches) > 1:
+            done = self._grow_side_by_side(own)
+        else:
+            done = self._grow_together(own, work)
+        if own.score == len(self.raw):
+            self._end(own)
+        return done
 
-        def grow(score: int) -> None:
+    def _begin(self) -> _Round:
+        """Take gradients, and draw rows."""
+        rows = self._rows
+        loss = self.loss.for_round(rows.y, self.raw, self._weight)
+        loss_so_far = self._derive(loss)
+        if len(self.losses) == self._first + self.rounds:
+            self.losses.append(loss_so_far)
+        if loss.differs_from_mean:  # trees part the rows, leaves are renewed below
+            self._hessian[:] = 1.0 if rows.weight is None else rows.weight
+        drawn = self._draw(self._first + self.rounds)
+        if drawn is None:
+            return _Round(loss, self._everyone, self._everyone[:0], [None] * len(self.raw))
+        others = np.setdiff1d(self._everyone, drawn, assume_unique=True)
+        return _Round(loss, drawn, others, [None] * len(self.raw))
+
+    def _derive(self, loss: GradientLoss) -> float:
+        """Write gradients and hessians; the loss of the scores so far.
+
+        In tiles that do not depend on the number of threads, which then do not show in the loss.
+        """
+        rows, n = self._rows, len(self._rows.y)
+        n_tiles = -(-n // _ROWS_OF_A_TILE)
+        losses = [0.0] * n_tiles
+
+        def derive(tile: int) -> None:
+            start = tile * _ROWS_OF_A_TILE
+            losses[tile] = loss.derivatives_and_loss(
+                rows.y, self.raw, rows.weight, self._gradient, self._hessian,
+                start, min(start + _ROWS_OF_A_TILE, n),
+            )  # fmt: skip
+
+        run_tiles(derive, n_tiles, self._n_threads)
+        if rows.copies is not None:
+            return loss.value(rows.y, self.raw, self._weight)
+        total = float(n) if rows.weight is None else float(rows.weight.sum())
+        return math.fsum(losses) / total
+
+    def _end(self, own: _Round) -> None:
+        grown = [tree for tree in own.grown if tree is not None]
+        if self.monitor is not None:
+            self._tell(self.monitor, grown)
+        self._round = None
+        self.trees.append(grown)
+
+    def _tell(self, monitor: Monitor, grown: list[PackedTree]) -> None:
+        training_loss = None
+        if monitor.wants_training_loss:
+            training_loss = self._loss_so_far()
+            self.losses.append(training_loss)
+        monitor.add(grown, training_loss, self.raw)
+
+    def _loss_so_far(self) -> float:
+        loss = self.loss.for_round(self._rows.y, self.raw, self._weight)
+        return loss.value(self._rows.y, self.raw, self._weight)
+
+    def all_losses(self) -> np.ndarray:
+        """The loss of the training set before the first round, and after each."""
+        if len(self.losses) <= self._first + self.rounds:
+            self.losses.append(self._loss_so_far())
+        return np.array(self.losses)
+
+    def _grow_side_by_side(self, own: _Round) -> float:
+        """A tree on each core, some at a time."""
+        free = list(self._benches)
+        first = own.score
+        last = min(first + _TREES_AT_ONCE * len(free), len(self.raw))
+
+        def grow(tile: int) -> None:
             bench = free.pop()
-            grown[score] = self._tree(bench, of_round, score, raw[score])
+            self._go_on(self._plant(own, bench, first + tile), bench, np.inf)
+            self._keep(own, bench.tree, first + tile)
             free.append(bench)
 
-        run_tiles(grow, k, len(self._benches))
-        self.raw, self.trees = raw, [*self.trees, grown]
-        self.losses = [*self.losses, of_round.value(self._y, raw, self._weight)]
-        return float(n * self._data.n_features * k)
+        run_tiles(grow, last - first, len(self._benches))
+        own.score = last
+        return float((last - first) * len(own.rows) * len(self._table.features))
 
-    def _tree(self, bench: _Bench, loss: GradientLoss, score: int, raw: np.ndarray) -> PackedTree:
-        """Grow a tree, and add what it says to the scores `raw`."""
-        gradient, hessian = self._gradient[score], self._hessian[score]
-        words, rules = self._words(gradient, hessian)
-        leaves, settings = bench.leaves, self._settings
-        trees.plant(leaves, self._everyone, words, rules.wide)
-        groups, columns, n_codes = self._table.groups, self._table.columns, self._data.n_codes
-        if len(groups) == 1:
-            trees.grow(groups[0], columns, n_codes, words, rules, leaves, bench.rooms[0])
-        else:
-            trees.grow_together(
-                groups, columns, n_codes, words, rules, leaves, bench.rooms, self._n_threads
-            )
-        g_scale, h_scale = (
-            _power_for(own, _BITS_OF_SUMS - len(own).bit_length()) for own in (gradient, hessian)
+    def _grow_together(self, own: _Round, work: float) -> float:
+        """One tree, or a part of it, on all cores."""
+        bench = self._benches[0]
+        if own.growth is None:
+            own.growth = self._plant(own, bench, own.score)
+        if self._go_on(own.growth, bench, work):
+            self._keep(own, own.growth.tree, own.score)
+            own.score, own.growth = own.score + 1, None
+        return work
+
+    # -- a tree --
+
+    def _plant(self, own: _Round, bench: _Bench, score: int) -> _Growth:
+        m = len(own.rows)
+        tree = bench.tree._replace(rows=bench.tree.rows[:m], spare=bench.tree.spare[:m])
+        trees.begin(tree)
+        source = trees.Source(
+            own.rows,
+            self._gradient[score],
+            self._hessian[score],
+            _NO_WORDS if self._rows.copies is None else self._rows.copies,
+            self.raw[score],
+            bench.packed,
+            _NO_WORDS,
+            _NO_WORDS,
         )
-        trees.write_values(leaves, gradient, hessian, g_scale, h_scale,
-                           settings.l2_regularization, settings.learning_rate)  # fmt: skip
-        if loss.differs_from_mean:
-            self._renew(leaves, loss, raw)
-        trees.add_values(leaves, raw)
-        return trees.packed(leaves, self._cuts, self._n_categories)
+        return _Growth(tree, source, self._rules(own, score))
 
-    def _words(
-        self, gradient: np.ndarray, hessian: np.ndarray
-    ) -> tuple[trees.Words, trees.GrowthRules]:
-        """Gradients and hessians as whole numbers, and what these are worth."""
-        n, settings, nothing = len(gradient), self._settings, np.empty(0, np.int64)
-        sizes = np.abs(gradient)
-        is_wide = bool(sizes.max(initial=0.0) > _LOPSIDED * sizes.mean())
-        bits = min(_WIDE_BITS, _BITS_OF_SUMS - n.bit_length()) if is_wide else _PACKED_BITS
-        g_scale, h_scale = _power_for(gradient, bits), _power_for(hessian, bits)
-        if is_wide:
-            whole = [
-                np.rint(own * scale).astype(np.int64)
-                for own, scale in ((gradient, g_scale), (hessian, h_scale))
-            ]
-            words = trees.Words(nothing, *whole)
-        else:
-            words = trees.Words(np.empty(n, np.int64), nothing, nothing)
-            trees.pack_words(gradient, hessian, g_scale, h_scale, 0, n, words.packed)
-        rules = trees.GrowthRules(
-            settings.max_leaf_nodes,
+    def _rules(self, own: _Round, score: int) -> trees.GrowthRules:
+        settings, features = self._settings, self._table.features
+        order = trees.LEVEL_BY_LEVEL if settings.level_wise else trees.BEST_FIRST
+        if settings.max_leaf_nodes is None:  # all are split that can be: in which order is all one
+            order = trees.SMALL_FIRST
+        signs, sets = settings.signs, settings.sets
+        number = (self._first + self.rounds) * len(self.raw) + score
+        return trees.GrowthRules(
+            order,
+            len(self._benches[0].tree.frontier) // 2,
             2**31 if settings.max_depth is None else settings.max_depth,
             settings.min_samples_leaf,
             settings.min_hessian,
             settings.l2_regularization,
-            1.0 / g_scale,
-            1.0 / h_scale,
-            is_wide,
+            settings.learning_rate,
+            settings.tried,
+            seed_of_member(settings.seed, number) if settings.tried < 1.0 else 0,
+            not own.loss.differs_from_mean,
+            np.empty(0, np.int64) if signs is None else signs[features],
+            np.empty((0, len(features)), np.bool_) if sets is None else sets[:, features],
         )
-        return words, rules
 
-    def _renew(self, leaves: trees.Leaves, loss: GradientLoss, raw: np.ndarray) -> None:
+    def _go_on(self, growth: _Growth, bench: _Bench, work: float) -> bool:
+        """Grow a tree as far as the work allows; whether it is there."""
+        phase = self._lead(growth, bench, work)
+        if phase == trees.TOO_LOPSIDED:
+            n = len(bench.packed)
+            growth.source = growth.source._replace(g=np.empty(n, np.int64), h=np.empty(n, np.int64))
+            trees.begin(growth.tree)
+            phase = self._lead(growth, bench, work)
+        return phase in (trees.GROWN, trees.ADDED)
+
+    def _lead(self, growth: _Growth, bench: _Bench, work: float) -> int:
+        given = (self._table, growth.source, growth.rules, growth.tree, bench.room, float(work))
+        if bench.n_cores == 1:
+            return int(trees.grow(_NO_TEAM, trees.ALONE, *given))
+        return run_team(
+            lambda team: int(trees.grow(team, trees.LEADS, *given)),
+            lambda team: trees.grow(team, trees.ASSISTS, *given),
+            bench.n_cores,
+        )
+
+    def _keep(self, own: _Round, tree: trees.BoostedTree, score: int) -> None:
+        """What a grown tree says is in the scores of all rows."""
+        raw = self.raw[score]
+        tree = tree._replace(rows=tree.rows[: len(own.rows)])
+        if own.loss.differs_from_mean:
+            self._renew(tree, own.loss, raw)
+            trees.add_values(tree, raw)
+        if len(own.others):
+            trees.add_to_others(self._table, tree, own.others, raw)
+        own.grown[score] = packed(tree, self._meanings)
+
+    def _renew(self, tree: trees.BoostedTree, loss: GradientLoss, raw: np.ndarray) -> None:
         """Leaves say what fits the residuals of their rows best."""
-        for node in range(int(leaves.state[trees.N_NODES])):
-            own = leaves.whole[node]
-            if own[trees.LEFT] < 0:
-                rows = np.sort(leaves.rows[own[trees.START] : own[trees.END]])
-                weight = None if self._weight is None else self._weight[rows]
-                best = loss.leaf_value(self._y[rows] - raw[rows], weight)
-                leaves.real[node, trees.VALUE] = self._settings.learning_rate * best
+        whole = tree.whole[: int(tree.state[trees.N_NODES])]
+        leaves = np.flatnonzero(whole[:, trees.LEFT] < 0)
+        leaves = leaves[np.argsort(whole[leaves, trees.START])]
+        starts = np.append(whole[leaves, trees.START], len(tree.rows))
+        best = loss.leaf_values(self._rows.y - raw, self._weight, tree.rows, starts)
+        tree.real[leaves, trees.VALUE] = self._settings.learning_rate * best
+        if self._settings.signs is not None:
+            _put_in_order(tree, self._settings.signs[self._table.features])
 
 
-def _power_for(values: np.ndarray, bits: int) -> float:
-    """The largest power of two that keeps products with the values within so many bits."""
-    largest = float(np.abs(values).max(initial=0.0))
-    if largest == 0.0:
-        return 1.0
-    return float(2.0 ** min(bits - int(np.frexp(largest)[1]), 1000))
+def _put_in_order(tree: trees.BoostedTree, signs: np.ndarray) -> None:
+    """Move leaves on both sides of monotonic splits that are in the wrong order to their middle.
+
+    From the bottom up: what moves all leaves of a side leaves their own order as it is.
+    """
+    n = int(tree.state[trees.N_NODES])
+    whole, value = tree.whole[:n], tree.real[:n, trees.VALUE]
+    is_leaf = whole[:, trees.LEFT] < 0
+    for node in np.flatnonzero(~is_leaf)[::-1]:
+        sign = signs[whole[node, trees.PLACE]]
+        if sign == 0:
+            continue
+        below = [
+            np.flatnonzero(
+                is_leaf
+                & (whole[:, trees.START] >= whole[child, trees.START])
+                & (whole[:, trees.END] <= whole[child, trees.END])
+            )
+            for child in (whole[node, trees.LEFT], whole[node, trees.LEFT] + 1)
+        ]
+        low, high = below if sign > 0 else below[::-1]
+        if value[low].max() > value[high].min():
+            middle = 0.5 * value[low].max() + 0.5 * value[high].min()
+            value[low] = np.minimum(value[low], middle)
+            value[high] = np.maximum(value[high], middle)

@@ -1,130 +1,322 @@
-"""Tables as histogram boosting reads them: codes of at most 256 values, row by row.
+"""Tables as histogram boosting reads them: codes of at most 255 values, row by row.
 
 Rows are visited in small parts of the table, node by node, and asked for all features at once, so
 the codes of a row lie side by side. Columns that have the same code in most rows (one-hot columns,
 counts of words) are kept as lists of the others instead: their commonest code is what the rest
-leaves of the node.
+leaves of the node. Sparse matrices are read without being filled up.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from margrove._jit import kernel
-from margrove.ensemble.stump_tables import parts_of_equal_cost
-from margrove.grove.binning import BinnedDataset
+from margrove._memory import require_memory
+from margrove._threads import run_tiles
+from margrove.grove.binning import _coded, _take_columns
 
-__all__ = ["BINS", "GradientGroup", "GradientTable", "read_gradient_table"]
+__all__ = ["MOST_BINS", "GradientBins", "GradientTable", "bins_and_table"]
 
-BINS = 256  # room of a dense feature in a histogram
+MOST_BINS = 255  # and one for what is missing
 _RARE = 0.3  # share of other codes up to which the commonest is left out
+_COLUMNS_AT_ONCE = 8
 
 
-class GradientGroup(NamedTuple):
-    """Some features; a core works on one group at a time.
+@dataclass(frozen=True)
+class GradientBins:
+    """What the codes of d features stand for.
 
-    features   int64 (m,)  their numbers: the dense ones first
-    dense      uint8 (n, dense features)
-    starts     int64 (n + 1,)  bins[starts[i] : starts[i + 1]] are the entries of row i
-    bins       uint32  places in the histogram
-    first      int64 (m,)  where the histogram of a feature begins
-    n_codes    int64 (m,)  values; the code n_codes is "missing"
-    omitted    int64 (m,)  the code without entries, -1 for dense features
-    has_missing, is_category    bool (m,)
-    size       int  cells of the histogram
+    lows, highs      the smallest and largest value of each code, a pair of arrays a feature; of
+                     categories their numbers, where each has a code of its own
+    codes            of categories, int64 (categories,): their codes, -1 of those without rows;
+                     None for numbers
+    n_codes          int64 (d,)  codes of values that are there; code n_codes[j] is "missing"
     """
 
-    features: np.ndarray
-    dense: np.ndarray
-    starts: np.ndarray
-    bins: np.ndarray
-    first: np.ndarray
+    lows: list[np.ndarray]
+    highs: list[np.ndarray]
+    codes: list[np.ndarray | None]
     n_codes: np.ndarray
-    omitted: np.ndarray
-    has_missing: np.ndarray
-    is_category: np.ndarray
-    size: int
+
+    @property
+    def n_features(self) -> int:
+        return len(self.n_codes)
 
 
 class GradientTable(NamedTuple):
-    """n rows, d features in groups; `columns` are the codes column by column, uint8 (d, n)."""
+    """n rows, d features: each has a place, the dense ones first.
+
+    n_rows, n_dense
+    features       int64 (d,)  which feature is at a place; places int64 (d,): the reverse
+    dense          uint8 (n, n_dense)  codes row by row; columns uint8 (n_dense, n): the same
+    starts         int64 (n + 1,)  cells[starts[i] : starts[i + 1]] are the other cells of row i
+    cells          uint32
+    column_starts  int64 (d - n_dense + 1,)  rows and codes of a sparse column
+    column_rows    int32, ascending; column_codes uint8
+    first          int64 (d + 1,)  where the cells of the feature at a place begin
+    n_codes        int64 (d,)  of the feature at a place; the code n_codes is "missing"
+    omitted        int64 (d,)  the code without entries, -1 for dense features
+    is_category    bool (d,)
+    """
 
     n_rows: int
-    groups: list[GradientGroup]
+    n_dense: int
+    features: np.ndarray
+    places: np.ndarray
+    dense: np.ndarray
     columns: np.ndarray
+    starts: np.ndarray
+    cells: np.ndarray
+    column_starts: np.ndarray
+    column_rows: np.ndarray
+    column_codes: np.ndarray
+    first: np.ndarray
+    n_codes: np.ndarray
+    omitted: np.ndarray
+    is_category: np.ndarray
+
+    @property
+    def n_cells(self) -> int:
+        return int(self.first[-1])
 
 
-def read_gradient_table(data: BinnedDataset, n_groups: int = 1) -> GradientTable:
-    """From codes of at most 255 values a column; in so many groups at most.
+@dataclass(frozen=True)
+class _Column:
+    """A coded column: codes uint8 of all rows; or of some, all others having the code `omitted`."""
 
-    What is found does not depend on the groups: the more features a group has, the less is spent
-    on each row, but only one core works on it.
+    codes: np.ndarray
+    rows: np.ndarray | None
+    omitted: int
+    lows: np.ndarray
+    highs: np.ndarray
+    of_categories: np.ndarray | None
+
+
+def bins_and_table(
+    X: Any,
+    n_categories: np.ndarray,
+    *,
+    max_bins: int = MOST_BINS,
+    weight: np.ndarray | None = None,
+    n_threads: int = 1,
+) -> tuple[GradientBins, GradientTable]:
+    """Code a checked table, dense or CSR, in which NaN is missing.
+
+    n_categories int64 (d,): of categorical columns, 0 of numbers. Values share bins of about equal
+    weight where there are more than `max_bins`.
     """
-    n, d = data.n_rows, data.n_features
-    columns = data.codes.narrow
-    commonest, rest = np.zeros(d, np.int64), np.zeros(d, np.int64)
-    for j in range(d):
-        sizes = np.bincount(columns[j], minlength=1)
-        commonest[j] = np.argmax(sizes)
-        rest[j] = n - sizes[commonest[j]]
-    is_sparse = rest < _RARE * n
-    cost = np.where(is_sparse, rest, n) + 1
-    groups = [
-        _group(data, columns, features, is_sparse, commonest)
-        for features in parts_of_equal_cost(cost, 1, n_groups)
-    ]
-    return GradientTable(n, groups, columns)
+    n, d = X.shape
+    require_memory(3.0 * n * d, "The codes of all columns", "Drop columns, or use fewer rows.")
+    columns: list[Any] = [None] * d
+    is_sparse = sp.issparse(X)
+    if is_sparse:
+        X = X.tocsc()
+        X.sort_indices()
+    step = 1 if is_sparse else _COLUMNS_AT_ONCE
+
+    def code(tile: int) -> None:
+        first = tile * step
+        if is_sparse:
+            part = slice(X.indptr[first], X.indptr[first + 1])
+            columns[first] = _code_sparse(X.data[part], X.indices[part], n, max_bins, weight)
+            return
+        block = np.empty((min(step, d - first), n))
+        _take_columns(X, first, block)
+        for j, values in enumerate(block, start=first):
+            columns[j] = _code(values, int(n_categories[j]), max_bins, weight)
+
+    run_tiles(code, -(-d // step), n_threads)
+    bins = GradientBins(
+        [own.lows for own in columns],
+        [own.highs for own in columns],
+        [own.of_categories for own in columns],
+        np.array([len(own.lows) for own in columns], np.int64),
+    )
+    return bins, _table(columns, n, n_categories > 0)
 
 
-def _group(
-    data: BinnedDataset,
-    columns: np.ndarray,
-    features: np.ndarray,
-    is_sparse: np.ndarray,
-    commonest: np.ndarray,
-) -> GradientGroup:
-    n = data.n_rows
-    dense, sparse = features[~is_sparse[features]], features[is_sparse[features]]
-    chosen = np.concatenate([dense, sparse])
-    n_codes = data.n_codes[chosen]
-    begins = np.cumsum(n_codes[len(dense) :] + 1) - (n_codes[len(dense) :] + 1)
-    first = np.concatenate([BINS * np.arange(len(dense)), BINS * len(dense) + begins])
-    size = BINS * len(dense) + int((n_codes[len(dense) :] + 1).sum())
-    starts = np.zeros(n + 1, np.int64)
-    _count_entries(columns, sparse, commonest[sparse], starts)
-    np.cumsum(starts, out=starts)
-    bins = np.empty(int(starts[-1]), np.uint32)
-    _write_entries(columns, sparse, commonest[sparse], first[len(dense) :].astype(np.int64),
-                   starts[:-1].copy(), bins)  # fmt: skip
-    return GradientGroup(
-        chosen.astype(np.int64),
-        np.ascontiguousarray(columns[dense].T),
-        starts,
-        bins,
-        first.astype(np.int64),
-        n_codes.astype(np.int64),
-        np.concatenate([np.full(len(dense), -1), commonest[sparse]]).astype(np.int64),
-        data.has_missing[chosen],
-        data.categorical[chosen],
-        size,
+def _code(
+    values: np.ndarray, n_categories: int, max_bins: int, weight: np.ndarray | None
+) -> _Column:
+    codes, distinct, _ = _coded(values)
+    if n_categories:
+        codes, numbers, of_categories = _few_categories(
+            codes, distinct, n_categories, max_bins, weight
+        )
+        lows = highs = numbers
+    else:
+        of_categories = None
+        codes, lows, highs = _few_numbers(codes, distinct, max_bins, weight)
+    sizes = np.bincount(codes, minlength=1)
+    omitted = int(np.argmax(sizes))
+    if len(codes) - sizes[omitted] >= _RARE * len(codes):
+        return _Column(codes, None, -1, lows, highs, of_categories)
+    rows = np.flatnonzero(codes != omitted).astype(np.int32)
+    return _Column(codes[rows], rows, omitted, lows, highs, of_categories)
+
+
+def _code_sparse(
+    data: np.ndarray, rows: np.ndarray, n: int, max_bins: int, weight: np.ndarray | None
+) -> _Column:
+    """A column of a sparse matrix, in which what is not stored is zero."""
+    if len(data) >= _RARE * n:
+        values = np.zeros(n)
+        values[rows] = data
+        return _code(values, 0, max_bins, weight)
+    # Zero comes last, with the weight of all rows that are not stored.
+    values = np.append(np.asarray(data, np.float64), 0.0)
+    own = np.ones(len(data)) if weight is None else weight[rows]
+    total = float(n) if weight is None else float(weight.sum())
+    codes, distinct, _ = _coded(values)
+    weights = np.append(own, max(total - own.sum(), 0.0))
+    codes, lows, highs = _few_numbers(codes, distinct, max_bins, weights)
+    zero = int(codes[-1])
+    others = np.flatnonzero(codes[:-1] != zero)
+    return _Column(codes[others], rows[others].astype(np.int32), zero, lows, highs, None)
+
+
+def _few_numbers(
+    codes: np.ndarray, values: np.ndarray, max_bins: int, weight: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """At most `max_bins` codes of about equal weight; neighbouring values share one."""
+    if len(values) <= max_bins:
+        return codes.astype(np.uint8), values, values
+    counts = np.bincount(codes, weights=weight, minlength=len(values))[: len(values)]
+    begins = _begins_of_bins(counts.astype(np.float64), max_bins)
+    starts = np.flatnonzero(begins)
+    table = np.append(np.cumsum(begins) - 1, len(starts)).astype(np.uint8)
+    ends = np.append(starts[1:], len(values)) - 1
+    return table[codes], values[starts], values[ends]
+
+
+@kernel
+def _begins_of_bins(counts, max_bins):
+    """Which values open a bin: heavy ones have one for themselves, others share the rest evenly."""
+    begins = np.zeros(len(counts), np.bool_)
+    heavy = np.zeros(len(counts), np.bool_)
+    rest, bins_left = counts.sum(), max_bins
+    is_settled = False
+    while not is_settled and bins_left > 1:
+        is_settled = True
+        limit = rest / bins_left
+        for k in range(len(counts)):
+            if not heavy[k] and counts[k] >= limit and bins_left > 1:
+                heavy[k] = True
+                rest -= counts[k]
+                bins_left -= 1
+                is_settled = False
+    limit = max(rest / bins_left, 1e-300)
+    filled, last = 0.0, -1
+    for k in range(len(counts)):
+        if heavy[k]:
+            begins[k] = True
+            last = -1  # what follows opens another one
+            continue
+        own = int(filled / limit)
+        begins[k] = own != last
+        last = own
+        filled += counts[k]
+    return _limited(begins, max_bins)
+
+
+@kernel
+def _limited(begins, max_bins):
+    """Stretches between heavy values may open a few bins too many: these are joined again."""
+    extra = np.int64(begins.sum()) - max_bins
+    if extra > 0:
+        total, seen = np.int64(begins.sum()), np.int64(0)
+        for k in range(1, len(begins)):
+            if begins[k]:
+                seen += 1
+                # evenly spread over all that could be joined to the one before
+                if (seen * extra) // (total - 1) > ((seen - 1) * extra) // (total - 1):
+                    begins[k] = False
+    return begins
+
+
+def _few_categories(
+    codes: np.ndarray,
+    numbers: np.ndarray,
+    n_categories: int,
+    max_bins: int,
+    weight: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A code for each category; if they are too many, the rare ones share the last code."""
+    of_categories = np.full(n_categories, -1, np.int64)
+    numbers = numbers.astype(np.int64)
+    new = np.arange(len(numbers) + 1)
+    if len(numbers) > max_bins:
+        counts = np.bincount(codes, weights=weight, minlength=len(numbers))[: len(numbers)]
+        frequent = np.sort(np.lexsort((numbers, -counts))[: max_bins - 1])
+        new = np.full(len(numbers) + 1, max_bins - 1)
+        new[frequent] = np.arange(len(frequent))
+        new[-1] = max_bins
+    of_categories[numbers] = new[:-1]
+    n_codes = min(len(numbers), max_bins)
+    return new.astype(np.uint8)[codes], np.arange(n_codes, dtype=np.float64), of_categories
+
+
+def _table(columns: list[_Column], n: int, is_category: np.ndarray) -> GradientTable:
+    d = len(columns)
+    dense = [j for j in range(d) if columns[j].rows is None]
+    sparse = [j for j in range(d) if columns[j].rows is not None]
+    features = np.array(dense + sparse, np.int64)
+    places = np.empty(d, np.int64)
+    places[features] = np.arange(d)
+    n_codes = np.array([len(columns[j].lows) for j in features], np.int64)
+    first = np.concatenate([[0], np.cumsum(n_codes + 1)]).astype(np.int64)
+    by_columns = np.empty((len(dense), n), np.uint8)
+    for k, j in enumerate(dense):
+        by_columns[k] = columns[j].codes
+    by_rows = np.empty((n, len(dense)), np.uint8)
+    _transpose(by_columns, by_rows)
+    column_starts = np.cumsum([0] + [len(columns[j].codes) for j in sparse]).astype(np.int64)
+    rows: list[Any] = [columns[j].rows for j in sparse]
+    column_rows = np.concatenate([*rows, np.empty(0, np.int32)])
+    column_codes = np.concatenate([columns[j].codes for j in sparse] + [np.empty(0, np.uint8)])
+    starts = np.zeros(n + 1 if sparse else 1, np.int64)
+    cells = np.empty(len(column_rows), np.uint32)
+    if sparse:
+        np.cumsum(np.bincount(column_rows, minlength=n), out=starts[1:])
+        _by_rows(column_starts, column_rows, column_codes, first[len(dense) :], starts[:-1].copy(),
+                 cells)  # fmt: skip
+    return GradientTable(
+        n_rows=n,
+        n_dense=len(dense),
+        features=features,
+        places=places,
+        dense=by_rows,
+        columns=by_columns,
+        starts=starts,
+        cells=cells,
+        column_starts=column_starts,
+        column_rows=column_rows.astype(np.int32),
+        column_codes=column_codes.astype(np.uint8),
+        first=first,
+        n_codes=n_codes,
+        omitted=np.array([columns[j].omitted for j in features], np.int64),
+        is_category=is_category[features],
     )
 
 
 @kernel
-def _count_entries(columns, features, commonest, starts):
-    for k in range(len(features)):
-        column = columns[features[k]]
-        for i in range(len(column)):
-            starts[i + 1] += np.int64(np.int64(column[i]) != commonest[k])
+def _transpose(columns, rows):
+    """Some rows at a time, which stay in the cache."""
+    d, n = columns.shape
+    for start in range(0, n, 512):
+        for k in range(d):
+            for i in range(start, min(start + 512, n)):
+                rows[i, k] = columns[k, i]
 
 
 @kernel
-def _write_entries(columns, features, commonest, first, places, bins):
-    for k in range(len(features)):
-        column = columns[features[k]]
-        for i in range(len(column)):
-            if np.int64(column[i]) != commonest[k]:
-                bins[places[i]] = np.uint32(first[k] + np.int64(column[i]))
-                places[i] += 1
+def _by_rows(column_starts, column_rows, column_codes, first, places, cells):
+    for k in range(len(column_starts) - 1):
+        for p in range(column_starts[k], column_starts[k + 1]):
+            row = column_rows[p]
+            cells[places[row]] = np.uint32(first[k] + np.int64(column_codes[p]))
+            places[row] += 1

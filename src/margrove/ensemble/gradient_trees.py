@@ -1,615 +1,1034 @@
-"""Trees of histogram boosting: grown leaf by leaf, in one compiled loop.
+"""Trees of histogram boosting: split node by node in one compiled loop, on one core or several.
 
-A row has a gradient g and a hessian h. As whole numbers they are packed into one word,
-
-    g of 12 bits and a sign | h of 11 bits | 1
-
-with room for the sums of 8192 rows; such sums are then unpacked and added up in int64. Whole
-numbers add up to the same in any order, so neither threads nor the order of rows show in a tree.
-Where gradients differ too much in size for 12 bits, they are summed unpacked, with 40 bits. The
-value of a leaf is worked out from gradients of 50 bits.
+A row has a gradient g and a hessian h: whole numbers, which add up to the same in any order, so
+that neither threads nor the order of rows show in a tree. They are packed into words of 11 bits
+each, see `gradient_words`, or, where gradients differ too much in size for that, summed with up to 40
+bits. The value of a leaf is worked out from gradients of 50 bits.
 
 Of two children, the histogram of the smaller one is counted, and that of the other is what is left
-of their parent's.
+of their parent's. Cores share a step by features, each counting and searching its own; the rows of
+a large node are shared instead, and their counts put together.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from margrove._jit import kernel
-from margrove._threads import run_tiles
-from margrove.ensemble.gradient_tables import BINS, GradientGroup
-from margrove.grove.packed import FEATURE_AT, MISSING_AT, SET_AT, Cuts, PackedTree
+from margrove._team import (
+    await_order,
+    call_up,
+    dismiss,
+    enlist,
+    meet,
+    report,
+    size_of_order,
+    wait_for_reports,
+)
+from margrove.ensemble.gradient_search import (
+    MISSING_UNSEEN,
+    gain_of_node,
+    search_features,
+    unit_of_gain,
+    value_of,
+)
+from margrove.ensemble.gradient_tables import GradientTable
+from margrove.ensemble.gradient_words import (
+    BITS,
+    SAMPLES_OF_A_WORD,
+    packed_word,
+    sums_of_cell,
+    unpacked,
+)
 
-__all__ = ["GrowthRules", "Leaves", "Room", "Words", "add_values", "grow", "grow_together",
-           "new_leaves", "new_room", "pack_words", "packed", "plant", "write_values"]  # fmt: skip
+__all__ = ["ADDED", "ALONE", "ASSISTS", "BEST_FIRST", "GROWN", "LEADS", "LEVEL_BY_LEVEL",
+           "SMALL_FIRST", "TOO_LOPSIDED",
+           "BoostedTree", "GrowthRules", "Room", "Source", "add_to_others", "add_values",
+           "begin", "grow", "new_room", "new_tree"]  # fmt: skip
 
-ROWS_AT_ONCE = 8192  # whose words add up without overflow
-G_BITS, H_BITS, N_BITS = 11, 11, 14
-_H_AT, _G_AT = 14, 39  # places in a word
-_H_MASK = (1 << (_G_AT - _H_AT)) - 1
-_N_MASK = (1 << _H_AT) - 1
-_SMOOTH = 10.0  # hessian that categories of few rows are drawn to the mean by
+_WIDE_BITS = 40
+_BITS_OF_SUMS = 61
+_LEAST_MEAN = 4  # of packed gradients and hessians: with less, too many of them would be 0
+_MOST_COPIES = 16  # samples that a row may stand for in a packed word
+_ROWS_TO_PART = 16000  # and parted together
+_COST_OF_FEATURE = 16  # of a search, besides its cells
+_LARGEST_VALUE = 1e290  # of a leaf: sums of them are finite
 
-# columns of `Leaves.whole`
-(START, END, DEPTH, LEFT, FEATURE, CODE, MISSING_LEFT, IS_SET, SLOT, TOTAL_G, TOTAL_H,
- N_COLUMNS) = range(12)  # fmt: skip
-# columns of `Leaves.real`
-GAIN, VALUE, HESSIAN = range(3)
-# places in `Leaves.state`
-N_NODES, N_LEAVES, N_FRONTIER = range(3)
+# columns of `BoostedTree.whole`
+(START, END, DEPTH, LEFT, PLACE, CODE, MISSING_LEFT, IS_SET, SLOT, TOTAL_G, TOTAL_H, COUNT, LEFT_G,
+ LEFT_H, LEFT_COUNT, IS_PACKED, N_COLUMNS) = range(17)  # fmt: skip
+# columns of `BoostedTree.real`
+GAIN, VALUE, HESSIAN, LOW, HIGH, N_REAL = range(6)
+# places in `BoostedTree.state`
+(PHASE, N_NODES, N_LEAVES, N_FRONTIER, IS_WIDE, COPIES, N_FREE, STEP, JOB, SMALL, LARGE, NODE,
+ MIDDLE, SHARERS, N_STATE) = range(15)  # fmt: skip
+# phases
+PLANTED, GROWING, GROWN, ADDED, TOO_LOPSIDED = range(5)
+# order in which leaves are split
+BEST_FIRST, LEVEL_BY_LEVEL, SMALL_FIRST = range(3)
+ALONE, LEADS, ASSISTS = range(3)
+# steps that are shared
+_NOTHING, _PLANT, _PART, _LOOK, _SUM_UP = range(5)
 
 
 class GrowthRules(NamedTuple):
-    """max_leaves, max_depth; min_samples, min_hessian: of a leaf; l2: regularization; g_unit,
-    h_unit: what a whole number of each is worth; wide: whether words are not packed."""
+    """order: of splitting; max_leaves, max_depth; min_samples, min_hessian: of a leaf; l2:
+    regularization; rate: factor of the values; tried: the share of features that a node may be
+    split by; seed of the draw of these; adds: whether the values of the leaves are written, and
+    added to the scores.
 
+    signs        int64 (d,) by place, -1, 0 or 1: which way predictions may go; empty without
+    sets         bool (sets, d) by place: features that may be on one path; empty without
+    """
+
+    order: int
     max_leaves: int
     max_depth: int
     min_samples: int
     min_hessian: float
     l2: float
-    g_unit: float
-    h_unit: float
-    wide: bool
+    rate: float
+    tried: float
+    seed: int
+    adds: bool
+    signs: np.ndarray
+    sets: np.ndarray
 
 
-class Words(NamedTuple):
-    """Gradients and hessians in whole numbers: packed int64 (n,), or g and h int64 (n,) each."""
+class Source(NamedTuple):
+    """What a tree is grown on.
 
+    rows       int32 (m,) ascending: the rows that count
+    gradient, hessian    float64 (n,)
+    copies     int64 (n,) samples that each row stands for, or empty: one each
+    raw        float64 (n,)  what the leaves say is added to
+    packed     int64 (n,), g, h int64 (n,): whole numbers, packed or not; what is not used is empty
+    """
+
+    rows: np.ndarray
+    gradient: np.ndarray
+    hessian: np.ndarray
+    copies: np.ndarray
+    raw: np.ndarray
     packed: np.ndarray
     g: np.ndarray
     h: np.ndarray
 
 
-class Leaves(NamedTuple):
-    """The nodes of a tree on its way.
+class BoostedTree(NamedTuple):
+    """A tree on its way.
 
-    whole      int64 (nodes, 11), real float64 (nodes, 3): see the names of the columns
+    whole      int64 (nodes, 16), real float64 (nodes, 5): see the names of the columns
     sets       uint32 (nodes, 8)  codes that go left
-    rows       int32 (n,)  by leaves
-    spare      int32 (n,)
+    open_sets  bool (nodes, sets)  sets of features that a node may still be split by
+    rows       int32 (m,)  by leaves; spare int32 (m,)
     frontier   int64 (nodes,)  leaves that have a split
-    state      int64 (3,)  nodes, leaves, size of the frontier
+    free       int64 (slots,)  histograms that are not in use
+    state      int64 (14,)  see the names of the places
+    units      float64 (3,)  what a whole number of g and h, and a gain of 1, is worth
+    scales     float64 (2,)  factors of the wider sums of leaves
     """
 
     whole: np.ndarray
     real: np.ndarray
     sets: np.ndarray
+    open_sets: np.ndarray
     rows: np.ndarray
     spare: np.ndarray
     frontier: np.ndarray
+    free: np.ndarray
     state: np.ndarray
+    units: np.ndarray
+    scales: np.ndarray
 
 
 class Room(NamedTuple):
-    """What the search of a group of features needs.
+    """What a search needs; the first index of arrays for each core is its rank.
 
-    sums            int64 (slots, cells, 3)  of g, h and rows, for each leaf
-    words           int64 (cells,)  packed sums on the way
-    order, means    int64, float64 (256,)  categories in turn
-    best, gain, chosen    int64 (2, 4), float64 (2,), uint32 (2, 8)  the best splits of two nodes
+    sums       int64 (slots, 3, cells)  of g, h and samples, for each leaf
+    partial    int64 (cores, 3, cells)  of some rows
+    words      int64 (cores, cells)  packed sums on the way
+    scratch    float64 (cores, 4, 256), order int64 (cores, 256): of a search
+    best       int64 (cores, 2, 7), gain float64 (cores, 2), chosen uint32 (cores, 2, 8): the best
+               splits of two nodes
+    allowed    bool (2, d)  places that two nodes may be split by; shuffle int64 (d,)
+    counts     int64 (cores, 4)  results of a core
+    largest    float64 (cores, 2)
+    leaf_sums  int64 (cores, nodes, 2)
+    goes_left  uint8 (256,)  of the codes of a feature
     """
 
     sums: np.ndarray
+    partial: np.ndarray
     words: np.ndarray
+    scratch: np.ndarray
     order: np.ndarray
-    means: np.ndarray
     best: np.ndarray
     gain: np.ndarray
     chosen: np.ndarray
+    allowed: np.ndarray
+    shuffle: np.ndarray
+    counts: np.ndarray
+    largest: np.ndarray
+    leaf_sums: np.ndarray
+    goes_left: np.ndarray
 
 
-def new_leaves(n_rows: int, max_leaves: int) -> Leaves:
+def new_tree(n_rows: int, max_leaves: int, n_slots: int, n_sets: int) -> BoostedTree:
     nodes = 2 * max_leaves + 1
-    return Leaves(
+    return BoostedTree(
         np.zeros((nodes, N_COLUMNS), np.int64),
-        np.zeros((nodes, 3)),
+        np.zeros((nodes, N_REAL)),
         np.zeros((nodes, 8), np.uint32),
+        np.zeros((nodes, n_sets), np.bool_),
         np.empty(n_rows, np.int32),
         np.empty(n_rows, np.int32),
         np.zeros(nodes, np.int64),
-        np.zeros(3, np.int64),
+        np.zeros(n_slots, np.int64),
+        np.zeros(N_STATE, np.int64),
+        np.ones(3),
+        np.ones(2),
     )
 
 
-def new_room(n_cells: int, max_leaves: int) -> Room:
+def new_room(table: GradientTable, max_leaves: int, n_slots: int, n_cores: int) -> Room:
+    cells, d = table.n_cells, len(table.features)
+    shared = n_cores if n_cores > 1 else 0
     return Room(
-        np.zeros((max_leaves + 1, n_cells, 3), np.int64),
-        np.zeros(n_cells, np.int64),
-        np.zeros(BINS, np.int64),
-        np.zeros(BINS),
-        np.zeros((2, 4), np.int64),
-        np.zeros(2),
-        np.zeros((2, 8), np.uint32),
+        np.zeros((n_slots, 3, cells), np.int64),
+        np.zeros((shared, 3, cells), np.int64),
+        np.zeros((n_cores, cells), np.int64),
+        np.zeros((n_cores, 4, 256)),
+        np.zeros((n_cores, 256), np.int64),
+        np.zeros((n_cores, 2, 7), np.int64),
+        np.zeros((n_cores, 2)),
+        np.zeros((n_cores, 2, 8), np.uint32),
+        np.ones((2, d), np.bool_),
+        np.zeros(d, np.int64),
+        np.zeros((n_cores, 4), np.int64),
+        np.zeros((n_cores, 2)),
+        np.zeros((n_cores, 2 * max_leaves + 1, 2), np.int64),
+        np.zeros(256, np.uint8),
     )
 
 
-@kernel(bare=True)
-def pack_words(gradient, hessian, g_scale, h_scale, start, end, packed):
-    """One word a row; |gradient| g_scale <= 2^11 and hessian h_scale <= 2^11."""
-    for i in range(start, end):
-        g = np.int64(np.rint(gradient[i] * g_scale))
-        h = np.int64(np.rint(hessian[i] * h_scale))
-        packed[i] = (g << _G_AT) + (h << _H_AT) + 1
+# -- one leads, others help --
+
+
+def begin(tree: BoostedTree) -> None:
+    """Forget what was grown before."""
+    tree.state[PHASE], tree.state[JOB] = PLANTED, _PLANT
 
 
 @kernel(bare=True)
-def count_rows(group, rows, start, end, words, packed, sums):
-    """The histogram of a node, for a group of features, in sums (cells, 3)."""
-    n_dense, size = group.dense.shape[1], group.size
-    has_entries = len(group.bins) > 0
-    for cell in range(size):
-        sums[cell, 0] = sums[cell, 1] = sums[cell, 2] = 0
-    for begin in range(start, end, ROWS_AT_ONCE):
-        for cell in range(size):
-            words[cell] = 0
-        for p in range(begin, min(begin + ROWS_AT_ONCE, end)):
-            row = np.uint64(rows[p])
-            word = packed[row]
-            for k in range(n_dense):
-                code = np.uint64(group.dense[row, np.uint64(k)])
-                words[np.uint64(k * BINS) + code] += word
-            if has_entries:
-                for q in range(group.starts[row], group.starts[row + np.uint64(1)]):
-                    words[np.uint64(group.bins[q])] += word
-        for cell in range(size):
-            word = words[cell]
-            if word != 0:
-                count = word & _N_MASK
-                h = (word >> _H_AT) & _H_MASK
-                sums[cell, 0] += (word - (h << _H_AT) - count) >> _G_AT
-                sums[cell, 1] += h
-                sums[cell, 2] += count
+def grow(team, role, table, source, rules, tree, room, work):
+    """Grow a tree, or go on for about so many cells; the phase that it is in afterwards.
 
-
-@kernel(bare=True)
-def count_rows_widely(group, rows, start, end, g, h, sums):
-    """The same without packing."""
-    n_dense, size = group.dense.shape[1], group.size
-    for cell in range(size):
-        sums[cell, 0] = sums[cell, 1] = sums[cell, 2] = 0
-    for p in range(start, end):
-        row = np.uint64(rows[p])
-        for k in range(n_dense):
-            cell = np.uint64(k * BINS) + np.uint64(group.dense[row, np.uint64(k)])
-            sums[cell, 0] += g[row]
-            sums[cell, 1] += h[row]
-            sums[cell, 2] += 1
-        for q in range(group.starts[row], group.starts[row + np.uint64(1)]):
-            cell = np.uint64(group.bins[q])
-            sums[cell, 0] += g[row]
-            sums[cell, 1] += h[row]
-            sums[cell, 2] += 1
-
-
-@kernel(inner=True)
-def fill_omitted(group, sums, g, h, count):
-    """The commonest codes of sparse features: what the others leave of the node."""
-    for k in range(len(group.features)):
-        if group.omitted[k] < 0:
-            continue
-        at = group.first[k] + group.omitted[k]
-        rest_g, rest_h, rest = g, h, count
-        for cell in range(group.first[k], group.first[k] + group.n_codes[k] + 1):
-            if cell != at:
-                rest_g -= sums[cell, 0]
-                rest_h -= sums[cell, 1]
-                rest -= sums[cell, 2]
-        sums[at, 0], sums[at, 1], sums[at, 2] = rest_g, rest_h, rest
-
-
-@kernel(inner=True)
-def gain_of(g, h, rules):
-    real = g * rules.g_unit
-    return real * real / (h * rules.h_unit + rules.l2 + 1e-300)
-
-
-@kernel(inner=True)
-def is_allowed(h, count, rules):
-    return count >= rules.min_samples and h * rules.h_unit >= rules.min_hessian
-
-
-@kernel(bare=True)
-def search_node(group, sums, g, h, count, rules, order, means, best, best_gain, best_set):
-    """The best split of a node by a group of features.
-
-    best: feature, code, missing_left, whether it is a set; -1 for none. best_gain float64 (1,).
+    A new one is prepared by `begin`. If it is TOO_LOPSIDED, begin again with room for whole numbers
+    g and h in the source. `role` is ALONE, or that in a team; ASSISTS does its share of the steps
+    until the leader needs no help.
     """
-    best[0] = -1
-    best_gain[0] = gain_of(g, h, rules) * (1.0 + 1e-12)
-    for k in range(len(group.features)):
-        if group.is_category[k]:
-            _search_categories(group, k, sums, g, h, count, rules, order, means, best, best_gain,
-                               best_set)  # fmt: skip
-            continue
-        missing = group.first[k] + group.n_codes[k]
-        is_missing = sums[missing, 2] > 0
-        _search_numbers(group, k, sums, g, h, count, rules, False, is_missing, best, best_gain)
-        if is_missing:
-            _search_numbers(group, k, sums, g, h, count, rules, True, True, best, best_gain)
-
-
-@kernel(inner=True)
-def _search_numbers(group, k, sums, g, h, count, rules, missing_left, is_missing, best, best_gain):
-    first, n_codes = group.first[k], group.n_codes[k]
-    g_left, h_left, n_left = np.int64(0), np.int64(0), np.int64(0)
-    if missing_left:
-        g_left, h_left, n_left = (
-            sums[first + n_codes, 0], sums[first + n_codes, 1], sums[first + n_codes, 2],
-        )  # fmt: skip
-    feature = group.features[k]
-    last = n_codes if is_missing and not missing_left else n_codes - 1
-    for code in range(last):
-        cell = first + code
-        if sums[cell, 2] == 0:
-            continue
-        g_left += sums[cell, 0]
-        h_left += sums[cell, 1]
-        n_left += sums[cell, 2]
-        if count - n_left < rules.min_samples:
+    state = tree.state
+    order, rank, size = np.int64(0), np.int64(0), np.int64(1)
+    if role == ASSISTS:
+        rank = enlist(team)
+        if rank < 0:
+            return np.int64(-1)
+    elif state[JOB] != _NOTHING:
+        state[STEP] = 0
+    while True:
+        if role == ASSISTS:
+            order = await_order(team, order)
+            size = size_of_order(order)
+            if order < 0:
+                report(team)
+                return np.int64(-1)
+        elif state[JOB] == _NOTHING or work <= 0.0:
             break
-        if not is_allowed(h_left, n_left, rules) or not is_allowed(
-            h - h_left, count - n_left, rules
-        ):
-            continue
-        gain = gain_of(g_left, h_left, rules) + gain_of(g - g_left, h - h_left, rules)
-        if gain > best_gain[0] or (gain == best_gain[0] and best[0] > feature):
-            best_gain[0] = gain
-            best[0], best[1], best[2], best[3] = feature, code, np.int64(missing_left), 0
-
-
-@kernel(inner=True)
-def _search_categories(group, k, sums, g, h, count, rules, order, means, best, best_gain, best_set):
-    """Categories by their mean gradient; those that go left are the first ones of that order."""
-    first, n_codes = group.first[k], group.n_codes[k]
-    n = 0
-    for code in range(n_codes + 1):  # missing is one of them
-        if sums[first + code, 2] > 0:
-            own = sums[first + code, 0] * rules.g_unit
-            mean = own / (sums[first + code, 1] * rules.h_unit + _SMOOTH)
-            free = n
-            while free > 0 and means[free - 1] > mean:
-                means[free], order[free] = means[free - 1], order[free - 1]
-                free -= 1
-            means[free], order[free] = mean, code
-            n += 1
-    g_left, h_left, n_left = np.int64(0), np.int64(0), np.int64(0)
-    chosen = -1
-    feature = group.features[k]
-    for p in range(n - 1):
-        cell = first + order[p]
-        g_left += sums[cell, 0]
-        h_left += sums[cell, 1]
-        n_left += sums[cell, 2]
-        if count - n_left < rules.min_samples:
-            break
-        if not is_allowed(h_left, n_left, rules) or not is_allowed(
-            h - h_left, count - n_left, rules
-        ):
-            continue
-        gain = gain_of(g_left, h_left, rules) + gain_of(g - g_left, h - h_left, rules)
-        if gain > best_gain[0] or (gain == best_gain[0] and best[0] > feature):
-            best_gain[0] = gain
-            chosen = p
-    if chosen < 0:
-        return
-    best[0], best[1], best[2], best[3] = feature, 0, 0, 1
-    for word in range(len(best_set)):
-        best_set[word] = np.uint32(0)
-    for p in range(chosen + 1):
-        code = order[p]
-        if code == n_codes:
-            best[2] = 1
-        best_set[code // 32] |= np.uint32(1) << np.uint32(code % 32)
-
-
-@kernel(bare=True)
-def plant(leaves, rows, words, wide):
-    """A root of some rows."""
-    n = len(rows)
-    for p in range(n):
-        leaves.rows[p] = rows[p]
-    whole = leaves.whole
-    whole[0, START], whole[0, END], whole[0, DEPTH], whole[0, SLOT] = 0, n, 0, 0
-    whole[0, LEFT] = whole[0, FEATURE] = -1
-    whole[0, TOTAL_G], whole[0, TOTAL_H] = _totals(leaves.rows, 0, n, words, wide)
-    leaves.state[N_NODES], leaves.state[N_LEAVES], leaves.state[N_FRONTIER] = 1, 1, 0
-
-
-@kernel(inner=True)
-def _totals(rows, start, end, words, wide):
-    g, h = np.int64(0), np.int64(0)
-    for p in range(start, end):
-        row = np.uint64(rows[p])
-        if wide:
-            g += words.g[row]
-            h += words.h[row]
+        elif role == LEADS and _is_worth_sharing(tree):
+            state[STEP] += 1
+            size = call_up(team, state[STEP])
         else:
-            word = words.packed[row]
-            own = (word >> _H_AT) & _H_MASK
-            g += (word - (own << _H_AT) - 1) >> _G_AT
-            h += own
-    return g, h
+            size = np.int64(1)
+        if rank < size:
+            _do(team, rank, size, table, source, rules, tree, room)
+        if role == ASSISTS:
+            if rank < size:
+                report(team)
+            continue
+        if size > 1:
+            wait_for_reports(team, size - 1)
+        work -= float(_cells_of_job(table, tree))
+        state[JOB] = _next_job(table, rules, tree, room)
+    if role == LEADS:
+        dismiss(team)
+    return state[PHASE]
 
 
-@kernel(bare=True)
-def grow(group, columns, n_codes, words, rules, leaves, room):
-    """Split leaves, the one that gains most at a time, until there are enough.
-
-    All features are in one group; columns uint8 (d, n) and n_codes int64 (d,) are of all.
-    """
-    look(group, words, rules, leaves, room, 0, -1)
-    join(rules, leaves, room, 0, -1)
-    while leaves.state[N_FRONTIER] > 0 and leaves.state[N_LEAVES] < rules.max_leaves:
-        small, large = split(columns, n_codes, words, rules, leaves)
-        if small >= 0:
-            look(group, words, rules, leaves, room, small, large)
-            join(rules, leaves, room, small, large)
+@kernel(inner=True)
+def _is_worth_sharing(tree):
+    node = tree.state[NODE]
+    is_small = tree.whole[node, END] - tree.whole[node, START] < _ROWS_TO_PART
+    return tree.state[JOB] != _PART or not is_small
 
 
-def grow_together(
-    groups: list[GradientGroup],
-    columns: np.ndarray,
-    n_codes: np.ndarray,
-    words: Words,
-    rules: GrowthRules,
-    leaves: Leaves,
-    rooms: list[Room],
-    n_threads: int,
-) -> None:
-    """The same on several cores, each with groups of features of its own."""
-
-    def look_at(small: int, large: int) -> None:
-        def work(k: int) -> None:
-            look(groups[k], words, rules, leaves, rooms[k], small, large)
-
-        run_tiles(work, len(groups), n_threads)
-        for room in rooms[1:]:
-            take_better(room, rooms[0])
-        join(rules, leaves, rooms[0], small, large)
-
-    look_at(0, -1)
-    while leaves.state[N_FRONTIER] > 0 and leaves.state[N_LEAVES] < rules.max_leaves:
-        small, large = split(columns, n_codes, words, rules, leaves)
-        if small >= 0:
-            look_at(small, large)
+@kernel(inner=True)
+def _cells_of_job(table, tree):
+    """What a step costs, about."""
+    job, whole = tree.state[JOB], tree.whole
+    if job == _LOOK:
+        node = tree.state[SMALL]
+        return (whole[node, END] - whole[node, START]) * len(table.features) + table.first[-1]
+    if job == _PART:
+        return whole[tree.state[NODE], END] - whole[tree.state[NODE], START]
+    return 4 * len(tree.rows)
 
 
-@kernel(bare=True)
-def split(columns, n_codes, words, rules, leaves):
-    """Part the rows of the best leaf; the smaller and the larger child, -1 if neither is to be
-    split any further."""
-    whole, state = leaves.whole, leaves.state
-    node = _take_best(leaves)
-    feature = whole[node, FEATURE]
-    middle = _part(columns[feature], n_codes[feature], leaves, node)
+@kernel(inner=True)
+def _next_job(table, rules, tree, room):
+    """What is to be done after the step that has just been done, once that is written down."""
+    state = tree.state
+    job = state[JOB]
+    if job == _PLANT:
+        if state[PHASE] == TOO_LOPSIDED:
+            return _NOTHING
+        state[SMALL], state[LARGE] = 0, -1
+        _allow_features_of_children(rules, tree, room)
+        return _LOOK
+    if job == _SUM_UP:
+        state[PHASE] = ADDED
+        return _NOTHING
+    if job == _LOOK:
+        _join_children(table, rules, tree, room)
+    else:
+        _write_children(rules, tree, state[NODE], state[MIDDLE])
+        if state[SMALL] >= 0:
+            _allow_features_of_children(rules, tree, room)
+            return _LOOK
+    if state[N_FRONTIER] > 0 and state[N_LEAVES] < rules.max_leaves:
+        state[NODE] = _take_next(rules, tree)
+        _say_who_goes_left(table, tree, state[NODE], room.goes_left)
+        return _PART
+    state[PHASE] = GROWN
+    return _SUM_UP if rules.adds else _NOTHING
+
+
+@kernel(inner=True)
+def _do(team, rank, size, table, source, rules, tree, room):
+    job = tree.state[JOB]
+    if job == _PLANT:
+        _plant(team, rank, size, source, rules, tree, room)
+    elif job == _PART:
+        _part(team, rank, size, table, tree, room)
+    elif job == _LOOK:
+        _look(team, rank, size, table, source, rules, tree, room)
+    else:
+        _sum_up(team, rank, size, source, rules, tree, room)
+
+
+@kernel(inner=True)
+def _share_of(total, rank, size):
+    """Where the share of a core begins."""
+    return (total * rank) // size
+
+
+@kernel(inner=True)
+def _first_place(table, rank, size):
+    """Where the places of a core begin: all have about as many cells."""
+    d = len(table.features)
+    wanted = ((table.first[d] + _COST_OF_FEATURE * d) * rank) // size
+    low, high = 0, d
+    while low < high:
+        middle = (low + high) // 2
+        if table.first[middle] + _COST_OF_FEATURE * middle < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+# -- the root --
+
+
+@kernel(inner=True)
+def _plant(team, rank, size, source, rules, tree, room):
+    """Gradients as whole numbers, and a root of all rows."""
+    n = len(source.rows)
+    start, end = _share_of(n, rank, size), _share_of(n, rank + 1, size)
+    _survey(source, start, end, room.largest[rank], room.counts[rank])
+    meet(team, size)
+    largest_g, largest_h, count, copies = 0.0, 0.0, np.int64(0), np.int64(1)
+    for other in range(size):
+        largest_g = max(largest_g, room.largest[other, 0])
+        largest_h = max(largest_h, room.largest[other, 1])
+        count += room.counts[other, 0]
+        copies = max(copies, room.counts[other, 1])
+    is_wide = len(source.g) > 0
+    bits = min(_WIDE_BITS, _BITS_OF_SUMS - _length_in_bits(count)) if is_wide else BITS
+    g_scale, h_scale = _power_for(largest_g, bits), _power_for(largest_h, bits)
+    meet(team, size)  # all have read what is overwritten now
+    if is_wide:
+        _write_wide(source, start, end, g_scale, h_scale, tree.rows, room.counts[rank])
+    else:
+        _write_packed(source, start, end, g_scale, h_scale, tree.rows, room.counts[rank])
+    meet(team, size)
+    if rank > 0:
+        return
+    g, h, size_of_g = np.int64(0), np.int64(0), np.int64(0)
+    for other in range(size):
+        g += room.counts[other, 0]
+        h += room.counts[other, 1]
+        size_of_g += room.counts[other, 2]
+    state = tree.state
+    is_lopsided = size_of_g < _LEAST_MEAN * count and largest_g > 0.0
+    is_lopsided |= h < _LEAST_MEAN * count and largest_h > 0.0
+    if not is_wide and (is_lopsided or copies > _MOST_COPIES):
+        state[PHASE] = TOO_LOPSIDED
+        return
+    state[IS_WIDE], state[COPIES] = np.int64(is_wide), copies
+    tree.units[0], tree.units[1] = 1.0 / g_scale, 1.0 / h_scale
+    tree.units[2] = unit_of_gain(rules, tree.units)
+    wide = _BITS_OF_SUMS - _length_in_bits(count)
+    tree.scales[0], tree.scales[1] = _power_for(largest_g, wide), _power_for(largest_h, wide)
+    _write_root(tree, n, g, h, count)
+
+
+@kernel(inner=True)
+def _write_root(tree, n, g, h, count):
+    whole, real, state = tree.whole, tree.real, tree.state
+    whole[0, START], whole[0, END], whole[0, DEPTH] = 0, n, 0
+    whole[0, LEFT] = whole[0, PLACE] = -1
+    whole[0, TOTAL_G], whole[0, TOTAL_H], whole[0, COUNT] = g, h, count
+    whole[0, IS_PACKED] = _is_packed(tree, 0)
+    real[0, LOW], real[0, HIGH] = -np.inf, np.inf
+    for k in range(tree.open_sets.shape[1]):
+        tree.open_sets[0, k] = True
+    n_slots = len(tree.free)
+    for k in range(n_slots):
+        tree.free[k] = n_slots - 1 - k
+    state[N_FREE] = n_slots - 1
+    whole[0, SLOT] = 0
+    state[N_NODES], state[N_LEAVES], state[N_FRONTIER] = 1, 1, 0
+    state[PHASE] = GROWING
+
+
+@kernel(inner=True)
+def _is_packed(tree, node):
+    """Whether the histogram of a node is one of words."""
+    is_small = tree.whole[node, COUNT] <= SAMPLES_OF_A_WORD
+    return np.int64(is_small and tree.state[IS_WIDE] == 0)
+
+
+@kernel(inner=True)
+def _length_in_bits(number):
+    length = 0
+    while number > 0:
+        number >>= 1
+        length += 1
+    return length
+
+
+@kernel(inner=True)
+def _power_for(largest, bits):
+    """The largest power of two that keeps products with numbers up to this within so many bits."""
+    if largest == 0.0:
+        return 1.0
+    return math.ldexp(1.0, min(bits - math.frexp(largest)[1], 1000))
+
+
+@kernel(inner=True)
+def _survey(source, start, end, largest, counts):
+    """The largest gradient and hessian; samples, and the most that a row stands for."""
+    largest_g, largest_h, count, copies = 0.0, 0.0, np.int64(0), np.int64(1)
+    for p in range(start, end):
+        row = np.uint64(source.rows[p])
+        largest_g = max(largest_g, abs(source.gradient[row]))
+        largest_h = max(largest_h, source.hessian[row])
+    if len(source.copies):
+        for p in range(start, end):
+            own = source.copies[np.uint64(source.rows[p])]
+            count += own
+            copies = max(copies, own)
+    else:
+        count = end - start
+    largest[0], largest[1] = largest_g, largest_h
+    counts[0], counts[1] = count, copies
+
+
+@kernel(inner=True)
+def _write_packed(source, start, end, g_scale, h_scale, rows, counts):
+    total_g, total_h, size_of_g = np.int64(0), np.int64(0), np.int64(0)
+    has_copies = len(source.copies) > 0
+    for p in range(start, end):
+        rows[p] = source.rows[p]
+        row = np.uint64(source.rows[p])
+        g = np.int64(np.rint(source.gradient[row] * g_scale))
+        h = np.int64(np.rint(source.hessian[row] * h_scale))
+        times = source.copies[row] if has_copies else np.int64(1)
+        source.packed[row] = times * packed_word(g, h, 1)
+        total_g += times * g
+        total_h += times * h
+        size_of_g += times * abs(g)
+    counts[0], counts[1], counts[2] = total_g, total_h, size_of_g
+
+
+@kernel(inner=True)
+def _write_wide(source, start, end, g_scale, h_scale, rows, counts):
+    total_g, total_h = np.int64(0), np.int64(0)
+    has_copies = len(source.copies) > 0
+    for p in range(start, end):
+        rows[p] = source.rows[p]
+        row = np.uint64(source.rows[p])
+        times = source.copies[row] if has_copies else np.int64(1)
+        source.g[row] = times * np.int64(np.rint(source.gradient[row] * g_scale))
+        source.h[row] = times * np.int64(np.rint(source.hessian[row] * h_scale))
+        total_g += source.g[row]
+        total_h += source.h[row]
+    counts[0], counts[1], counts[2] = total_g, total_h, 0
+
+
+# -- a split --
+
+
+@kernel(inner=True)
+def _take_next(rules, tree):
+    """The leaf that is split next: that which gains most (of equals the oldest), or the oldest, or
+    the last one."""
+    frontier, state = tree.frontier, tree.state
+    best = state[N_FRONTIER] - 1
+    if rules.order != SMALL_FIRST:
+        for k in range(state[N_FRONTIER] - 1):
+            own, other = frontier[k], frontier[best]
+            gain, most = tree.real[own, GAIN], tree.real[other, GAIN]
+            is_older = own < other
+            if rules.order == LEVEL_BY_LEVEL:
+                best = k if is_older else best
+            elif gain > most or (gain == most and is_older):
+                best = k
+    node = frontier[best]
+    state[N_FRONTIER] -= 1
+    frontier[best] = frontier[state[N_FRONTIER]]
+    return node
+
+
+@kernel(inner=True)
+def _say_who_goes_left(table, tree, node, goes_left):
+    own = tree.whole[node]
+    n_codes = table.n_codes[own[PLACE]]
+    for code in range(n_codes):
+        if own[IS_SET] == 1:
+            word = tree.sets[node, code // 32]
+            goes_left[code] = np.uint8((word >> np.uint32(code % 32)) & np.uint32(1))
+        else:
+            goes_left[code] = np.uint8(code <= own[CODE])
+    goes_left[n_codes] = np.uint8(own[MISSING_LEFT] == 1)
+
+
+@kernel(inner=True)
+def _part(team, rank, size, table, tree, room):
+    """Rows that go left come first, all in their order: the others are written backwards first."""
+    node = tree.state[NODE]
+    begin, length = tree.whole[node, START], tree.whole[node, END] - tree.whole[node, START]
+    start, end = begin + _share_of(length, rank, size), begin + _share_of(length, rank + 1, size)
+    place = tree.whole[node, PLACE]
+    if place < table.n_dense:
+        left = _part_dense(table.columns[place], room.goes_left, tree.rows, tree.spare, start, end)
+    else:
+        left = _part_sparse(table, place, room.goes_left, tree.rows, tree.spare, start, end)
+    room.counts[rank, 0] = left
+    meet(team, size)
+    before, total = np.int64(0), np.int64(0)
+    for other in range(size):
+        before += room.counts[other, 0] if other < rank else 0
+        total += room.counts[other, 0]
+    to_left, to_right = begin + before, begin + total + (start - begin) - before
+    for k in range(left):
+        tree.rows[to_left + k] = tree.spare[start + k]
+    for k in range(end - start - left):
+        tree.rows[to_right + k] = tree.spare[end - 1 - k]
+    if rank == 0:
+        tree.state[MIDDLE] = begin + total
+
+
+@kernel(inner=True)
+def _part_dense(column, goes_left, rows, spare, start, end):
+    """Without a branch: each row is written to both sides, and one of them moves on."""
+    low, high = np.uint64(start), np.uint64(end - 1)
+    one = np.uint64(1)
+    for p in range(start, end):
+        row = rows[p]
+        is_left = np.uint64(goes_left[column[np.uint64(row)]])
+        spare[low] = row
+        spare[high] = row
+        low += is_left
+        high -= one - is_left
+    return np.int64(low) - start
+
+
+@kernel(inner=True)
+def _part_sparse(table, place, goes_left, rows, spare, start, end):
+    """The rows of the node and those of the column both ascend."""
+    k = place - table.n_dense
+    at, stop = table.column_starts[k], table.column_starts[k + 1]
+    omitted_left = goes_left[table.omitted[place]]
+    low, high = start, end - 1
+    for p in range(start, end):
+        row = rows[p]
+        at = _advance_to(table.column_rows, at, stop, row)
+        is_left = omitted_left
+        if at < stop and table.column_rows[at] == row:
+            is_left = goes_left[table.column_codes[at]]
+        if is_left:
+            spare[low] = row
+            low += 1
+        else:
+            spare[high] = row
+            high -= 1
+    return low - start
+
+
+@kernel(inner=True)
+def _advance_to(column_rows, at, stop, row):
+    """The first entry from `at` on of this row or a later one, in growing strides."""
+    stride = 1
+    while at + stride < stop and column_rows[at + stride] < row:
+        at += stride
+        stride *= 2
+    low, high = at, min(at + stride, stop)
+    while low < high:
+        middle = (low + high) // 2
+        if column_rows[middle] < row:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel(inner=True)
+def _write_children(rules, tree, node, middle):
+    """The children of a node; SMALL and LARGE are those that may be split further, or -1."""
+    whole, real, state = tree.whole, tree.real, tree.state
     first = state[N_NODES]
     whole[node, LEFT] = first
     state[N_NODES] += 2
     state[N_LEAVES] += 1
+    may_go_on = state[N_LEAVES] < rules.max_leaves and whole[node, DEPTH] + 1 < rules.max_depth
     for side in range(2):
         child = first + side
         whole[child, START] = whole[node, START] if side == 0 else middle
         whole[child, END] = middle if side == 0 else whole[node, END]
         whole[child, DEPTH] = whole[node, DEPTH] + 1
-        whole[child, LEFT] = whole[child, FEATURE] = -1
-    if state[N_LEAVES] >= rules.max_leaves or not _may_go_on(whole, first, rules):
-        return -1, -1
+        whole[child, LEFT] = whole[child, PLACE] = -1
+        for total, left in ((TOTAL_G, LEFT_G), (TOTAL_H, LEFT_H), (COUNT, LEFT_COUNT)):
+            own = whole[node, left]
+            whole[child, total] = own if side == 0 else whole[node, total] - own
+        whole[child, IS_PACKED] = _is_packed(tree, child)
+        real[child, LOW], real[child, HIGH] = real[node, LOW], real[node, HIGH]
+    _bound_children(rules, tree, node, first)
+    for k in range(tree.open_sets.shape[1]):
+        is_open = tree.open_sets[node, k] and rules.sets[k, whole[node, PLACE]]
+        tree.open_sets[first, k] = tree.open_sets[first + 1, k] = is_open
+    largest = max(whole[first, COUNT], whole[first + 1, COUNT])
+    if not may_go_on or largest < 2 * rules.min_samples:
+        tree.free[state[N_FREE]] = whole[node, SLOT]
+        state[N_FREE] += 1
+        state[SMALL] = state[LARGE] = -1
+        return
     n_left = middle - whole[node, START]
     small = first if 2 * n_left <= whole[node, END] - whole[node, START] else first + 1
     large = 2 * first + 1 - small
-    whole[large, SLOT], whole[small, SLOT] = whole[node, SLOT], state[N_LEAVES] - 1
-    g, h = _totals(leaves.rows, whole[small, START], whole[small, END], words, rules.wide)
-    whole[small, TOTAL_G], whole[small, TOTAL_H] = g, h
-    whole[large, TOTAL_G] = whole[node, TOTAL_G] - g
-    whole[large, TOTAL_H] = whole[node, TOTAL_H] - h
-    return small, large
-
-
-@kernel(bare=True)
-def look(group, words, rules, leaves, room, small, large):
-    """Histograms and best splits of two children by a group of features; or of a root."""
-    whole = leaves.whole
-    _count(group, words, rules, leaves, room, small)
-    if large >= 0:
-        _subtract(room.sums[whole[large, SLOT]], room.sums[whole[small, SLOT]])
-    for k in range(2):
-        node = small if k == 0 else large
-        room.best[k, 0] = -1
-        if node < 0:
-            continue
-        count = whole[node, END] - whole[node, START]
-        if count >= 2 * rules.min_samples and whole[node, DEPTH] < rules.max_depth:
-            search_node(group, room.sums[whole[node, SLOT]], whole[node, TOTAL_G],
-                        whole[node, TOTAL_H], count, rules, room.order, room.means, room.best[k],
-                        room.gain[k:], room.chosen[k])  # fmt: skip
-
-
-@kernel(bare=True)
-def take_better(other, room):
-    """Of both nodes, the better of the splits that two groups have found goes to `room`."""
-    for k in range(2):
-        if other.best[k, 0] < 0:
-            continue
-        is_better = room.best[k, 0] < 0 or other.gain[k] > room.gain[k]
-        is_even = other.gain[k] == room.gain[k] and other.best[k, 0] < room.best[k, 0]
-        if is_better or is_even:
-            room.gain[k] = other.gain[k]
-            for column in range(4):
-                room.best[k, column] = other.best[k, column]
-            for word in range(8):
-                room.chosen[k, word] = other.chosen[k, word]
-
-
-@kernel(bare=True)
-def join(rules, leaves, room, small, large):
-    """Leaves for which a split was found join the frontier."""
-    whole = leaves.whole
-    for k in range(2):
-        node = small if k == 0 else large
-        if node < 0 or room.best[k, 0] < 0:
-            continue
-        whole[node, FEATURE], whole[node, CODE] = room.best[k, 0], room.best[k, 1]
-        whole[node, MISSING_LEFT], whole[node, IS_SET] = room.best[k, 2], room.best[k, 3]
-        base = gain_of(whole[node, TOTAL_G], whole[node, TOTAL_H], rules)
-        leaves.real[node, GAIN] = room.gain[k] - base
-        for word in range(8):
-            leaves.sets[node, word] = room.chosen[k, word]
-        leaves.frontier[leaves.state[N_FRONTIER]] = node
-        leaves.state[N_FRONTIER] += 1
+    state[N_FREE] -= 1
+    whole[large, SLOT], whole[small, SLOT] = whole[node, SLOT], tree.free[state[N_FREE]]
+    state[SMALL], state[LARGE] = small, large
 
 
 @kernel(inner=True)
-def _may_go_on(whole, first, rules):
-    """Whether one of two children is large enough to be split."""
-    if whole[first, DEPTH] >= rules.max_depth:
-        return False
-    largest = 0
+def _bound_children(rules, tree, node, first):
+    """Children of a monotonic split keep to their side of the middle of their values."""
+    if len(rules.signs) == 0:
+        return
+    sign = rules.signs[tree.whole[node, PLACE]]
+    if sign == 0:
+        return
+    low, high = tree.real[node, LOW], tree.real[node, HIGH]
+    middle = 0.0
     for child in range(first, first + 2):
-        largest = max(largest, whole[child, END] - whole[child, START])
-    return largest >= 2 * rules.min_samples
+        own = tree.whole[child]
+        middle += 0.5 * value_of(own[TOTAL_G], own[TOTAL_H], rules, tree.units, low, high)
+    lower, higher = (first, first + 1) if sign > 0 else (first + 1, first)
+    tree.real[lower, HIGH] = tree.real[higher, LOW] = middle
+
+
+# -- the search --
 
 
 @kernel(inner=True)
-def _count(group, words, rules, leaves, room, node):
-    start, end = leaves.whole[node, START], leaves.whole[node, END]
-    sums = room.sums[leaves.whole[node, SLOT]]
-    if rules.wide:
-        count_rows_widely(group, leaves.rows, start, end, words.g, words.h, sums)
+def _allow_features_of_children(rules, tree, room):
+    if tree.open_sets.shape[1] == 0 and rules.tried >= 1.0:
+        return
+    for k in range(2):
+        node = tree.state[SMALL] if k == 0 else tree.state[LARGE]
+        if node >= 0:
+            _allow_features(rules, tree, room, node, k)
+
+
+@kernel(inner=True)
+def _join_children(table, rules, tree, room):
+    """What all cores have found together."""
+    state = tree.state
+    for rank in range(1, state[SHARERS]):
+        _take_better(table, room, rank)
+    for k in range(1, -1, -1):  # the small one last: it may be the first to be split
+        node = state[SMALL] if k == 0 else state[LARGE]
+        if node >= 0:
+            _join(rules, tree, room, node, k)
+
+
+@kernel(inner=True)
+def _allow_features(rules, tree, room, node, k):
+    """Which features a node may be split by: those of open sets, and of these some at random."""
+    allowed = room.allowed[k]
+    n_sets = tree.open_sets.shape[1]
+    d = len(allowed)
+    if n_sets > 0:
+        for place in range(d):
+            allowed[place] = False
+        for own in range(n_sets):
+            if tree.open_sets[node, own]:
+                for place in range(d):
+                    allowed[place] |= rules.sets[own, place]
+    if rules.tried >= 1.0:
+        return
+    n = 0
+    for place in range(d):
+        if n_sets == 0 or allowed[place]:
+            room.shuffle[n] = place
+            n += 1
+        allowed[place] = False
+    key = np.uint64(rules.seed) + np.uint64(node) * np.uint64(0x9E3779B97F4A7C15)
+    for turn in range(math.ceil(rules.tried * n)):
+        key += np.uint64(0xD1B54A32D192ED03)
+        drawn = turn + np.int64(_scrambled(key) % np.uint64(n - turn))
+        chosen = room.shuffle[drawn]
+        room.shuffle[drawn] = room.shuffle[turn]
+        allowed[chosen] = True
+
+
+@kernel(inner=True)
+def _scrambled(key):
+    """splitmix64"""
+    key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return key ^ (key >> np.uint64(31))
+
+
+@kernel(inner=True)
+def _look(team, rank, size, table, source, rules, tree, room):
+    """A core's share: histograms and best splits by its own features."""
+    whole, state = tree.whole, tree.state
+    small, large = state[SMALL], state[LARGE]
+    first, last = _first_place(table, rank, size), _first_place(table, rank + 1, size)
+    _count_small(team, rank, size, table, source, tree, room, first, last)
+    if large >= 0:
+        _subtract(room.sums[whole[large, SLOT]], whole[state[NODE], IS_PACKED] == 1,
+                  room.sums[whole[small, SLOT]], whole[small, IS_PACKED] == 1,
+                  whole[large, IS_PACKED] == 1, table.first[first], table.first[last])  # fmt: skip
+    for k in range(2):
+        node = small if k == 0 else large
+        room.best[rank, k, 0] = -1
+        if node < 0 or whole[node, COUNT] < 2 * rules.min_samples:
+            continue
+        if whole[node, DEPTH] >= rules.max_depth:
+            continue
+        search_features(table, room.sums[whole[node, SLOT]], whole[node, IS_PACKED] == 1,
+                        whole[node, TOTAL_G], whole[node, TOTAL_H], whole[node, COUNT],
+                        tree.real[node, LOW], tree.real[node, HIGH], rules, tree.units, first, last,
+                        room.allowed[k], room.scratch[rank], room.order[rank], room.best[rank, k],
+                        room.gain[rank, k:], room.chosen[rank, k])  # fmt: skip
+    if rank == 0:
+        state[SHARERS] = size
+
+
+@kernel(inner=True)
+def _count_small(team, rank, size, table, source, tree, room, first, last):
+    """The histogram of the small child, or the root, for the features at a core's places."""
+    small = tree.state[SMALL]
+    own, sums = tree.whole[small], room.sums[tree.whole[small, SLOT]]
+    start, end = own[START], own[END]
+    if own[IS_PACKED] == 1:
+        _clear(sums[0], table.first[first], table.first[last])
+        _count_words(table, source.packed, tree.rows, start, end, first, last, sums[0])
+    elif size == 1:
+        _count(table, source, tree, start, end, room.words[rank], sums)
     else:
-        count_rows(group, leaves.rows, start, end, room.words, words.packed, sums)
-    fill_omitted(group, sums, leaves.whole[node, TOTAL_G], leaves.whole[node, TOTAL_H], end - start)
+        begin = start + _share_of(end - start, rank, size)
+        stop = start + _share_of(end - start, rank + 1, size)
+        _count(table, source, tree, begin, stop, room.words[rank], room.partial[rank])
+        meet(team, size)
+        _put_together(room.partial, size, table.first[first], table.first[last], sums)
+    _fill_omitted(table, first, last, sums, own)
 
 
 @kernel(inner=True)
-def _subtract(sums, others):
-    for cell in range(len(sums)):
-        for k in range(3):
-            sums[cell, k] -= others[cell, k]
+def _clear(words, low, high):
+    for cell in range(low, high):
+        words[cell] = 0
 
 
 @kernel(inner=True)
-def _take_best(leaves):
-    """The leaf whose split gains most; of equals the oldest."""
-    best = 0
-    for k in range(1, leaves.state[N_FRONTIER]):
-        own, other = leaves.frontier[k], leaves.frontier[best]
-        gain, most = leaves.real[own, GAIN], leaves.real[other, GAIN]
-        if gain > most or (gain == most and own < other):
-            best = k
-    node = leaves.frontier[best]
-    leaves.state[N_FRONTIER] -= 1
-    leaves.frontier[best] = leaves.frontier[leaves.state[N_FRONTIER]]
-    return node
+def _count(table, source, tree, start, end, words, sums):
+    """The histogram of some rows, for all features."""
+    d = np.int64(len(table.features))
+    for k in range(3):
+        _clear(sums[k], 0, table.first[d])
+    if tree.state[IS_WIDE] == 1:
+        _count_widely(table, source, tree.rows, start, end, sums)
+        return
+    step = SAMPLES_OF_A_WORD // tree.state[COPIES]
+    for begin in range(start, end, step):
+        _clear(words, 0, table.first[d])
+        _count_words(table, source.packed, tree.rows, begin, min(begin + step, end), np.int64(0), d,
+                     words)  # fmt: skip
+        for cell in range(table.first[d]):
+            g, h, count = unpacked(words[cell])
+            sums[0, cell] += g
+            sums[1, cell] += h
+            sums[2, cell] += count
 
 
 @kernel(inner=True)
-def _part(column, missing, leaves, node):
-    """Rows that go left come first, all in their order; where the others begin."""
-    whole, rows, spare = leaves.whole, leaves.rows, leaves.spare
-    start, end = whole[node, START], whole[node, END]
-    code, is_set = whole[node, CODE], whole[node, IS_SET] == 1
-    missing_left = whole[node, MISSING_LEFT] == 1
-    left, right = np.uint64(start), np.uint64(0)
-    one = np.uint64(1)
+def _count_words(table, packed, rows, start, end, first, last, words):
+    _count_dense(table, packed, rows, start, end, first, min(last, table.n_dense), words)
+    if last > table.n_dense:
+        low, high = table.first[max(first, table.n_dense)], table.first[last]
+        _count_entries(table, packed, rows, start, end, low, high, words)
+
+
+@kernel(inner=True)
+def _count_dense(table, packed, rows, begin, stop, first, n_dense, words):
+    """Hot: one addition for each row and feature."""
+    places, dense = table.first, table.dense
+    for p in range(begin, stop):
+        row = np.uint64(rows[p])
+        word = packed[row]
+        for k in range(first, n_dense):
+            at = np.uint64(k)
+            words[np.uint64(places[at]) + np.uint64(dense[row, at])] += word
+
+
+@kernel(inner=True)
+def _count_entries(table, packed, rows, begin, stop, low, high, words):
+    for p in range(begin, stop):
+        row = np.uint64(rows[p])
+        word = packed[row]
+        for q in range(table.starts[row], table.starts[row + np.uint64(1)]):
+            cell = np.int64(table.cells[q])
+            if low <= cell < high:
+                words[cell] += word
+
+
+@kernel(inner=True)
+def _count_widely(table, source, rows, start, end, sums):
+    has_copies = len(source.copies) > 0
+    has_entries = table.n_dense < len(table.features)
     for p in range(start, end):
-        row = rows[p]
-        own = np.int64(column[np.uint64(row)])
-        if is_set:
-            on_left = np.uint64(
-                (leaves.sets[node, own // 32] >> np.uint32(own % 32)) & np.uint32(1)
-            )
+        row = np.uint64(rows[p])
+        g, h = source.g[row], source.h[row]
+        times = source.copies[row] if has_copies else np.int64(1)
+        for k in range(table.n_dense):
+            at = np.uint64(k)
+            cell = np.uint64(table.first[at]) + np.uint64(table.dense[row, at])
+            sums[0, cell] += g
+            sums[1, cell] += h
+            sums[2, cell] += times
+        if has_entries:
+            for q in range(table.starts[row], table.starts[row + np.uint64(1)]):
+                cell = np.uint64(table.cells[q])
+                sums[0, cell] += g
+                sums[1, cell] += h
+                sums[2, cell] += times
+
+
+@kernel(inner=True)
+def _put_together(partial, size, low, high, sums):
+    for k in range(3):
+        for cell in range(low, high):
+            sums[k, cell] = partial[0, k, cell]
+        for rank in range(1, size):
+            for cell in range(low, high):
+                sums[k, cell] += partial[rank, k, cell]
+
+
+@kernel(inner=True)
+def _fill_omitted(table, first, last, sums, node):
+    """The commonest codes of sparse features: what the others leave of the node."""
+    is_packed = node[IS_PACKED] == 1
+    for place in range(max(first, table.n_dense), last):
+        at = table.first[place] + table.omitted[place]
+        g, h, count = node[TOTAL_G], node[TOTAL_H], node[COUNT]
+        for cell in range(table.first[place], table.first[place + 1]):
+            if cell != at:
+                less_g, less_h, less = sums_of_cell(sums, is_packed, cell)
+                g, h, count = g - less_g, h - less_h, count - less
+        if is_packed:
+            sums[0, at] = packed_word(g, h, count)
         else:
-            on_left = np.uint64(own <= code or (missing_left and own == missing))
-        rows[left] = row
-        spare[right] = row
-        left += on_left
-        right += one - on_left
-    for p in range(right):
-        rows[left + np.uint64(p)] = spare[p]
-    return np.int64(left)
+            sums[0, at], sums[1, at], sums[2, at] = g, h, count
+
+
+@kernel(inner=True)
+def _subtract(sums, was_packed, others, is_other_packed, is_packed, low, high):
+    """What is left of a parent's sums, which may be little enough to be packed."""
+    if was_packed:
+        for cell in range(low, high):
+            sums[0, cell] -= others[0, cell]
+    elif not is_other_packed and not is_packed:
+        for k in range(3):
+            for cell in range(low, high):
+                sums[k, cell] -= others[k, cell]
+    else:
+        for cell in range(low, high):
+            g, h, count = sums_of_cell(others, is_other_packed, cell)
+            g, h, count = sums[0, cell] - g, sums[1, cell] - h, sums[2, cell] - count
+            if is_packed:
+                sums[0, cell] = packed_word(g, h, count)
+            else:
+                sums[0, cell], sums[1, cell], sums[2, cell] = g, h, count
+
+
+@kernel(inner=True)
+def _take_better(table, room, rank):
+    """The better one of the splits that two cores have found goes to the leader's."""
+    for k in range(2):
+        own, other = room.best[0, k], room.best[rank, k]
+        if other[0] < 0:
+            continue
+        gain, most = room.gain[rank, k], room.gain[0, k]
+        is_even = gain == most and table.features[other[0]] < table.features[own[0]]
+        if own[0] < 0 or gain > most or is_even:
+            room.gain[0, k] = gain
+            for column in range(7):
+                own[column] = other[column]
+            for word in range(8):
+                room.chosen[0, k, word] = room.chosen[rank, k, word]
+
+
+@kernel(inner=True)
+def _join(rules, tree, room, node, k):
+    """A node for which a split was found joins the frontier; others need no histogram."""
+    whole, real, state, best = tree.whole, tree.real, tree.state, room.best[0, k]
+    if best[0] < 0:
+        tree.free[state[N_FREE]] = whole[node, SLOT]
+        state[N_FREE] += 1
+        return
+    for column in range(4):
+        whole[node, PLACE + column] = best[column]
+    for column in range(3):
+        whole[node, LEFT_G + column] = best[4 + column]
+    if best[2] == MISSING_UNSEEN:
+        whole[node, MISSING_LEFT] = np.int64(2 * best[6] > whole[node, COUNT])
+    base = gain_of_node(whole[node, TOTAL_G], whole[node, TOTAL_H], rules, tree.units,
+                        real[node, LOW], real[node, HIGH])  # fmt: skip
+    real[node, GAIN] = room.gain[0, k] - base
+    for word in range(8):
+        tree.sets[node, word] = room.chosen[0, k, word]
+    tree.frontier[state[N_FRONTIER]] = node
+    state[N_FRONTIER] += 1
+
+
+# -- what leaves say --
+
+
+@kernel(inner=True)
+def _sum_up(team, rank, size, source, rules, tree, room):
+    """The value of each leaf by wide sums, and its addition to the scores of its rows."""
+    n, n_nodes = len(tree.rows), tree.state[N_NODES]
+    start, end = _share_of(n, rank, size), _share_of(n, rank + 1, size)
+    own = room.leaf_sums[rank]
+    for node in range(n_nodes):
+        own[node, 0] = own[node, 1] = 0
+        begin, stop = max(tree.whole[node, START], start), min(tree.whole[node, END], end)
+        if tree.whole[node, LEFT] < 0 and begin < stop:
+            _add_up(source, tree.rows, begin, stop, tree.scales, own[node])
+    meet(team, size)
+    if rank == 0:
+        for other in range(1, size):
+            for node in range(n_nodes):
+                own[node, 0] += room.leaf_sums[other, node, 0]
+                own[node, 1] += room.leaf_sums[other, node, 1]
+        for node in range(n_nodes):
+            if tree.whole[node, LEFT] < 0:
+                _write_value(rules, tree, node, own[node])
+    meet(team, size)
+    _add_to(tree, start, end, source.raw)
+
+
+@kernel(inner=True)
+def _add_up(source, rows, begin, stop, scales, sums):
+    g, h = np.int64(0), np.int64(0)
+    has_copies = len(source.copies) > 0
+    for p in range(begin, stop):
+        row = np.uint64(rows[p])
+        times = source.copies[row] if has_copies else np.int64(1)
+        g += times * np.int64(np.rint(source.gradient[row] * scales[0]))
+        h += times * np.int64(np.rint(source.hessian[row] * scales[1]))
+    sums[0], sums[1] = g, h
+
+
+@kernel(inner=True)
+def _write_value(rules, tree, node, sums):
+    hessian = float(sums[1]) / tree.scales[1]
+    tree.real[node, HESSIAN] = hessian
+    total = hessian + rules.l2
+    value = -(float(sums[0]) / tree.scales[0]) / total if total > 0.0 else 0.0
+    value = min(max(value, tree.real[node, LOW]), tree.real[node, HIGH])
+    tree.real[node, VALUE] = min(max(rules.rate * value, -_LARGEST_VALUE), _LARGEST_VALUE)
+
+
+@kernel(inner=True)
+def _add_to(tree, start, end, raw):
+    for node in range(tree.state[N_NODES]):
+        if tree.whole[node, LEFT] < 0:
+            value = tree.real[node, VALUE]
+            for p in range(max(tree.whole[node, START], start), min(tree.whole[node, END], end)):
+                raw[np.uint64(tree.rows[p])] += value
 
 
 @kernel(bare=True)
-def write_values(leaves, gradient, hessian, g_scale, h_scale, l2, rate):
-    """The value of each leaf by sums of 50 bits; |gradient| g_scale and hessian h_scale sum up to
-    less than 2^62."""
-    for node in range(leaves.state[N_NODES]):
-        if leaves.whole[node, LEFT] >= 0:
-            continue
-        g, h = np.int64(0), np.int64(0)
-        for p in range(leaves.whole[node, START], leaves.whole[node, END]):
-            row = np.uint64(leaves.rows[p])
-            g += np.int64(np.rint(gradient[row] * g_scale))
-            h += np.int64(np.rint(hessian[row] * h_scale))
-        leaves.real[node, HESSIAN] = float(h) / h_scale
-        total = leaves.real[node, HESSIAN] + l2
-        leaves.real[node, VALUE] = -rate * (float(g) / g_scale) / total if total > 0.0 else 0.0
+def add_values(tree, raw):
+    """raw[i] += the value of row i's leaf, for the rows that the tree was grown on."""
+    _add_to(tree, 0, len(tree.rows), raw)
 
 
 @kernel(bare=True)
-def add_values(leaves, raw):
-    """raw[i] += the value of row i's leaf."""
-    for node in range(leaves.state[N_NODES]):
-        if leaves.whole[node, LEFT] < 0:
-            value = leaves.real[node, VALUE]
-            for p in range(leaves.whole[node, START], leaves.whole[node, END]):
-                raw[np.uint64(leaves.rows[p])] += value
+def add_to_others(table, tree, rows, raw):
+    """The same for other rows."""
+    for p in range(len(rows)):
+        row = np.int64(rows[p])
+        node = np.int64(0)
+        while tree.whole[node, LEFT] >= 0:
+            own = tree.whole[node]
+            code = _code_of(table, own[PLACE], row)
+            if own[IS_SET] == 1 and code < table.n_codes[own[PLACE]]:
+                word = tree.sets[node, code // 32]
+                is_left = (word >> np.uint32(code % 32)) & np.uint32(1) == 1
+            elif code == table.n_codes[own[PLACE]]:
+                is_left = own[MISSING_LEFT] == 1
+            else:
+                is_left = code <= own[CODE]
+            node = own[LEFT] if is_left else own[LEFT] + 1
+        raw[row] += tree.real[node, VALUE]
 
 
-def packed(leaves: Leaves, cuts: Cuts, n_categories: np.ndarray) -> PackedTree:
-    """The tree as ensembles keep it: gains are its decreases, and rows its weights."""
-    n = int(leaves.state[N_NODES])
-    whole, real = leaves.whole[:n], leaves.real[:n]
-    inner = whole[:, LEFT] >= 0
-    is_set = inner & (whole[:, IS_SET] == 1)
-    sizes = np.where(is_set, n_categories[np.maximum(whole[:, FEATURE], 0)] // 32 + 1, 0)
-    places = np.cumsum(sizes) - sizes
-    words = np.zeros(int(sizes.sum()), np.uint32)
-    nodes = np.empty(2 * n, np.int64)
-    _write_nodes(whole, real, leaves.sets, cuts, places, nodes, words)
-    counts = (whole[:, END] - whole[:, START]).astype(np.int32)
-    return PackedTree(
-        nodes,
-        counts,
-        np.empty((0, 1)),
-        words,
-        impurity=np.zeros(n),
-        decrease=np.where(inner, real[:, GAIN], 0.0),
-    )
-
-
-@kernel
-def _write_nodes(whole, real, sets, cuts, places, nodes, words):
-    """Two words a node, see `grove.packed`."""
-    numbers = nodes.view(np.float64)
-    for node in range(len(whole)):
-        left = whole[node, LEFT]
-        if left < 0:
-            numbers[2 * node] = real[node, VALUE]
-            nodes[2 * node + 1] = node
-            continue
-        feature, code = whole[node, FEATURE], whole[node, CODE]
-        goes_left = whole[node, MISSING_LEFT] == 1
-        link = left | (feature << FEATURE_AT) | (np.int64(goes_left) << MISSING_AT)
-        first = cuts.first[feature]
-        if whole[node, IS_SET] == 1:
-            numbers[2 * node] = float(places[node])
-            link |= np.int64(1) << SET_AT
-            for own in range(cuts.first[feature + 1] - first):
-                if (sets[node, own // 32] >> np.uint32(own % 32)) & np.uint32(1):
-                    category = np.int64(cuts.lows[first + own])
-                    words[places[node] + category // 32] |= np.uint32(1) << np.uint32(category % 32)
-        elif first + code + 1 >= cuts.first[feature + 1]:
-            numbers[2 * node] = (
-                np.inf
-            )  # all that is there on the left, what is missing on the right
-        else:
-            below, above = cuts.highs[first + code], cuts.lows[first + code + 1]
-            middle = 0.5 * below + 0.5 * above
-            numbers[2 * node] = middle if below <= middle < above else below
-        nodes[2 * node + 1] = link
+@kernel(inner=True)
+def _code_of(table, place, row):
+    if place < table.n_dense:
+        return np.int64(table.columns[place, row])
+    k = place - table.n_dense
+    at = _advance_to(table.column_rows, table.column_starts[k], table.column_starts[k + 1], row)
+    if at < table.column_starts[k + 1] and table.column_rows[at] == row:
+        return np.int64(table.column_codes[at])
+    return table.omitted[place]

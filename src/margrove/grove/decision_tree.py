@@ -23,6 +23,7 @@ from margrove._threads import resolve_n_jobs
 from margrove.exceptions import DataWarning
 from margrove.grove.assembly import assemble, n_balanced_splits
 from margrove.grove.binning import BinnedDataset, bin_columns
+from margrove.grove.constraints import monotonic_signs
 from margrove.grove.criteria import CRITERIA
 from margrove.grove.custom import CustomSearch
 from margrove.grove.directions import DIRECTIONS
@@ -303,7 +304,7 @@ class DecisionTree(Estimator):
         )
         min_leaf = _number_of(self.min_samples_leaf, n_samples, 1)
         min_weight = self.min_weight_fraction_leaf * training.total_weight / targets.unit
-        monotone = self._monotone(training, d)
+        monotone = self._monotone(training)
         min_decrease = self.min_impurity_decrease * training.total_weight * n_outputs
         return Rules(
             criterion=criterion,
@@ -330,38 +331,13 @@ class DecisionTree(Estimator):
         """0 for any number; more leaves than rows there cannot be."""
         return 0 if self.max_leaf_nodes is None else int(min(self.max_leaf_nodes, max(2, n_rows)))
 
-    def _monotone(self, training: TreeTraining, d: int) -> np.ndarray:
+    def _monotone(self, training: TreeTraining) -> np.ndarray:
         """+1, -1 or 0 for each feature; empty if there is none."""
-        given = self.monotonic_cst
-        if given is None:
+        if self.monotonic_cst is None:
             return np.empty(0, np.int8)
-        if isinstance(given, dict):
-            names = training.table.feature_names
-            if names is None:
-                raise ValueError("monotonic_cst as a dict needs an X whose columns have names.")
-            unknown = [name for name in given if name not in names]
-            if unknown:
-                raise ValueError(f"monotonic_cst names {unknown[0]!r}, which X does not have.")
-            given = [given.get(name, 0) for name in names]
-        constraints = np.asarray(given)
-        if constraints.dtype.kind not in "iufb":
-            raise ValueError(f"monotonic_cst must hold -1, 0 or 1. Got {given!r}.")
-        if constraints.shape != (d,):
-            raise ValueError(
-                f"monotonic_cst has shape {constraints.shape} but the input data X has {d} "
-                "features."
-            )
-        if not np.isin(constraints, (-1, 0, 1)).all():
-            raise ValueError(
-                "monotonic_cst must be None or an array-like of -1, 0 or 1. "
-                f"Got {sorted(set(constraints.tolist()))}."
-            )
+        signs = monotonic_signs(self.monotonic_cst, training.table)
         self._check_monotone(training)
-        if np.any(constraints[list(training.table.categories)] != 0):
-            raise ValueError(
-                "monotonic_cst must be 0 for categorical features: they have no order."
-            )
-        return constraints.astype(np.int8) if constraints.any() else np.empty(0, np.int8)
+        return signs if signs.any() else np.empty(0, np.int8)
 
     @abstractmethod
     def _check_monotone(self, training: TreeTraining) -> None: ...

@@ -94,13 +94,13 @@ def read_table(X: Any, estimator: Any, categorical_features: Any) -> TreeTable:
 
 def read_table_like_fitted(X: Any, estimator: Any) -> Any:
     """Check X as given to `predict`: the columns of the fit, unknown categories as missing."""
+    categories: dict[int, np.ndarray] = estimator.categories_
+    if not categories:
+        return like_fitted(X, estimator, allow_nan=True)
     from sklearn.utils.validation import _check_feature_names, _check_n_features
 
     X = _collected(X)
-    categories: dict[int, np.ndarray] = estimator.categories_
     names = getattr(estimator, "feature_names_in_", None)
-    if not categories:
-        return like_fitted(X, estimator, allow_nan=True)
     _feature_names(X)
     _check_feature_names(estimator, X, reset=False)
     if _is_frame(X) or _is_text(X):

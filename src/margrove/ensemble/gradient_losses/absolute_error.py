@@ -8,7 +8,7 @@ import numpy as np
 
 from margrove._jit import kernel
 from margrove.ensemble.gradient_losses.gradient_loss import GradientLoss
-from margrove.ensemble.gradient_losses.row_statistics import quantile_of
+from margrove.ensemble.gradient_losses.quantiles import quantile_of, quantiles_of_leaves
 
 __all__ = ["AbsoluteError"]
 
@@ -18,6 +18,7 @@ class AbsoluteError(GradientLoss):
     """abs(y - raw); at 0 the gradient is -1. A leaf is worth the median of its residuals."""
 
     name = "absolute_error"
+    scales_with_targets = True
     is_constant_hessian = True
     differs_from_mean = True
 
@@ -26,6 +27,9 @@ class AbsoluteError(GradientLoss):
 
     def leaf_value(self, residuals: np.ndarray, weights: np.ndarray | None) -> float:
         return quantile_of(residuals, weights, 0.5)
+
+    def leaf_values(self, residual, weight, rows, starts) -> np.ndarray:
+        return quantiles_of_leaves(residual, weight, 0.5, rows, starts)
 
     def write_losses(self, y, raw, start, end, losses) -> None:
         _losses(y, raw, start, end, losses)
@@ -36,12 +40,15 @@ class AbsoluteError(GradientLoss):
 
 @kernel
 def _losses(y, raw, start, end, losses):
-    for i in range(start, end):
-        losses[i - start] = abs(raw[0, i] - y[i])
+    own_y, score = y[start:end], raw[0, start:end]
+    for i in range(len(own_y)):
+        losses[i] = abs(score[i] - own_y[i])
 
 
 @kernel
 def _derivatives(y, raw, gradient, hessian, start, end):
-    for i in range(start, end):
-        gradient[0, i] = 1.0 if raw[0, i] > y[i] else -1.0
-        hessian[0, i] = 1.0
+    own_y, score = y[start:end], raw[0, start:end]
+    first = gradient[0, start:end]
+    for i in range(len(own_y)):
+        first[i] = 1.0 if score[i] > own_y[i] else -1.0
+    hessian[0, start:end] = 1.0

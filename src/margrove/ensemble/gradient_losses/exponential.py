@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from margrove._jit import kernel
-from margrove.ensemble.gradient_losses.gradient_loss import bounded_exp, unbounded_exp
+from margrove.ensemble.gradient_losses.exponentials import exp_of
+from margrove.ensemble.gradient_losses.gradient_loss import bounded
 from margrove.ensemble.gradient_losses.two_classes import TwoClassLoss
 
 __all__ = ["Exponential"]
@@ -27,16 +28,16 @@ class Exponential(TwoClassLoss):
 
 @kernel
 def _losses(y, raw, start, end, losses):
-    for i in range(start, end):
-        losses[i - start] = unbounded_exp(-raw[0, i] if y[i] > 0.0 else raw[0, i])
+    own_y, score = y[start:end], raw[0, start:end]
+    for i in range(len(own_y)):
+        losses[i] = exp_of(-score[i] if own_y[i] > 0.0 else score[i])
 
 
 @kernel
 def _derivatives(y, raw, gradient, hessian, start, end):
-    for i in range(start, end):
-        if y[i] > 0.0:
-            hessian[0, i] = bounded_exp(-raw[0, i])
-            gradient[0, i] = -hessian[0, i]
-        else:
-            hessian[0, i] = bounded_exp(raw[0, i])
-            gradient[0, i] = hessian[0, i]
+    own_y, score = y[start:end], raw[0, start:end]
+    first, second = gradient[0, start:end], hessian[0, start:end]
+    for i in range(len(own_y)):
+        size = bounded(exp_of(-score[i] if own_y[i] > 0.0 else score[i]))
+        first[i] = -size if own_y[i] > 0.0 else size
+        second[i] = size

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from margrove._jit import kernel
-from margrove.ensemble.gradient_losses.gradient_loss import bounded, bounded_exp, unbounded_exp
+from margrove.ensemble.gradient_losses.exponentials import exp_of
+from margrove.ensemble.gradient_losses.gradient_loss import bounded
 from margrove.ensemble.gradient_losses.log_link import LogLinkLoss
 
 __all__ = ["Gamma"]
@@ -39,13 +40,16 @@ class Gamma(LogLinkLoss):
 
 @kernel
 def _losses(y, raw, start, end, losses):
-    for i in range(start, end):
-        losses[i - start] = raw[0, i] + y[i] * unbounded_exp(-raw[0, i])
+    own_y, score = y[start:end], raw[0, start:end]
+    for i in range(len(own_y)):
+        losses[i] = score[i] + own_y[i] * exp_of(-score[i])
 
 
 @kernel
 def _derivatives(y, raw, gradient, hessian, start, end):
-    for i in range(start, end):
-        ratio = bounded(y[i] * bounded_exp(-raw[0, i]))
-        gradient[0, i] = 1.0 - ratio
-        hessian[0, i] = ratio
+    own_y, score = y[start:end], raw[0, start:end]
+    first, second = gradient[0, start:end], hessian[0, start:end]
+    for i in range(len(own_y)):
+        ratio = bounded(own_y[i] * bounded(exp_of(-score[i])))
+        first[i] = 1.0 - ratio
+        second[i] = ratio

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,14 +18,14 @@ from margrove._data import read_only
 from margrove._jit import kernel
 from margrove.exceptions import InvalidDataError
 
-__all__ = ["LARGEST_EXPONENT", "GradientLoss", "bounded", "bounded_exp",
-           "require_open_interval", "unbounded_exp"]  # fmt: skip
+__all__ = ["LARGEST_EXPONENT", "GradientLoss", "bounded", "require_open_interval"]
 
 LARGEST = 1e302  # of a derivative: a million of them still have a finite sum
 LARGEST_EXPONENT = 695.0  # whose exponential is just below
 
-_LARGEST_OF_EXP = 709.7827  # beyond, the exponential is more than float64 holds
-_TILE = 8192  # rows whose losses are in the cache when they are added up
+_SCORES_OF_A_TILE = 16384  # which are in the cache from one pass to the next
+_ROWS_OF_A_TILE = 64  # at least
+_LANES = 64  # sums side by side, so that vector registers add them up
 
 
 class GradientLoss(ABC):
@@ -42,6 +42,11 @@ class GradientLoss(ABC):
     def n_scores(self) -> int:
         """Raw scores a row has, which is also the number of trees of a round."""
         return 1
+
+    @property
+    def scales_with_targets(self) -> bool:
+        """Whether targets twice as large make all scores twice as large."""
+        return False
 
     @property
     def is_constant_hessian(self) -> bool:
@@ -113,9 +118,33 @@ class GradientLoss(ABC):
         end: int,
     ) -> None:
         """Write first and second derivatives of the rows start .. end - 1, times their weights."""
-        self.write_derivatives(read_only(y), read_only(raw), gradient, hessian, start, end)
-        if weight is not None:
-            _times_weights(read_only(weight), gradient, hessian, start, end)
+        y, raw, weight = read_only(y), read_only(raw), _given_or_none(weight)
+        for first, last in self._tiles(start, end):
+            self.write_derivatives(y, raw, gradient, hessian, first, last)
+            _times_weights(weight[first:last], gradient, hessian, first, last)
+
+    def derivatives_and_loss(
+        self,
+        y: np.ndarray,
+        raw: np.ndarray,
+        weight: np.ndarray | None,
+        gradient: np.ndarray,
+        hessian: np.ndarray,
+        start: int,
+        end: int,
+    ) -> float:
+        """Do what `gradients` does, and return the weighted sum of the losses of these rows.
+
+        Rows of weight 0 do not count, whatever they lose.
+        """
+        y, raw, weight = read_only(y), read_only(raw), _given_or_none(weight)
+        losses, sums = self._new_losses(end - start), np.zeros((2, _LANES))
+        for first, last in self._tiles(start, end):
+            own = losses[: last - first]
+            self.write_derivatives_and_losses(y, raw, gradient, hessian, first, last, own)
+            _times_weights(weight[first:last], gradient, hessian, first, last)
+            _add_up(own, weight[first:last], 1.0, sums)
+        return float(_whole_sum(sums))
 
     def value(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None) -> float:
         """The weighted mean of the losses; rows of weight 0 do not count, whatever they lose."""
@@ -124,20 +153,30 @@ class GradientLoss(ABC):
             return 0.0
         # Divided by a power of two beforehand: the mean may be finite where the sum is not.
         mantissa, exponent = math.frexp(total)
-        y, raw = read_only(y), read_only(raw)
-        weight = read_only(np.empty(0) if weight is None else weight)
-        losses, sums = np.empty(min(len(y), _TILE)), np.zeros(2)
-        for start in range(0, len(y), _TILE):
-            end = min(start + _TILE, len(y))
-            self.write_losses(y, raw, start, end, losses)
-            _add_up(losses, weight, start, end, 0.5**exponent, sums)
-        return float((sums[0] + sums[1]) / mantissa)
+        y, raw, weight = read_only(y), read_only(raw), _given_or_none(weight)
+        losses, sums = self._new_losses(len(y)), np.zeros((2, _LANES))
+        for first, last in self._tiles(0, len(y)):
+            own = losses[: last - first]
+            self.write_losses(y, raw, first, last, own)
+            _add_up(own, weight[first:last], 0.5**exponent, sums)
+        return float(_whole_sum(sums)) / mantissa
+
+    @property
+    def _rows_of_a_tile(self) -> int:
+        return max(_SCORES_OF_A_TILE // self.n_scores, _ROWS_OF_A_TILE)
+
+    def _tiles(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        step = self._rows_of_a_tile
+        return ((first, min(first + step, end)) for first in range(start, end, step))
+
+    def _new_losses(self, n_rows: int) -> np.ndarray:
+        return np.empty(min(n_rows, self._rows_of_a_tile))
 
     @abstractmethod
     def write_losses(
         self, y: np.ndarray, raw: np.ndarray, start: int, end: int, losses: np.ndarray
     ) -> None:
-        """Write the losses of the rows start .. end - 1 from losses[0] on."""
+        """Write the losses of the rows start .. end - 1 to losses[0], ..."""
 
     @abstractmethod
     def write_derivatives(
@@ -151,6 +190,20 @@ class GradientLoss(ABC):
     ) -> None:
         """Write first and second derivatives of the rows start .. end - 1, without weights."""
 
+    def write_derivatives_and_losses(
+        self,
+        y: np.ndarray,
+        raw: np.ndarray,
+        gradient: np.ndarray,
+        hessian: np.ndarray,
+        start: int,
+        end: int,
+        losses: np.ndarray,
+    ) -> None:
+        """Do both; for losses which have a shorter way than one after the other."""
+        self.write_derivatives(y, raw, gradient, hessian, start, end)
+        self.write_losses(y, raw, start, end, losses)
+
     def link_inverse(self, raw: np.ndarray) -> np.ndarray:
         """Predictions (n,), or probabilities of the classes (n, classes)."""
         return raw[0].copy()
@@ -158,6 +211,23 @@ class GradientLoss(ABC):
     def leaf_value(self, residuals: np.ndarray, weights: np.ndarray | None) -> float:
         """What is best added to the scores of a leaf's rows, from y - raw."""
         raise NotImplementedError
+
+    def leaf_values(
+        self,
+        residual: np.ndarray,
+        weight: np.ndarray | None,
+        rows: np.ndarray,
+        starts: np.ndarray,
+    ) -> np.ndarray:
+        """`leaf_value` of each leaf k, whose rows are rows[starts[k] : starts[k + 1]].
+
+        residual float64 (n,) and weight are those of all rows; rows int32, starts int64.
+        """
+        values = np.empty(len(starts) - 1)
+        for leaf in range(len(values)):
+            own = rows[starts[leaf] : starts[leaf + 1]]
+            values[leaf] = self.leaf_value(residual[own], None if weight is None else weight[own])
+        return values
 
     def _refuse(self, y: np.ndarray, bad: np.ndarray, needs: str, way_out: str) -> None:
         if bad.any():
@@ -175,43 +245,54 @@ def require_open_interval(name: str, given: float, low: float, high: float) -> N
         )
 
 
+def _given_or_none(weight: np.ndarray | None) -> np.ndarray:
+    return read_only(np.empty(0) if weight is None else weight)
+
+
 @kernel
 def bounded(derivative):
     return min(max(derivative, -LARGEST), LARGEST)
 
 
 @kernel
-def bounded_exp(exponent):
-    return math.exp(min(exponent, LARGEST_EXPONENT))
-
-
-@kernel
-def unbounded_exp(exponent):
-    """Infinity where it is too large, also without the compiler."""
-    return math.exp(exponent) if exponent < _LARGEST_OF_EXP else math.inf
-
-
-@kernel
 def _times_weights(weight, gradient, hessian, start, end):
     for k in range(len(gradient)):
-        for i in range(start, end):
-            gradient[k, i] = bounded(gradient[k, i] * weight[i])
-            hessian[k, i] = bounded(hessian[k, i] * weight[i])
+        first, second = gradient[k, start:end], hessian[k, start:end]
+        for i in range(len(weight)):
+            first[i] = bounded(first[i] * weight[i])
+            second[i] = bounded(second[i] * weight[i])
 
 
 @kernel
-def _add_up(losses, weight, start, end, scale, sums):
-    """Add to sums[0], and what that loses to rounding to sums[1]."""
-    total, lost = sums[0], sums[1]
-    for i in range(start, end):
-        term = losses[i - start] * scale
-        if len(weight):
-            if weight[i] == 0.0:
-                continue
-            term *= weight[i]
-        added = total + term
-        if math.isfinite(added):
-            part = added - total
-            lost += (total - (added - part)) + (term - part)
+def _add_up(losses, weight, scale, sums):
+    """Add losses, times weights and scale, to sums[0], and what that rounds off to sums[1]."""
+    if len(weight):
+        for i in range(len(losses)):
+            losses[i] = losses[i] * scale * weight[i] if weight[i] > 0.0 else 0.0
+        scale = 1.0
+    totals, lost = sums[0], sums[1]
+    for first in range(0, len(losses), _LANES):
+        some = losses[first : first + _LANES]
+        for lane in range(len(some)):
+            total, term = totals[lane], some[lane] * scale
+            totals[lane] = total + term
+            lost[lane] += _rounded_off(total, term, total + term)
+
+
+@kernel
+def _whole_sum(sums):
+    total, lost = 0.0, 0.0
+    for lane in range(_LANES):
+        added = total + sums[0, lane]
+        lost += _rounded_off(total, sums[0, lane], added) + sums[1, lane]
         total = added
-    sums[0], sums[1] = total, lost
+    return total + lost
+
+
+@kernel
+def _rounded_off(a, b, added):
+    """Knuth's: what a sum has lost; of an infinite one nothing."""
+    if not math.isfinite(added):
+        return 0.0
+    part = added - a
+    return (a - (added - part)) + (b - part)

@@ -12,11 +12,8 @@ from margrove.ensemble.gradient_losses.gradient_loss import (
     bounded,
     require_open_interval,
 )
-from margrove.ensemble.gradient_losses.row_statistics import (
-    mean_of,
-    quantile_of,
-    weighted_quantile,
-)
+from margrove.ensemble.gradient_losses.quantiles import quantile_of
+from margrove.ensemble.gradient_losses.row_statistics import mean_of
 
 __all__ = ["Huber"]
 
@@ -36,15 +33,14 @@ class Huber(GradientLoss):
     delta: float = 0.0
 
     name = "huber"
+    scales_with_targets = True
     differs_from_mean = True
 
     def __post_init__(self) -> None:
         require_open_interval("alpha", self.alpha, 0, 1)
 
     def for_round(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None) -> Huber:
-        sizes = np.abs(y - raw[0])
-        weight = np.ones(len(y)) if weight is None else weight
-        return replace(self, delta=weighted_quantile(sizes, weight, self.alpha))
+        return replace(self, delta=quantile_of(np.abs(y - raw[0]), weight, self.alpha))
 
     def start(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         return np.array([self.leaf_value(y, weight)])
@@ -62,14 +58,17 @@ class Huber(GradientLoss):
 
 @kernel
 def _losses(y, raw, delta, start, end, losses):
-    for i in range(start, end):
-        size = abs(y[i] - raw[0, i])
-        losses[i - start] = 0.5 * size * size if size <= delta else delta * (size - 0.5 * delta)
+    own_y, score = y[start:end], raw[0, start:end]
+    for i in range(len(own_y)):
+        size = abs(own_y[i] - score[i])
+        losses[i] = 0.5 * size * size if size <= delta else delta * (size - 0.5 * delta)
 
 
 @kernel
 def _derivatives(y, raw, delta, gradient, hessian, start, end):
-    for i in range(start, end):
-        residual = raw[0, i] - y[i]
-        gradient[0, i] = bounded(min(max(residual, -delta), delta))
-        hessian[0, i] = 1.0 if abs(residual) <= delta else 0.0
+    own_y, score = y[start:end], raw[0, start:end]
+    first, second = gradient[0, start:end], hessian[0, start:end]
+    for i in range(len(own_y)):
+        residual = score[i] - own_y[i]
+        first[i] = bounded(min(max(residual, -delta), delta))
+        second[i] = 1.0 if abs(residual) <= delta else 0.0

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import softmax
 
 from margrove._jit import kernel
+from margrove.ensemble.gradient_losses.exponentials import exp_of, log_from_one, log_of_one_plus
 from margrove.ensemble.gradient_losses.gradient_loss import GradientLoss
 from margrove.ensemble.gradient_losses.row_statistics import class_shares
 from margrove.ensemble.gradient_losses.two_classes import TwoClassLoss
@@ -17,7 +18,6 @@ from margrove.ensemble.gradient_losses.two_classes import TwoClassLoss
 __all__ = ["LogLoss", "MulticlassLogLoss"]
 
 _LEAST_SHARE = np.finfo(np.float64).eps
-_HARDLY_ANY = -37.0  # below, 1 + exp(raw) is 1
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,15 @@ class LogLoss(TwoClassLoss):
         return MulticlassLogLoss(n_classes) if n_classes > 2 else self
 
     def write_losses(self, y, raw, start, end, losses) -> None:
-        _losses(y, raw, start, end, losses)
+        _odds(raw, start, end, losses)
+        _odds_to_losses(y, raw, start, end, losses)
 
     def write_derivatives(self, y, raw, gradient, hessian, start, end) -> None:
-        _derivatives(y, raw, gradient, hessian, start, end)
+        _derivatives(y, raw, gradient, hessian, start, end, np.empty(end - start))
+
+    def write_derivatives_and_losses(self, y, raw, gradient, hessian, start, end, losses) -> None:
+        _derivatives(y, raw, gradient, hessian, start, end, losses)
+        _odds_to_losses(y, raw, start, end, losses)
 
 
 @dataclass(frozen=True)
@@ -74,62 +79,95 @@ class MulticlassLogLoss(GradientLoss):
         return centred
 
     def write_losses(self, y, raw, start, end, losses) -> None:
-        _class_losses(y, raw, start, end, losses)
+        largest = np.empty(end - start)
+        _totals(raw, start, end, largest, losses)
+        _totals_to_losses(y, raw, start, largest, losses)
 
     def write_derivatives(self, y, raw, gradient, hessian, start, end) -> None:
-        _class_derivatives(y, raw, gradient, hessian, start, end)
+        largest, totals = np.empty((2, end - start))
+        _class_derivatives(y, raw, gradient, hessian, start, end, largest, totals)
+
+    def write_derivatives_and_losses(self, y, raw, gradient, hessian, start, end, losses) -> None:
+        largest = np.empty(end - start)
+        _class_derivatives(y, raw, gradient, hessian, start, end, largest, losses)
+        _totals_to_losses(y, raw, start, largest, losses)
 
     def link_inverse(self, raw: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(softmax(raw, axis=0).T)
 
 
 @kernel
-def _losses(y, raw, start, end, losses):
-    for i in range(start, end):
-        score = raw[0, i]
-        if score > 0.0:
-            losses[i - start] = math.log1p(math.exp(-score)) + (1.0 - y[i]) * score
-        else:
-            losses[i - start] = math.log1p(math.exp(score)) - y[i] * score
+def _odds(raw, start, end, odds):
+    """Of the class that is less likely."""
+    score = raw[0, start:end]
+    for i in range(len(score)):
+        odds[i] = exp_of(-abs(score[i]))
 
 
 @kernel
-def _derivatives(y, raw, gradient, hessian, start, end):
-    for i in range(start, end):
-        if raw[0, i] > _HARDLY_ANY:
-            odds = math.exp(-raw[0, i])
-            gradient[0, i] = ((1.0 - y[i]) - y[i] * odds) / (1.0 + odds)
-            hessian[0, i] = odds / ((1.0 + odds) * (1.0 + odds))
-        else:
-            share = math.exp(raw[0, i])
-            gradient[0, i] = share - y[i]
-            hessian[0, i] = share
+def _odds_to_losses(y, raw, start, end, odds):
+    own_y, score = y[start:end], raw[0, start:end]
+    for i in range(len(own_y)):
+        is_likely = (score[i] > 0.0) == (own_y[i] > 0.0)
+        odds[i] = log_of_one_plus(odds[i]) + (0.0 if is_likely else abs(score[i]))
 
 
 @kernel
-def _class_losses(y, raw, start, end, losses):
-    for i in range(start, end):
-        largest = raw[0, i]
-        for k in range(1, len(raw)):
-            largest = max(largest, raw[k, i])
-        total = 0.0
-        for k in range(len(raw)):
-            total += math.exp(raw[k, i] - largest)
-        losses[i - start] = math.log(total) + (largest - raw[int(y[i]), i])
+def _derivatives(y, raw, gradient, hessian, start, end, odds):
+    _odds(raw, start, end, odds)
+    own_y, score = y[start:end], raw[0, start:end]
+    first, second = gradient[0, start:end], hessian[0, start:end]
+    for i in range(len(own_y)):
+        larger = 1.0 / (1.0 + odds[i])
+        smaller = odds[i] * larger
+        of_others = smaller if (score[i] > 0.0) == (own_y[i] > 0.0) else larger
+        first[i] = -of_others if own_y[i] > 0.0 else of_others
+        second[i] = smaller * larger
 
 
 @kernel
-def _class_derivatives(y, raw, gradient, hessian, start, end):
+def _largest(raw, start, end, largest):
+    """Of the scores of each row; class by class, as rows are side by side in memory."""
+    largest[:] = -math.inf
+    for k in range(len(raw)):
+        scores = raw[k, start:end]
+        for i in range(len(scores)):
+            largest[i] = max(largest[i], scores[i])
+
+
+@kernel
+def _totals(raw, start, end, largest, totals):
+    """The sums of exponentials, where the largest is 1."""
+    _largest(raw, start, end, largest)
+    totals[:] = 0.0
+    for k in range(len(raw)):
+        scores = raw[k, start:end]
+        for i in range(len(scores)):
+            totals[i] += exp_of(scores[i] - largest[i])
+
+
+@kernel
+def _totals_to_losses(y, raw, start, largest, totals):
+    for i in range(len(totals)):
+        totals[i] = log_from_one(totals[i])
+    for i in range(len(totals)):
+        totals[i] += largest[i] - raw[int(y[start + i]), start + i]
+
+
+@kernel
+def _class_derivatives(y, raw, gradient, hessian, start, end, largest, totals):
+    _largest(raw, start, end, largest)
+    totals[:] = 0.0
+    for k in range(len(raw)):
+        scores, first = raw[k, start:end], gradient[k, start:end]
+        for i in range(len(scores)):
+            first[i] = exp_of(scores[i] - largest[i])
+            totals[i] += first[i]
+    for k in range(len(raw)):
+        first, second = gradient[k, start:end], hessian[k, start:end]
+        for i in range(len(first)):
+            share = first[i] / totals[i]
+            first[i] = share
+            second[i] = share * (1.0 - share)
     for i in range(start, end):
-        largest = raw[0, i]
-        for k in range(1, len(raw)):
-            largest = max(largest, raw[k, i])
-        total = 0.0
-        for k in range(len(raw)):
-            gradient[k, i] = math.exp(raw[k, i] - largest)
-            total += gradient[k, i]
-        for k in range(len(raw)):
-            share = gradient[k, i] / total
-            gradient[k, i] = share
-            hessian[k, i] = share * (1.0 - share)
         gradient[int(y[i]), i] -= 1.0

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 
 from margrove._jit import kernel
-from margrove.ensemble.gradient_losses.gradient_loss import bounded, bounded_exp, unbounded_exp
+from margrove.ensemble.gradient_losses.exponentials import exp_of
+from margrove.ensemble.gradient_losses.gradient_loss import bounded
 from margrove.ensemble.gradient_losses.log_link import LogLinkLoss
 
 __all__ = ["Poisson"]
@@ -27,14 +28,17 @@ class Poisson(LogLinkLoss):
 
 @kernel
 def _losses(y, raw, start, end, losses):
-    for i in range(start, end):
-        mean = unbounded_exp(raw[0, i])
-        losses[i - start] = mean - y[i] * raw[0, i] if mean < math.inf else math.inf
+    own_y, score = y[start:end], raw[0, start:end]
+    for i in range(len(own_y)):
+        mean = exp_of(score[i])
+        losses[i] = mean - own_y[i] * score[i] if mean < math.inf else math.inf
 
 
 @kernel
 def _derivatives(y, raw, gradient, hessian, start, end):
-    for i in range(start, end):
-        mean = bounded_exp(raw[0, i])
-        gradient[0, i] = bounded(mean - y[i])
-        hessian[0, i] = mean
+    own_y, score = y[start:end], raw[0, start:end]
+    first, second = gradient[0, start:end], hessian[0, start:end]
+    for i in range(len(own_y)):
+        mean = bounded(exp_of(score[i]))
+        first[i] = bounded(mean - own_y[i])
+        second[i] = mean

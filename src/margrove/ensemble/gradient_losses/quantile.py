@@ -8,7 +8,7 @@ import numpy as np
 
 from margrove._jit import kernel
 from margrove.ensemble.gradient_losses.gradient_loss import GradientLoss, require_open_interval
-from margrove.ensemble.gradient_losses.row_statistics import quantile_of
+from margrove.ensemble.gradient_losses.quantiles import quantile_of, quantiles_of_leaves
 
 __all__ = ["Quantile"]
 
@@ -23,6 +23,7 @@ class Quantile(GradientLoss):
     quantile: float = 0.5
 
     name = "quantile"
+    scales_with_targets = True
     is_constant_hessian = True
     differs_from_mean = True
 
@@ -35,6 +36,9 @@ class Quantile(GradientLoss):
     def leaf_value(self, residuals: np.ndarray, weights: np.ndarray | None) -> float:
         return quantile_of(residuals, weights, self.quantile)
 
+    def leaf_values(self, residual, weight, rows, starts) -> np.ndarray:
+        return quantiles_of_leaves(residual, weight, self.quantile, rows, starts)
+
     def write_losses(self, y, raw, start, end, losses) -> None:
         _losses(y, raw, self.quantile, start, end, losses)
 
@@ -44,13 +48,16 @@ class Quantile(GradientLoss):
 
 @kernel
 def _losses(y, raw, quantile, start, end, losses):
-    for i in range(start, end):
-        residual = y[i] - raw[0, i]
-        losses[i - start] = quantile * residual if residual >= 0.0 else (quantile - 1.0) * residual
+    own_y, score = y[start:end], raw[0, start:end]
+    for i in range(len(own_y)):
+        residual = own_y[i] - score[i]
+        losses[i] = quantile * residual if residual >= 0.0 else (quantile - 1.0) * residual
 
 
 @kernel
 def _derivatives(y, raw, quantile, gradient, hessian, start, end):
-    for i in range(start, end):
-        gradient[0, i] = -quantile if y[i] >= raw[0, i] else 1.0 - quantile
-        hessian[0, i] = 1.0
+    own_y, score = y[start:end], raw[0, start:end]
+    first = gradient[0, start:end]
+    for i in range(len(own_y)):
+        first[i] = -quantile if own_y[i] >= score[i] else 1.0 - quantile
+    hessian[0, start:end] = 1.0

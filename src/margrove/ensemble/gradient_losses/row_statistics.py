@@ -1,4 +1,4 @@
-"""Means and quantiles of numbers with weights: the same for any order of the rows.
+"""Means of numbers with weights: the same for any order of the rows.
 
 Where no row has any weight they are 0. Sums are whole numbers: terms up to 1 are cut into digits
 of 32 bits, far more of them than a float64 has.
@@ -13,7 +13,7 @@ import numpy as np
 from margrove._data import read_only
 from margrove._jit import kernel
 
-__all__ = ["class_shares", "mean_of", "quantile_of", "weighted_quantile"]
+__all__ = ["class_shares", "mean_of"]
 
 _DIGITS = 4
 _BASE = 2.0**32  # so that the digits of 2^30 rows have a sum in int64
@@ -38,23 +38,6 @@ def class_shares(y: np.ndarray, weight: np.ndarray | None, n_classes: int) -> np
     _add_up_classes(read_only(y), weight, _unit(weight), sums)
     counts = [_whole(own) for own in sums]
     return np.array([own / max(sum(counts), 1) for own in counts])
-
-
-def quantile_of(values: np.ndarray, weight: np.ndarray | None, quantile: float) -> float:
-    """As scikit-learn: without weights interpolated, with weights one of the values."""
-    if weight is None:
-        return float(np.percentile(values, 100 * quantile))
-    return weighted_quantile(values, weight, quantile)
-
-
-def weighted_quantile(values: np.ndarray, weight: np.ndarray, quantile: float) -> float:
-    """The first value, in ascending order, by which this share of the weight is reached."""
-    order = np.lexsort((weight, values))  # of equal values, too, the sums have one order
-    sums = np.cumsum(weight[order])
-    if sums[-1] == 0.0:
-        return 0.0
-    place = int(np.searchsorted(sums, quantile * sums[-1]))
-    return float(values[order[min(place, len(order) - 1)]])
 
 
 def _unit(weight: np.ndarray) -> int:

@@ -18,6 +18,7 @@ class SquaredError(GradientLoss):
     """(y - raw)^2 / 2"""
 
     name = "squared_error"
+    scales_with_targets = True
     is_constant_hessian = True
 
     def start(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
@@ -29,16 +30,33 @@ class SquaredError(GradientLoss):
     def write_derivatives(self, y, raw, gradient, hessian, start, end) -> None:
         _derivatives(y, raw, gradient, hessian, start, end)
 
+    def write_derivatives_and_losses(self, y, raw, gradient, hessian, start, end, losses) -> None:
+        _derivatives_and_losses(y, raw, gradient, hessian, start, end, losses)
+
 
 @kernel
 def _losses(y, raw, start, end, losses):
-    for i in range(start, end):
-        residual = raw[0, i] - y[i]
-        losses[i - start] = 0.5 * residual * residual
+    own_y, score = y[start:end], raw[0, start:end]
+    for i in range(len(own_y)):
+        residual = score[i] - own_y[i]
+        losses[i] = 0.5 * residual * residual
 
 
 @kernel
 def _derivatives(y, raw, gradient, hessian, start, end):
-    for i in range(start, end):
-        gradient[0, i] = bounded(raw[0, i] - y[i])
-        hessian[0, i] = 1.0
+    own_y, score = y[start:end], raw[0, start:end]
+    first = gradient[0, start:end]
+    for i in range(len(own_y)):
+        first[i] = bounded(score[i] - own_y[i])
+    hessian[0, start:end] = 1.0
+
+
+@kernel
+def _derivatives_and_losses(y, raw, gradient, hessian, start, end, losses):
+    own_y, score = y[start:end], raw[0, start:end]
+    first = gradient[0, start:end]
+    for i in range(len(own_y)):
+        residual = score[i] - own_y[i]
+        first[i] = bounded(residual)
+        losses[i] = 0.5 * residual * residual
+    hessian[0, start:end] = 1.0

@@ -5,12 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from margrove._jit import kernel
-from margrove.ensemble.gradient_losses.gradient_loss import (
-    bounded,
-    bounded_exp,
-    require_open_interval,
-    unbounded_exp,
-)
+from margrove.ensemble.gradient_losses.exponentials import exp_of
+from margrove.ensemble.gradient_losses.gradient_loss import bounded, require_open_interval
 from margrove.ensemble.gradient_losses.log_link import LogLinkLoss
 
 __all__ = ["Tweedie"]
@@ -37,18 +33,20 @@ class Tweedie(LogLinkLoss):
 @kernel
 def _losses(y, raw, power, start, end, losses):
     to_mean, to_target = 2.0 - power, 1.0 - power
-    for i in range(start, end):
-        loss = unbounded_exp(to_mean * raw[0, i]) / to_mean
-        if y[i] > 0.0:  # 0 times infinity is 0 here
-            loss -= y[i] * unbounded_exp(to_target * raw[0, i]) / to_target
-        losses[i - start] = loss
+    own_y, score = y[start:end], raw[0, start:end]
+    for i in range(len(own_y)):
+        loss = exp_of(to_mean * score[i]) / to_mean
+        of_target = exp_of(to_target * score[i]) / to_target
+        losses[i] = loss - (own_y[i] * of_target if own_y[i] > 0.0 else 0.0)  # where 0 inf is 0
 
 
 @kernel
 def _derivatives(y, raw, power, gradient, hessian, start, end):
     to_mean, to_target = 2.0 - power, 1.0 - power
-    for i in range(start, end):
-        of_mean = bounded_exp(to_mean * raw[0, i])
-        of_target = bounded(y[i] * bounded_exp(to_target * raw[0, i]))
-        gradient[0, i] = of_mean - of_target
-        hessian[0, i] = to_mean * of_mean - to_target * of_target
+    own_y, score = y[start:end], raw[0, start:end]
+    first, second = gradient[0, start:end], hessian[0, start:end]
+    for i in range(len(own_y)):
+        of_mean = bounded(exp_of(to_mean * score[i]))
+        of_target = bounded(own_y[i] * bounded(exp_of(to_target * score[i])))
+        first[i] = of_mean - of_target
+        second[i] = to_mean * of_mean - to_target * of_target

@@ -1,0 +1,334 @@
+"""What gradient boosting models share: scores, stages, importances, and how training is run."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.validation import check_is_fitted
+
+from margrove._data import seed_of
+from margrove._estimator import Estimator
+from margrove._slices import Ending, drive
+from margrove._threads import resolve_n_jobs
+from margrove.ensemble.gradient_losses import GradientLoss
+from margrove.exceptions import DataWarning
+from margrove.grove.encoding import read_table_like_fitted
+from margrove.grove.packed import FEATURE_AT, Kind, PackedTree, unfolded
+from margrove.grove.scores import SQUARED
+from margrove.grove.scoring import TreeScores
+from margrove.grove.tree_arrays import TreeArrays
+
+__all__ = ["BoostedClassifier", "BoostedRegressor", "GradientBoosted", "GradientHistory"]
+
+_FEATURE_BITS = np.int64(0xFFFFFFF)
+_WORK_AT_ONCE = 1e9
+
+
+@dataclass(frozen=True)
+class GradientHistory:
+    """What happened, round by round.
+
+    training_loss      float64 (rounds + 1,)  before the first round and after each
+    validation_score   float64 (rounds + 1,)  likewise, where boosting was to stop early; else empty
+    n_leaves           int64 (rounds,)  of all trees of a round
+    outcome            "finished", "stopped early", "max_time", "interrupt" or "callback"
+    """
+
+    training_loss: np.ndarray
+    validation_score: np.ndarray
+    n_leaves: np.ndarray
+    outcome: str
+
+    @property
+    def rounds(self) -> int:
+        return len(self.n_leaves)
+
+    def in_units_of(self, scale: float, loss: GradientLoss) -> GradientHistory:
+        """With losses of targets that were divided by this."""
+        if scale == 1.0:
+            return self
+        power = 2.0 if loss.is_constant_hessian and not loss.differs_from_mean else 1.0
+        with np.errstate(over="ignore"):
+            unit = scale**-power if scale**-power > 0.0 else 0.0
+            return replace(self, training_loss=self.training_loss * unit,
+                           validation_score=self.validation_score * unit)  # fmt: skip
+
+
+class GradientBoosted(Estimator):
+    """Base of the gradient boosting models."""
+
+    random_state: Any
+    warm_start: bool
+    n_jobs: int | None
+    max_time: float | None
+    on_interrupt: Literal["raise", "keep"]
+    verbose: int
+    n_features_in_: int
+    history_: GradientHistory
+    _loss: GradientLoss
+    _scores: TreeScores
+    _rounds: list[list[PackedTree]]
+    _kind: Kind
+    _seed_of_fit: int
+
+    # -- training --
+
+    def _is_going_on(self) -> bool:
+        return self.warm_start and hasattr(self, "_rounds")
+
+    def _seed(self) -> int:
+        return int(self._seed_of_fit) if self._is_going_on() else seed_of(self.random_state)
+
+    def _threads(self) -> int:
+        return resolve_n_jobs(self.n_jobs, unset="all")
+
+    def _run(self, process: Any, X: Any, y: Any, fitted: Callable[[], dict[str, Any]]) -> Ending:
+        """Boost until the end, an interrupt or the end of the time; but for one round at least."""
+        ending = drive(
+            process,
+            self,
+            max_time=self.max_time,
+            on_interrupt=self.on_interrupt,
+            verbose=self.verbose,
+            X=X,
+            y=y,
+            fitted=fitted,
+        )
+        while not process.rounds and not process.finished:
+            process.advance(_WORK_AT_ONCE)
+        return ending
+
+    # -- asking --
+
+    @property
+    def n_iter_(self) -> int:
+        """The number of rounds."""
+        check_is_fitted(self, "_rounds")
+        return len(self._rounds)
+
+    @property
+    def n_trees_per_iteration_(self) -> int:
+        """The number of trees of a round."""
+        check_is_fitted(self, "_rounds")
+        return int(self._loss.n_scores)
+
+    def _read(self, X: Any) -> Any:
+        check_is_fitted(self, "_rounds")
+        return read_table_like_fitted(X, self)
+
+    def _raw(self, X: Any) -> np.ndarray:
+        """Raw scores (scores, n)."""
+        rows = self._read(X)
+        shares = self._scores.is_worth_sharing(rows.shape[0])
+        return self._scores.scores(rows, n_threads=self._threads() if shares else 1)
+
+    def _staged_raw(self, X: Any) -> Iterator[np.ndarray]:
+        rows = self._read(X)
+        raw = np.repeat(self._scores.start[:, None], rows.shape[0], axis=1)
+        for number in range(self.n_iter_):
+            self._scores.add(rows, raw, number, number + 1)
+            yield raw
+
+    def apply(self, X: Any) -> np.ndarray:
+        """The leaf of each row in each tree.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or dataframe of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_rounds), or (n_samples, n_rounds, n_classes)
+            Numbers of nodes.
+        """
+        rows = self._read(X)
+        found = self._scores.leaves(rows)
+        k = self.n_trees_per_iteration_
+        return found if k == 1 else found.reshape(len(found), -1, k)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """The share of each feature in the gain of all splits."""
+        return self.importances("gain")
+
+    def importances(self, kind: Literal["gain", "split"] = "gain") -> np.ndarray:
+        """How much each feature was used; the sum is 1, or 0 without any split.
+
+        Parameters
+        ----------
+        kind : {"gain", "split"}, default="gain"
+            "gain" is what the loss fell by at its splits, "split" the number of them. See
+            `sklearn.inspection.permutation_importance` for the loss of shuffled columns.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+        """
+        check_is_fitted(self, "_rounds")
+        if kind not in ("gain", "split"):
+            raise ValueError(f"kind must be 'gain' or 'split'. Got {kind!r} instead.")
+        total = np.zeros(self.n_features_in_)
+        largest = self._largest_gain()
+        for tree in self._trees():
+            inner = ~tree.is_leaf
+            features = (tree.nodes[1::2] >> FEATURE_AT) & _FEATURE_BITS
+            gain = np.ones(len(tree)) if kind == "split" else np.asarray(tree.decrease) / largest
+            np.add.at(total, features[inner], gain[inner])
+        sum_of_all = total.sum()
+        return total / sum_of_all if sum_of_all > 0.0 else total
+
+    def _trees(self) -> Iterator[PackedTree]:
+        return (tree for own in self._rounds for tree in own)
+
+    def _largest_gain(self) -> float:
+        """By which all are divided, so that their sum is a number."""
+        gains = (float(np.asarray(tree.decrease).max(initial=0.0)) for tree in self._trees())
+        return max(gains, default=0.0) or 1.0
+
+    def tree(self, number: int, score: int = 0) -> TreeArrays:
+        """The tree of a round, and of a class where there are more than two.
+
+        Its leaves hold what is added to the raw score.
+        """
+        check_is_fitted(self, "_rounds")
+        return unfolded(self._rounds[number][score], self._kind)
+
+    def __len__(self) -> int:
+        """The number of rounds."""
+        return self.n_iter_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+class BoostedRegressor(RegressorMixin, GradientBoosted):
+    """Predictions of numbers."""
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predictions.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or dataframe of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        raw = self._raw(X)
+        return self._loss.link_inverse(raw)
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """`predict` after each round."""
+        for raw in self._staged_raw(X):
+            yield self._loss.link_inverse(raw)
+
+    def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
+        """R^2 after each round."""
+        for found in self.staged_predict(X):
+            yield float(r2_score(y, found, sample_weight=sample_weight))
+
+
+class BoostedClassifier(ClassifierMixin, GradientBoosted):
+    """Predictions of classes."""
+
+    classes_: np.ndarray
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Raw scores: the more, the more likely.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or dataframe of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) for two classes, (n_samples, n_classes) for more
+        """
+        return _scores_of_classes(self._raw(X))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes, in the order of `classes_`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or dataframe of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        raw = self._raw(X)
+        return self._loss.link_inverse(raw)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most likely class of each row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or dataframe of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._labels(self._raw(X))
+
+    def _labels(self, raw: np.ndarray) -> np.ndarray:
+        codes = (raw[0] > 0.0).astype(np.int64) if len(raw) == 1 else np.argmax(raw, axis=0)
+        labels: np.ndarray = self.classes_[codes]
+        return labels
+
+    def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
+        """`decision_function` after each round."""
+        for raw in self._staged_raw(X):
+            yield _scores_of_classes(raw).copy()
+
+    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
+        """`predict_proba` after each round."""
+        for raw in self._staged_raw(X):
+            yield self._loss.link_inverse(raw)
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """`predict` after each round."""
+        for raw in self._staged_raw(X):
+            yield self._labels(raw)
+
+    def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
+        """The share of rows that are right after each round."""
+        for found in self.staged_predict(X):
+            yield float(accuracy_score(y, found, sample_weight=sample_weight))
+
+
+def _scores_of_classes(raw: np.ndarray) -> np.ndarray:
+    return raw[0] if len(raw) == 1 else np.ascontiguousarray(raw.T)
+
+
+def kind_of(n_categories: np.ndarray) -> Kind:
+    """Trees whose leaves are single numbers."""
+    return Kind(SQUARED, (), 1, n_categories)
+
+
+def warn_of_nothing_learnt(name: str, rounds: list[list[PackedTree]]) -> None:
+    """Tell of a model that says the same of every row."""
+    if rounds and all(len(tree) == 1 for own in rounds for tree in own):
+        warnings.warn(
+            f"{name} has found no split and predicts the same for every row. Lower "
+            "min_samples_leaf, or check whether X tells anything.",
+            DataWarning,
+            stacklevel=4,
+        )

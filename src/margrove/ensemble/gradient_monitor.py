@@ -1,0 +1,116 @@
+"""When boosting is to stop: scores after each round, on rows that were set apart or on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from margrove.ensemble.gradient_losses import GradientLoss
+from margrove.grove.packed import Kind, PackedTree
+from margrove.grove.walk import leaves_of_rows
+
+__all__ = ["HeldOut", "Monitor", "SoFar", "add_trees"]
+
+_ROWS_AT_ONCE = 4096
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Rows that trees are not grown on; X as `TreeTable` has it, weight float64 (n,) or None."""
+
+    X: Any
+    y: np.ndarray
+    weight: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class SoFar:
+    """Where boosting goes on from: rounds of trees, where these began, and what was found.
+
+    Targets were divided by `scale` for what is to come, but not for the trees that are there.
+    """
+
+    rounds: list[list[PackedTree]]
+    start: np.ndarray
+    losses: tuple[float, ...]
+    scores: tuple[float, ...]
+    scale: float
+
+    def raw_of(self, X: Any, kind: Kind) -> np.ndarray:
+        """Raw scores of rows, (scores, n)."""
+        raw = np.repeat(self.start[:, None] * self.scale, X.shape[0], axis=1)
+        for score in range(len(raw)):
+            add_trees([own[score] for own in self.rounds], X, kind, raw[score])
+        raw /= self.scale
+        return raw
+
+
+class Monitor:
+    """The scores so far, of which more is better.
+
+    Without rows held out they are those of the training set. `score(raw)` is what scikit-learn's
+    `scoring` asks for; without it scores are losses with a minus sign.
+    """
+
+    def __init__(
+        self,
+        loss: GradientLoss,
+        kind: Kind,
+        held_out: HeldOut | None,
+        raw: np.ndarray,
+        *,
+        score: Callable[[np.ndarray], float] | None = None,
+        patience: int = 10,
+        tol: float = 1e-7,
+        scores: Sequence[float] = (),
+    ) -> None:
+        self._loss, self._kind, self._held_out, self._raw = loss, kind, held_out, raw
+        self._score, self._patience, self._tol = score, patience, tol
+        self.scores = list(scores)
+
+    @property
+    def wants_training_loss(self) -> bool:
+        return self._held_out is None and self._score is None
+
+    def add(self, trees: list[PackedTree], training_loss: float | None, raw: np.ndarray) -> None:
+        """Score the model with the trees of another round, or as it is before the first one.
+
+        `raw` is of the training set.
+        """
+        if self._held_out is not None:
+            for score, tree in enumerate(trees):
+                add_trees([tree], self._held_out.X, self._kind, self._raw[score])
+            self.scores.append(self._score_of(self._raw))
+        elif training_loss is not None:
+            self.scores.append(-training_loss)
+        else:
+            self.scores.append(self._score_of(raw))
+
+    def _score_of(self, raw: np.ndarray) -> float:
+        if self._score is not None:
+            return float(self._score(raw))
+        assert self._held_out is not None
+        return -self._loss.value(self._held_out.y, raw, self._held_out.weight)
+
+    @property
+    def says_stop(self) -> bool:
+        """Whether none of the last scores is better than the one before them."""
+        if len(self.scores) <= self._patience:
+            return False
+        *_, reference = self.scores[: -self._patience]
+        return not any(own > reference + self._tol for own in self.scores[-self._patience :])
+
+
+def add_trees(trees: list[PackedTree], X: Any, kind: Kind, raw: np.ndarray) -> None:
+    """raw[i] += what the trees say of row i, one after the other."""
+    for begin in range(0, X.shape[0], _ROWS_AT_ONCE):
+        part = X[begin : begin + _ROWS_AT_ONCE]
+        rows = np.ascontiguousarray(part.toarray() if hasattr(part, "toarray") else part)
+        has_nan = bool(np.isnan(rows).any())
+        found = np.empty(len(rows), np.int32)
+        for tree in trees:
+            leaves_of_rows(tree, rows, kind, found, has_nan=has_nan)
+            raw[begin : begin + len(rows)] += tree.nodes.view(np.float64)[2 * found]
