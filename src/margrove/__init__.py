@@ -26,6 +26,10 @@ if TYPE_CHECKING:
         RandomForestClassifier,
         RandomForestRegressor,
     )
+    from margrove.ensemble.gradient_boosting import (
+        GradientBoostingClassifier,
+        GradientBoostingRegressor,
+    )
     from margrove.ensemble.gradient_losses import GradientLoss, register_gradient_loss
     from margrove.ensemble.hist_gradient_boosting import (
         HistGradientBoostingClassifier,
@@ -83,6 +87,8 @@ _HOME_OF = {
     "AdaBoostRegressor": "margrove.ensemble.adaboost_regressor",
     "HistGradientBoostingClassifier": "margrove.ensemble.hist_gradient_boosting",
     "HistGradientBoostingRegressor": "margrove.ensemble.hist_gradient_boosting",
+    "GradientBoostingClassifier": "margrove.ensemble.gradient_boosting",
+    "GradientBoostingRegressor": "margrove.ensemble.gradient_boosting",
     "GradientLoss": "margrove.ensemble.gradient_losses",
     "register_gradient_loss": "margrove.ensemble.gradient_losses",
     "BaggingClassifier": "margrove.ensemble.bagging",
@@ -138,6 +144,8 @@ __all__ = [
     "DecisionTreeRegressor",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
+    "GradientBoostingClassifier",
+    "GradientBoostingRegressor",
     "GradientLoss",
     "HistGradientBoostingClassifier",
     "HistGradientBoostingRegressor",

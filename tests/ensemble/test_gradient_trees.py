@@ -1,198 +1,719 @@
-"""Histograms of gradients and the trees that grow from them, against sums row by row."""
+"""Trees of histogram boosting, against every split of every node."""
 
 from __future__ import annotations
 
+import math
+import time
+from itertools import combinations
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.oracles import gradient_trees as oracle
 
+from margrove._team import run_team
 from margrove.ensemble import gradient_trees as trees
-from margrove.ensemble.gradient_tables import read_gradient_table
-from margrove.grove.binning import bin_columns
-from margrove.grove.packed import Kind, cuts_of
+from margrove.ensemble.gradient_packing import meanings_of, packed
+from margrove.ensemble.gradient_tables import bins_and_table
+from margrove.ensemble.gradient_words import SAMPLES_OF_A_WORD, packed_word, unpacked
+from margrove.grove.packed import Kind
 from margrove.grove.scores import SQUARED
-from margrove.grove.walk import add_values, leaves_of_rows
+from margrove.grove.walk import leaves_of_rows
 
 NOTHING = np.empty(0, np.int64)
+NO_TEAM = np.zeros(1, np.int64)
+ORDERS = {trees.BEST_FIRST: oracle.BEST_FIRST, trees.LEVEL_BY_LEVEL: oracle.LEVEL_BY_LEVEL}
+CATEGORIES = 5
 
 
-def table(seed, n=300, *, missing=0.0):
-    """Columns of many values and of few, and such that are nearly always zero."""
+def mixed_columns(seed, n, *, missing=0.0, categories=CATEGORIES):
+    """Numbers of few values and of more, one that is nearly always zero, and categories."""
     rng = np.random.default_rng(seed)
-    X = np.c_[rng.normal(size=(n, 3)), rng.integers(0, 5, (n, 2)), rng.random((n, 3)) < 0.1]
-    X = X.astype(float)
+    X = np.c_[rng.integers(0, 4, n), rng.integers(0, 9, n), rng.random(n) < 0.15,
+              rng.integers(0, categories, n)].astype(float)  # fmt: skip
     X[rng.random(X.shape) < missing] = np.nan
-    return bin_columns(X, max_bins=255)
+    return X, np.array([0, 0, 0, categories])
+
+
+def numbers(seed, n, d=6):
+    """Many values, and columns of which most cells are zero."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    X[:, ::3] *= rng.random((n, len(range(0, d, 3)))) < 0.1
+    return X, np.zeros(d, np.int64)
 
 
 def gradients(seed, n):
-    """Whole numbers, which words hold without rounding."""
-    rng = np.random.default_rng(seed)
-    return rng.integers(-2000, 2001, n).astype(float), rng.integers(1, 2000, n).astype(float)
+    rng = np.random.default_rng(seed + 1000)
+    return rng.normal(size=n), rng.random(n) + 0.1
 
 
-def words_of(g, h, *, wide=False):
-    packed = np.empty(len(g), np.int64)
-    trees.pack_words(g, h, 1.0, 1.0, 0, len(g), packed)
-    if wide:
-        return trees.Words(NOTHING, g.astype(np.int64), h.astype(np.int64))
-    return trees.Words(packed, NOTHING, NOTHING)
+def rules(table, *, order=trees.BEST_FIRST, max_leaves=8, max_depth=2**31, min_samples=1,
+          min_hessian=1e-3, l2=0.0, rate=0.1, tried=1.0, seed=0, adds=True, signs=None,
+          sets=None):  # fmt: skip
+    """`signs` and `sets` are by feature."""
+    d = len(table.features)
+    signs = NOTHING if signs is None else np.asarray(signs, np.int64)[table.features]
+    sets = np.empty((0, d), np.bool_) if sets is None else np.asarray(sets)[:, table.features]
+    return trees.GrowthRules(order, max_leaves, max_depth, min_samples, min_hessian, l2, rate,
+                             tried, seed, adds, signs, sets)  # fmt: skip
 
 
-def rules(*, max_leaves=8, min_samples=5, l2=1.0, wide=False, max_depth=2**31):
-    return trees.GrowthRules(max_leaves, max_depth, min_samples, 0.0, l2, 1.0, 1.0, wide)
+class Growth:
+    """A tree, and what it is grown on."""
+
+    def __init__(self, table, g, h, own, *, copies=None, rows=None, wide=False, n_cores=1):
+        n = table.n_rows
+        chosen = np.arange(n) if rows is None else rows
+        n_slots = 48 if own.order == trees.SMALL_FIRST else own.max_leaves + 1
+        self.table, self.rules = table, own
+        self.tree = trees.new_tree(len(chosen), own.max_leaves, n_slots, len(own.sets))
+        self.room = trees.new_room(table, own.max_leaves, n_slots, n_cores)
+        words = np.empty(n if wide else 0, np.int64)
+        self.source = trees.Source(
+            chosen.astype(np.int32), g, h, NOTHING if copies is None else copies, np.zeros(n),
+            np.empty(n, np.int64), words, words.copy(),
+        )  # fmt: skip
+        trees.begin(self.tree)
+
+    def go_on(self, work=np.inf):
+        return trees.grow(NO_TEAM, trees.ALONE, *self.given, float(work))
+
+    @property
+    def given(self):
+        return self.table, self.source, self.rules, self.tree, self.room
+
+    def is_done(self):
+        return self.tree.state[trees.JOB] == trees._NOTHING
+
+    @property
+    def raw(self):
+        return self.source.raw
+
+    @property
+    def whole(self):
+        return self.tree.whole[: self.tree.state[trees.N_NODES]]
+
+    def real(self, column):
+        return self.tree.real[: self.tree.state[trees.N_NODES], column]
+
+    def rows_of(self, node):
+        own = self.whole[node]
+        return np.sort(self.tree.rows[own[trees.START] : own[trees.END]]).tolist()
+
+    @property
+    def leaves(self):
+        return np.flatnonzero(self.whole[:, trees.LEFT] < 0)
 
 
-def grown(data, g, h, own, *, wide=False, rows=None, n_groups=1):
-    read = read_gradient_table(data, n_groups)
-    leaves = trees.new_leaves(data.n_rows, own.max_leaves)
-    rooms = [trees.new_room(group.size, own.max_leaves) for group in read.groups]
-    words = words_of(g, h, wide=wide)
-    chosen = np.arange(data.n_rows) if rows is None else rows
-    trees.plant(leaves, chosen.astype(np.int32), words, wide)
-    if n_groups == 1:
-        trees.grow(read.groups[0], read.columns, data.n_codes, words, own, leaves, rooms[0])
+def grown(table, g, h, own, **given):
+    growth = Growth(table, g, h, own, **given)
+    if growth.go_on() == trees.TOO_LOPSIDED:
+        growth = Growth(table, g, h, own, **given, wide=True)
+        growth.go_on()
+    assert growth.tree.state[trees.PHASE] == (trees.ADDED if own.adds else trees.GROWN)
+    return growth
+
+
+def split_of(growth, node):
+    own, table = growth.whole[node], growth.table
+    place = own[trees.PLACE]
+    at = int(own[trees.CODE])
+    if own[trees.IS_SET]:
+        words = growth.tree.sets[node]
+        codes = range(int(table.n_codes[place]) + 1)
+        at = frozenset(k for k in codes if int(words[k // 32]) >> (k % 32) & 1)
+    left = growth.rows_of(own[trees.LEFT])
+    is_left = bool(own[trees.MISSING_LEFT])
+    return oracle.Split(int(table.features[place]), at, is_left, tuple(left))
+
+
+def problem_of(growth, *, bits=11, times=None, signs=None):
+    own, table = growth.rules, growth.table
+    g, g_unit = oracle.whole_numbers(growth.source.gradient, bits)
+    h, h_unit = oracle.whole_numbers(growth.source.hessian, bits)
+    n_codes = np.empty(len(table.features), np.int64)
+    n_codes[table.features] = table.n_codes
+    is_category = table.is_category[table.places]
+    limits = oracle.Rules(own.l2, own.min_samples, own.min_hessian, own.max_depth, own.max_leaves,
+                          ORDERS.get(own.order, oracle.BEST_FIRST), signs)  # fmt: skip
+    times = [1] * len(g) if times is None else times
+    return oracle.Problem(oracle.codes_of(table), n_codes, is_category, g, h, times,
+                          (g_unit, h_unit), limits)  # fmt: skip
+
+
+def assert_as_the_oracle(growth, problem) -> None:
+    nodes = oracle.grow(problem)
+    expected = [(own.rows, own.split if own.children else None) for own in nodes]
+    found = [
+        (growth.rows_of(k), None if own[trees.LEFT] < 0 else split_of(growth, k))
+        for k, own in enumerate(growth.whole)
+    ]
+    if growth.rules.order == trees.SMALL_FIRST:  # in which nodes come in another order
+        expected.sort(key=lambda own: own[0])
+        found.sort(key=lambda own: own[0])
     else:
-        trees.grow_together(
-            read.groups, read.columns, data.n_codes, words, own, leaves, rooms, n_threads=2
-        )
-    return leaves
+        inner = growth.whole[:, trees.LEFT] >= 0
+        unit = 1.0 if problem.rules.signs is not None else problem.units[0] ** 2 / problem.units[1]
+        gains = growth.real(trees.GAIN)[inner] * growth.tree.units[2]
+        own = [node.gain * unit for node in nodes if node.children]
+        assert np.allclose(gains, own, rtol=1e-9, atol=1e-14)
+    assert found == expected
 
 
-def rows_of_leaves(leaves):
-    whole = leaves.whole[: leaves.state[trees.N_NODES]]
-    ends = [(own[trees.START], own[trees.END]) for own in whole if own[trees.LEFT] < 0]
-    return sorted(tuple(sorted(leaves.rows[a:b].tolist())) for a, b in ends)
+# -- every split of every node ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.3])
-@pytest.mark.parametrize("n_groups", [1, 3])
-@pytest.mark.parametrize("n", [300, 20_000])
-def test_histograms_are_sums_over_rows(n, n_groups, missing) -> None:
-    data = table(1, n, missing=missing)
-    g, h = gradients(2, n)
-    words = words_of(g, h)
-    rows = np.sort(np.random.default_rng(3).permutation(n)[: n // 2]).astype(np.int32)
-    read = read_gradient_table(data, n_groups)
-    assert len(read.groups) == n_groups
-    assert sorted(j for group in read.groups for j in group.features) == list(range(8))
-    for group in read.groups:
-        sums, room = np.empty((group.size, 3), np.int64), np.zeros(group.size, np.int64)
-        trees.count_rows(group, rows, 0, len(rows), room, words.packed, sums)
-        widely = np.empty_like(sums)
-        wide = words_of(g, h, wide=True)
-        trees.count_rows_widely(group, rows, 0, len(rows), wide.g, wide.h, widely)
-        assert np.array_equal(sums, widely)
-        for k, j in enumerate(group.features):
-            codes = data.column(j)[rows]
-            size = data.n_codes[j] + 1
-            own = sums[group.first[k] : group.first[k] + size]
-            expected = [np.bincount(codes, by[rows], size) for by in (g, h, np.ones(n))]
-            shown = np.arange(size) != group.omitted[k]
-            assert np.array_equal(own[shown], np.stack(expected, axis=1)[shown].astype(int))
-            assert not own[~shown].any()
+@st.composite
+def cases(draw):
+    n = draw(st.integers(6, 36))
+    return {
+        "seed": draw(st.integers(0, 10**6)),
+        "n": n,
+        "missing": draw(st.sampled_from([0.0, 0.0, 0.3])),
+        "order": draw(st.sampled_from([trees.BEST_FIRST, trees.LEVEL_BY_LEVEL, trees.SMALL_FIRST])),
+        "max_leaves": draw(st.integers(2, 8)),
+        "max_depth": draw(st.sampled_from([1, 2, 3, 2**31])),
+        "min_samples": draw(st.integers(1, 4)),
+        "min_hessian": draw(st.sampled_from([1e-3, 1.0, 3.0])),
+        "l2": draw(st.sampled_from([0.0, 0.7, 20.0])),
+        "wide": draw(st.booleans()),
+    }
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.2])
-@pytest.mark.parametrize("seed", range(6))
+def assert_case_as_the_oracle(case) -> None:
+    X, n_categories = mixed_columns(case["seed"], case["n"], missing=case["missing"])
+    _, table = bins_and_table(X, n_categories)
+    g, h = gradients(case["seed"], case["n"])
+    limits = {k: case[k] for k in ("order", "max_depth", "min_samples", "min_hessian", "l2")}
+    is_unlimited = case["order"] == trees.SMALL_FIRST
+    own = rules(table, **limits, max_leaves=case["n"] if is_unlimited else case["max_leaves"])
+    growth = Growth(table, g, h, own, wide=case["wide"])
+    assert growth.go_on() == trees.ADDED
+    bits = min(40, 61 - case["n"].bit_length()) if case["wide"] else 11
+    assert_as_the_oracle(growth, problem_of(growth, bits=bits))
+
+
+@given(cases())
+@settings(max_examples=60)
+def test_each_split_is_the_best_of_all(case) -> None:
+    assert_case_as_the_oracle(case)
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("order", [trees.BEST_FIRST, trees.LEVEL_BY_LEVEL, trees.SMALL_FIRST])
 @pytest.mark.parametrize("wide", [False, True])
-def test_leaves_are_those_of_brute_force(seed, missing, wide) -> None:
-    data = table(seed, 120, missing=missing)
-    g, h = gradients(seed + 50, 120)
-    own = rules(max_leaves=6, min_samples=4, wide=wide)
-    leaves = grown(data, g, h, own, wide=wide)
-    codes = np.stack([data.column(j) for j in range(8)], axis=1)
-    expected, gains = oracle.grow(codes, data.n_codes, g, h, max_leaves=6, min_samples=4, l2=1.0)
-    assert rows_of_leaves(leaves) == sorted(tuple(sorted(rows.tolist())) for rows in expected)
-    whole = leaves.whole[: leaves.state[trees.N_NODES]]
-    inner = whole[:, trees.LEFT] >= 0
-    found = leaves.real[: len(whole), trees.GAIN][inner]
-    assert np.allclose(np.sort(found), np.sort(gains), rtol=1e-9)
+def test_each_split_is_the_best_of_all_without_the_compiler_too(order, wide) -> None:
+    case = {"seed": 3, "n": 30, "missing": 0.2, "order": order, "max_leaves": 6, "max_depth": 4,
+            "min_samples": 2, "min_hessian": 0.5, "l2": 0.3, "wide": wide}  # fmt: skip
+    assert_case_as_the_oracle(case)
 
 
-@pytest.mark.parametrize("n_groups", [2, 5])
-@pytest.mark.parametrize("missing", [0.0, 0.2])
-def test_several_cores_grow_the_same_tree(n_groups, missing) -> None:
-    data = table(3, 3000, missing=missing)
-    g, h = gradients(4, 3000)
-    alone = grown(data, g, h, rules(max_leaves=31))
-    together = grown(data, g, h, rules(max_leaves=31), n_groups=n_groups)
-    n = alone.state[trees.N_NODES]
-    assert n == together.state[trees.N_NODES] == 61
-    assert np.array_equal(alone.whole[:n], together.whole[:n])
-    assert np.array_equal(alone.real[:n, trees.GAIN], together.real[:n, trees.GAIN])
-    assert np.array_equal(alone.rows, together.rows)
+@given(cases(), st.lists(st.sampled_from([-1, 0, 1]), min_size=3, max_size=3))
+@settings(max_examples=30)
+def test_each_split_is_the_best_of_those_that_bounds_allow(case, signs) -> None:
+    X, n_categories = mixed_columns(case["seed"], case["n"], missing=case["missing"])
+    _, table = bins_and_table(X, n_categories)
+    g, h = gradients(case["seed"], case["n"])
+    signs = (*signs, 0)
+    limits = {k: case[k] for k in ("max_depth", "min_samples", "l2", "max_leaves")}
+    growth = grown(table, g, h, rules(table, **limits, signs=signs))
+    problem = problem_of(growth, signs=signs)
+    assert_as_the_oracle(growth, problem)
+    for k, node in enumerate(oracle.grow(problem)):
+        assert (growth.real(trees.LOW)[k], growth.real(trees.HIGH)[k]) == (node.low, node.high)
+        if not node.children:
+            assert node.low <= growth.real(trees.VALUE)[k] / 0.1 * (1 + 1e-15) + 1e-15
+            assert growth.real(trees.VALUE)[k] / 0.1 * (1 - 1e-15) - 1e-15 <= node.high
 
 
-def test_categories_are_parted_by_their_means() -> None:
+@given(st.integers(0, 10**6), st.integers(2, 6))
+@settings(max_examples=25)
+def test_categories_of_equal_size_are_parted_as_well_as_by_any_subset(seed, n_categories) -> None:
+    labels = np.tile(np.arange(n_categories), 8)
+    _, table = bins_and_table(labels[:, None].astype(float), np.array([n_categories]))
+    g = np.random.default_rng(seed).normal(size=len(labels))
+    growth = grown(table, g, np.ones(len(labels)), rules(table, max_leaves=2))
+    whole, _ = oracle.whole_numbers(g, 11)
+    sums = [sum(own for own, k in zip(whole, labels, strict=True) if k == c)
+            for c in range(n_categories)]  # fmt: skip
+
+    def worth(left):
+        right = set(range(n_categories)) - set(left)
+        return sum(sum(sums[k] for k in side) ** 2 / len(side) for side in (left, right))
+
+    subsets = [own for size in range(1, n_categories)
+               for own in combinations(range(n_categories), size)]  # fmt: skip
+    left = {int(labels[row]) for row in growth.rows_of(1)}
+    assert worth(left) == pytest.approx(max(map(worth, subsets)), rel=1e-12)
+
+
+@pytest.mark.nojit
+def test_of_equal_splits_that_by_the_first_feature() -> None:
+    x = np.arange(20.0)
+    rare = (x == 0.0).astype(float)  # a sparse column, which has a later place
+    X = np.c_[rare, x, x]
+    for columns, best in (((0, 1, 2), 1), ((1, 2, 0), 0), ((0, 0), 0)):
+        _, table = bins_and_table(X[:, columns], np.zeros(len(columns), np.int64))
+        g = np.where(x < 10, 1.0, -1.0)
+        growth = grown(table, g, np.ones(20), rules(table, max_leaves=2))
+        assert table.features[growth.whole[0, trees.PLACE]] == best
+    X = np.c_[x, rare]  # the first row apart: both can
+    for columns in ((0, 1), (1, 0)):
+        _, table = bins_and_table(X[:, columns], np.zeros(2, np.int64))
+        growth = grown(table, np.where(x == 0.0, 19.0, -1.0), np.ones(20), rules(table))
+        assert table.n_dense == 1
+        assert table.features[growth.whole[0, trees.PLACE]] == 0
+
+
+@pytest.mark.nojit
+def test_nothing_to_gain_is_no_split() -> None:
+    X, n_categories = numbers(0, 50)
+    for own in (np.ones((50, 3)), np.full((50, 2), np.nan)):
+        _, table = bins_and_table(own, np.zeros(own.shape[1], np.int64))
+        growth = grown(table, *gradients(0, 50), rules(table))
+        assert len(growth.whole) == 1
+    _, table = bins_and_table(X, n_categories)
+    for g in (np.zeros(50), np.full(50, 0.3)):
+        growth = grown(table, g, np.ones(50), rules(table))
+        assert len(growth.whole) == 1
+        assert np.allclose(growth.raw, -0.1 * g[0], rtol=1e-12)
+
+
+# -- histograms ------------------------------------------------------------------------------------
+
+
+def histogram_of(growth, node):
+    """g, h and samples, (3, cells), as the search of the node has seen them."""
+    sums = growth.room.sums[growth.whole[node, trees.SLOT]]
+    if growth.whole[node, trees.IS_PACKED]:
+        return np.array([unpacked(word) for word in sums[0]]).T
+    return sums
+
+
+def counted(growth, node, copies):
+    """The same, row by row."""
+    table, rows = growth.table, growth.rows_of(node)
+    own = growth.source
+    if len(own.g):
+        g, h, times = own.g, own.h, np.ones(len(own.g), np.int64) if copies is None else copies
+    else:
+        g, h, times = np.array([unpacked(word) for word in own.packed]).T
+    found = np.zeros((3, table.n_cells), np.int64)
+    codes = oracle.codes_of(table)[:, table.features]
+    for place in range(len(table.features)):
+        cells = table.first[place] + codes[rows, place]
+        for k, by in enumerate((g, h, times)):
+            np.add.at(found[k], cells, by[rows])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("n", "copies", "wide"),
+    [(400, False, False), (400, False, True), (400, True, False), (400, True, True),
+     (3000, True, False), (12_000, False, False)],
+)  # fmt: skip
+def test_histograms_by_subtraction_are_those_of_the_rows(n, copies, wide) -> None:
+    X, n_categories = numbers(n, n, d=4)
+    _, table = bins_and_table(X, n_categories, max_bins=20)
+    assert 0 < table.n_dense < 4
+    g, h = gradients(n, n)
+    times = np.random.default_rng(1).integers(1, 9, n) if copies else None
+    growth = Growth(table, g, h, rules(table, max_leaves=12), copies=times, wide=wide)
+    seen, sizes = 0, set()
+    while not growth.is_done():
+        is_look = growth.tree.state[trees.JOB] == trees._LOOK
+        growth.go_on(1.0)  # a step
+        if not is_look:
+            continue
+        for node in growth.tree.state[[trees.SMALL, trees.LARGE]]:
+            if node >= 0:
+                assert np.array_equal(histogram_of(growth, node), counted(growth, node, times))
+                sizes.add(bool(growth.whole[node, trees.IS_PACKED]))
+                seen += 1
+    assert seen >= 15
+    n_samples = n if times is None else int(times.sum())
+    both = {False, True} if n_samples > SAMPLES_OF_A_WORD else {True}
+    assert sizes == ({False} if wide else both)
+
+
+@pytest.mark.nojit
+def test_words() -> None:
     rng = np.random.default_rng(0)
-    labels = rng.integers(0, 6, 200)
-    data = bin_columns(labels[:, None].astype(float), categorical=np.array([True]), max_bins=255)
-    g = np.where(np.isin(labels, [1, 4]), -100.0, 50.0)
-    leaves = grown(data, g, np.ones(200), rules(max_leaves=2))
-    left = set(labels[leaves.rows[leaves.whole[1, trees.START] : leaves.whole[1, trees.END]]])
-    assert left in ({1, 4}, {0, 2, 3, 5})
-    assert leaves.whole[0, trees.IS_SET] == 1
+    for scale in (1, 2048):
+        g = np.append(rng.integers(-scale, scale + 1, 50), [-scale, scale])
+        h = np.append(rng.integers(0, scale + 1, 50), [0, scale])
+        word = np.int64(0)
+        for own, other in zip(g, h, strict=True):
+            assert unpacked(packed_word(own, other, np.int64(1))) == (own, other, 1)
+            word += packed_word(own, other, np.int64(1))
+        assert unpacked(word) == (g.sum(), h.sum(), len(g))
+    most = SAMPLES_OF_A_WORD
+    lowest = packed_word(np.int64(-2048), np.int64(2048), np.int64(1)) * np.int64(most)
+    assert unpacked(lowest) == (-2048 * most, 2048 * most, most)
+
+
+# -- what leaves say -------------------------------------------------------------------------------
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("l2", [0.0, 2.5])
+@pytest.mark.parametrize("copies", [False, True])
+def test_values_of_leaves_are_newton_steps(l2, copies) -> None:
+    X, n_categories = numbers(1, 100)
+    _, table = bins_and_table(X, n_categories)
+    g, h = gradients(2, 100)
+    times = np.random.default_rng(1).integers(1, 5, 100) if copies else np.ones(100, np.int64)
+    own = rules(table, l2=l2, rate=0.3)
+    growth = grown(table, g, h, own, copies=times if copies else None)
+    assert len(growth.leaves) == 8
+    for leaf in growth.leaves:
+        rows = growth.rows_of(leaf)
+        total_h = math.fsum(times[rows] * h[rows])
+        expected = -0.3 * math.fsum(times[rows] * g[rows]) / (total_h + l2)
+        assert growth.real(trees.VALUE)[leaf] == pytest.approx(expected, rel=1e-12)
+        assert growth.real(trees.HESSIAN)[leaf] == pytest.approx(total_h, rel=1e-12)
+        assert np.array_equal(growth.raw[rows], np.full(len(rows), growth.real(trees.VALUE)[leaf]))
+        assert growth.whole[leaf, trees.COUNT] == times[rows].sum()
+
+
+def test_values_have_all_digits_although_gradients_of_the_search_have_few() -> None:
+    n = 3000
+    x = np.arange(n) % 2
+    _, table = bins_and_table(x[:, None].astype(float), np.zeros(1, np.int64))
+    g = 1.0 + 1e-9 * np.random.default_rng(0).random(n) - 2.0 * x
+    growth = grown(table, g, np.ones(n), rules(table, rate=1.0))
+    for k in range(2):
+        assert growth.raw[k] == pytest.approx(-math.fsum(g[x == k]) / (n / 2), rel=1e-13)
+
+
+@pytest.mark.nojit
+def test_values_may_be_added_later() -> None:
+    X, n_categories = numbers(3, 80)
+    _, table = bins_and_table(X, n_categories)
+    g, h = gradients(4, 80)
+    growth = grown(table, g, h, rules(table, adds=False))
+    assert not growth.raw.any()
+    growth.tree.real[: len(growth.whole), trees.VALUE] = np.arange(len(growth.whole))
+    trees.add_values(growth.tree, growth.raw)
+    for leaf in growth.leaves:
+        assert (growth.raw[growth.rows_of(leaf)] == leaf).all()
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_other_rows_and_packed_trees_find_the_same_leaves(missing) -> None:
+    n = 150
+    X, n_categories = mixed_columns(7, n, missing=missing, categories=40)
+    bins, table = bins_and_table(X, n_categories)
+    g, h = gradients(8, n)
+    some = np.arange(0, n, 2)
+    growth = grown(table, g, h, rules(table, max_leaves=12), rows=some)
+    assert sorted(row for leaf in growth.leaves for row in growth.rows_of(leaf)) == some.tolist()
+    assert not growth.raw[1::2].any()
+    trees.add_to_others(table, growth.tree, np.arange(1, n, 2).astype(np.int32), growth.raw)
+    kind = Kind(SQUARED, (), 1, n_categories)
+    tree = packed(growth.tree, meanings_of(bins, table))
+    tree.require_sound(kind, 4)
+    at = np.empty(n, np.int32)
+    leaves_of_rows(tree, X, kind, at, has_nan=True)
+    assert np.array_equal(tree.nodes.view(np.float64)[2 * at], growth.raw)
+    for leaf in growth.leaves:
+        assert np.flatnonzero(at[::2] == leaf).tolist() == [r // 2 for r in growth.rows_of(leaf)]
+    assert (tree.decrease[~tree.is_leaf] > 0.0).all()
+    assert np.array_equal(tree.weight, growth.whole[:, trees.COUNT])
+
+
+# -- packed words, and wide ones -------------------------------------------------------------------
+
+
+def test_gradients_that_differ_much_in_size_are_counted_widely() -> None:
+    X, n_categories = numbers(5, 500)
+    _, table = bins_and_table(X, n_categories)
+    g, h = gradients(6, 500)
+    own = rules(table, max_leaves=5)
+    assert Growth(table, g, h, own).go_on() == trees.ADDED
+    for lopsided in ((g * np.where(np.arange(500) == 0, 1e5, 1.0), h),
+                     (g, h * np.where(np.arange(500) == 0, 1e5, 1.0))):  # fmt: skip
+        growth = Growth(table, *lopsided, own)
+        assert growth.go_on() == trees.TOO_LOPSIDED
+        assert not growth.raw.any()
+        growth = Growth(table, *lopsided, own, wide=True)
+        assert growth.go_on() == trees.ADDED
+        assert_is_a_valid_tree(growth)
+        assert_leaves_have_newton_steps(growth, *lopsided)
+
+
+def test_rows_of_many_copies_are_counted_widely() -> None:
+    X, n_categories = numbers(5, 300)
+    _, table = bins_and_table(X, n_categories)
+    copies = np.ones(300, np.int64)
+    copies[7] = 100_000
+    own = rules(table, min_samples=20)
+    growth = Growth(table, *gradients(6, 300), own, copies=copies)
+    assert growth.go_on() == trees.TOO_LOPSIDED
+    growth = grown(table, *gradients(6, 300), own, copies=copies)
+    assert_is_a_valid_tree(growth, copies)
+    assert growth.whole[0, trees.COUNT] == 100_299
+
+
+def assert_is_a_valid_tree(growth, copies=None) -> None:
+    """Children share the rows of their parent, and leaves keep to the limits."""
+    times = np.ones(growth.table.n_rows, np.int64) if copies is None else copies
+    for k, own in enumerate(growth.whole):
+        rows = growth.rows_of(k)
+        assert own[trees.COUNT] == times[rows].sum() >= growth.rules.min_samples
+        if own[trees.LEFT] >= 0:
+            left, right = (growth.rows_of(own[trees.LEFT] + side) for side in range(2))
+            assert sorted(left + right) == rows
+            assert growth.real(trees.GAIN)[k] > 0.0
+            for total in (trees.TOTAL_G, trees.TOTAL_H, trees.COUNT):
+                children = growth.whole[own[trees.LEFT] : own[trees.LEFT] + 2, total]
+                assert children.sum() == own[total]
+    assert len(growth.leaves) == growth.tree.state[trees.N_LEAVES] <= growth.rules.max_leaves
+
+
+def assert_leaves_have_newton_steps(growth, g, h) -> None:
+    for leaf in growth.leaves:
+        rows = growth.rows_of(leaf)
+        expected = -0.1 * math.fsum(g[rows]) / math.fsum(h[rows])
+        # sums keep 50 bits of the largest
+        assert growth.raw[rows] == pytest.approx(expected, rel=1e-9)
+
+
+def test_wide_and_packed_agree_where_nothing_is_rounded() -> None:
+    n = 2000
+    rng = np.random.default_rng(0)
+    X, n_categories = numbers(1, n)
+    _, table = bins_and_table(X, n_categories)
+    g, h = rng.integers(-2000, 2001, n).astype(float), rng.integers(1, 2001, n).astype(float)
+    one, other = (grown(table, g, h, rules(table, max_leaves=20), wide=k) for k in (False, True))
+    assert one.tree.state[trees.IS_WIDE] == 0
+    assert other.tree.state[trees.IS_WIDE] == 1
+    assert_same_tree(one, other, but=(trees.IS_PACKED, trees.TOTAL_G, trees.TOTAL_H, trees.LEFT_G,
+                                      trees.LEFT_H))  # fmt: skip
+
+
+# -- what does not matter --------------------------------------------------------------------------
+
+
+def assert_same_tree(one, other, but=()) -> None:
+    """Bit for bit; slots are left out, which are free again, and what leaves have not used."""
+    assert len(one.whole) == len(other.whole)
+    inner = one.whole[:, trees.LEFT] >= 0
+    everywhere = (trees.START, trees.END, trees.DEPTH, trees.LEFT, trees.TOTAL_G, trees.TOTAL_H,
+                  trees.COUNT, trees.IS_PACKED)  # fmt: skip
+    where_split = (trees.PLACE, trees.CODE, trees.MISSING_LEFT, trees.IS_SET, trees.LEFT_G,
+                   trees.LEFT_H, trees.LEFT_COUNT)  # fmt: skip
+    for columns, nodes in ((everywhere, slice(None)), (where_split, inner)):
+        for column in set(columns) - set(but):
+            assert np.array_equal(one.whole[nodes, column], other.whole[nodes, column]), column
+    gains = [own.real(trees.GAIN)[inner] * own.tree.units[2] for own in (one, other)]
+    assert np.array_equal(*gains)
+    assert np.array_equal(one.real(trees.VALUE)[~inner], other.real(trees.VALUE)[~inner])
+    sets = one.whole[:, trees.IS_SET] * inner == 1
+    assert np.array_equal(one.tree.sets[: len(inner)][sets], other.tree.sets[: len(inner)][sets])
+    assert np.array_equal(one.tree.rows, other.tree.rows)
+    assert np.array_equal(one.raw, other.raw)
+
+
+def grown_by_team(table, g, h, own, n_threads, **given):
+    """On several threads that are all there before the first step."""
+    growth = Growth(table, g, h, own, n_cores=n_threads, **given)
+
+    def lead(team):
+        deadline = time.monotonic() + 10.0
+        while team[0] < n_threads - 1 and time.monotonic() < deadline:
+            time.sleep(1e-4)
+        assert team[0] == n_threads - 1
+        return trees.grow(team, trees.LEADS, *growth.given, np.inf)
+
+    phase = run_team(lead, lambda team: trees.grow(team, trees.ASSISTS, *growth.given, np.inf),
+                     n_threads)  # fmt: skip
+    assert phase == (trees.ADDED if own.adds else trees.GROWN)
+    assert growth.tree.state[trees.SHARERS] == n_threads
+    return growth
+
+
+@pytest.mark.parametrize("n_threads", [2, 3])
+@pytest.mark.parametrize(
+    ("n", "case"),
+    [
+        (300, {}),
+        (300, {"order": trees.LEVEL_BY_LEVEL}),
+        (300, {"order": trees.SMALL_FIRST, "max_leaves": 300}),
+        (300, {"signs": [1, -1, 0, 1, 0, 0]}),
+        (300, {"tried": 0.5, "seed": 7}),
+        (300, {"wide": True}),
+        (40_000, {}),
+        (40_000, {"wide": True}),
+        (40_000, {"copies": True}),
+    ],
+)
+def test_several_cores_grow_the_same_tree(n, case, n_threads) -> None:
+    X, n_categories = numbers(9, n)
+    X[np.random.default_rng(1).random(X.shape) < 0.05] = np.nan
+    _, table = bins_and_table(X, n_categories, max_bins=60)
+    g, h = gradients(10, n)
+    case = dict(case)
+    given = {"wide": case.pop("wide", False)}
+    if case.pop("copies", False):
+        given["copies"] = np.random.default_rng(2).integers(1, 5, n)
+    own = rules(table, **({"max_leaves": 15, "min_samples": 5} | case))
+    alone = Growth(table, g, h, own, **given)
+    assert alone.go_on() == trees.ADDED
+    assert len(alone.leaves) > 10
+    assert_same_tree(alone, grown_by_team(table, g, h, own, n_threads, **given))
+
+
+def test_the_order_of_rows_does_not_matter() -> None:
+    n = 800
+    X, n_categories = mixed_columns(4, n, missing=0.1, categories=12)
+    g, h = gradients(11, n)
+    order = np.random.default_rng(5).permutation(n)
+    _, table = bins_and_table(X, n_categories)
+    _, mixed = bins_and_table(X[order], n_categories)
+    own = {"max_leaves": 20, "min_samples": 5}
+    one = grown(table, g, h, rules(table, **own))
+    other = grown(mixed, g[order], h[order], rules(mixed, **own))
+    assert np.array_equal(one.raw[order], other.raw)
+    assert np.array_equal(one.real(trees.GAIN), other.real(trees.GAIN))
+
+
+@pytest.mark.parametrize("most", [4, 16])
+def test_copies_are_rows_repeated(most) -> None:
+    n = 400
+    X, n_categories = mixed_columns(6, n, missing=0.1, categories=12)
+    g, h = gradients(12, n)
+    copies = np.random.default_rng(6).integers(1, most + 1, n)
+    rows = np.repeat(np.arange(n), copies)
+    _, table = bins_and_table(X, n_categories, weight=copies.astype(float))
+    _, long = bins_and_table(X[rows], n_categories)
+    own = {"max_leaves": 20, "min_samples": 8}
+    one = grown(table, g, h, rules(table, **own), copies=copies)
+    other = grown(long, g[rows], h[rows], rules(long, **own))
+    assert np.array_equal(one.raw[rows], other.raw)
+    for column in (trees.COUNT, trees.TOTAL_G, trees.TOTAL_H):
+        assert np.array_equal(one.whole[:, column], other.whole[:, column])
+
+
+@pytest.mark.parametrize("work", [1.0, 3000.0])
+@pytest.mark.parametrize("adds", [True, False])
+def test_where_slices_end_does_not_matter(work, adds) -> None:
+    X, n_categories = numbers(2, 600)
+    _, table = bins_and_table(X, n_categories)
+    g, h = gradients(13, 600)
+    own = rules(table, max_leaves=10, adds=adds)
+    whole, sliced = grown(table, g, h, own), Growth(table, g, h, own)
+    last = trees.ADDED if adds else trees.GROWN
+    n_slices = 1
+    while sliced.go_on(work) != last:
+        n_slices += 1
+    assert n_slices > 5
+    assert_same_tree(whole, sliced)
+
+
+def test_a_tree_is_grown_anew_in_the_room_of_another() -> None:
+    X, n_categories = mixed_columns(4, 300, missing=0.1, categories=40)
+    _, table = bins_and_table(X, n_categories)
+    own = rules(table, max_leaves=20)
+    first = grown(table, *gradients(1, 300), own)
+    again = Growth(table, *gradients(2, 300), own)
+    again.tree, again.room = first.tree, first.room
+    trees.begin(again.tree)
+    assert again.go_on() == trees.ADDED
+    assert_same_tree(grown(table, *gradients(2, 300), own), again)
+
+
+# -- limits ----------------------------------------------------------------------------------------
 
 
 def test_limits() -> None:
-    data = table(4, 400)
+    X, n_categories = numbers(4, 400)
+    _, table = bins_and_table(X, n_categories)
     g, h = gradients(5, 400)
-    for own in (rules(max_leaves=5), rules(min_samples=60, max_leaves=31),
-                rules(max_depth=2, max_leaves=31)):  # fmt: skip
-        leaves = grown(data, g, h, own)
-        whole = leaves.whole[: leaves.state[trees.N_NODES]]
-        ends = whole[whole[:, trees.LEFT] < 0]
-        assert len(ends) <= own.max_leaves
-        assert (ends[:, trees.END] - ends[:, trees.START]).min() >= own.min_samples
-        assert ends[:, trees.DEPTH].max() <= own.max_depth
-    assert leaves.state[trees.N_LEAVES] == 4  # two levels
+    for limits in ({"max_leaves": 5}, {"min_samples": 60, "max_leaves": 31},
+                   {"max_depth": 2, "max_leaves": 31}, {"min_hessian": 40.0, "max_leaves": 31},
+                   {"order": trees.SMALL_FIRST, "min_samples": 10, "max_leaves": 40},
+                   {"order": trees.LEVEL_BY_LEVEL, "max_leaves": 12}):  # fmt: skip
+        own = rules(table, **limits)
+        growth = grown(table, g, h, own)
+        assert_is_a_valid_tree(growth)
+        ends = growth.leaves
+        assert 2 <= len(ends) <= own.max_leaves
+        assert growth.whole[ends, trees.DEPTH].max() <= own.max_depth
+        assert growth.real(trees.HESSIAN)[ends].min() >= own.min_hessian - 0.1
+        if limits.get("order") == trees.LEVEL_BY_LEVEL:
+            inner = growth.whole[:, trees.LEFT] >= 0
+            assert (np.diff(growth.whole[inner, trees.LEFT]) == 2).all()  # one after the other
 
 
-def test_some_rows_only() -> None:
-    data = table(6, 500)
-    g, h = gradients(7, 500)
-    rows = np.arange(0, 500, 2)
-    leaves = grown(data, g, h, rules(), rows=rows)
-    assert sorted(row for own in rows_of_leaves(leaves) for row in own) == rows.tolist()
+def test_a_long_path_needs_few_histograms() -> None:
+    n = 600  # the last row apart, time and again
+    _, table = bins_and_table(np.arange(n, dtype=float)[:, None], np.zeros(1, np.int64), max_bins=255)
+    own = rules(table, order=trees.SMALL_FIRST, max_leaves=n)
+    g = 1.5 ** -np.arange(n)
+    growth = grown(table, g, np.ones(n), own)
+    assert len(growth.leaves) == 255
+    assert sorted(row for leaf in growth.leaves for row in growth.rows_of(leaf)) == list(range(n))
 
 
-def test_values_of_leaves() -> None:
-    data = table(8, 300)
-    g, h = gradients(9, 300)
-    leaves = grown(data, g, h, rules())
-    trees.write_values(leaves, g, h, 2.0**30, 2.0**30, 1.0, 0.1)
-    raw = np.zeros(300)
-    trees.add_values(leaves, raw)
-    for rows in map(list, rows_of_leaves(leaves)):
-        expected = -0.1 * g[rows].sum() / (h[rows].sum() + 1.0)
-        assert np.allclose(raw[rows], expected, rtol=1e-12)
+@pytest.mark.parametrize("tried", [0.01, 0.3, 0.55, 0.99])
+def test_so_many_features_are_tried(tried) -> None:
+    X, n_categories = numbers(3, 500, d=11)
+    _, table = bins_and_table(X, n_categories)
+    drawn = np.zeros(11)
+    n_nodes = 0
+    for seed in range(10):
+        own = rules(table, max_leaves=20, tried=tried, seed=seed)
+        growth = Growth(table, *gradients(4, 500), own)
+        while not growth.is_done():
+            growth.go_on(1.0)
+            if growth.tree.state[trees.JOB] == trees._LOOK:
+                for k, name in enumerate((trees.SMALL, trees.LARGE)):
+                    if growth.tree.state[name] >= 0:
+                        allowed = growth.room.allowed[k]
+                        assert allowed.sum() == math.ceil(tried * 11)
+                        drawn += allowed
+                        n_nodes += 1
+                        known = allowed.copy()
+    assert known.any()
+    share = math.ceil(tried * 11) / 11
+    spread = 5.0 * math.sqrt(share * (1 - share) / n_nodes)
+    assert np.abs(drawn / n_nodes - share).max() < spread + 1e-9
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_packed_trees_send_rows_where_they_grew(missing) -> None:
-    rng = np.random.default_rng(2)
-    X = np.c_[rng.normal(size=(400, 2)), rng.integers(0, 40, 400), rng.random(400) < 0.1]
-    X = X.astype(float)
-    X[rng.random(X.shape) < missing] = np.nan
-    categorical = np.array([False, False, True, False])
-    data = bin_columns(X, max_bins=255, categorical=categorical)
-    g, h = gradients(3, 400)
-    leaves = grown(data, g, h, rules(max_leaves=15))
-    trees.write_values(leaves, g, h, 2.0**30, 2.0**30, 1.0, 0.1)
-    expected, found = np.zeros(400), np.zeros((400, 1))
-    trees.add_values(leaves, expected)
-    kind = Kind(SQUARED, (), 1, np.where(categorical, 40, 0))
-    tree = trees.packed(leaves, cuts_of(data), kind.n_categories)
-    tree.require_sound(kind, 4)
-    at = np.empty(400, np.int32)
-    leaves_of_rows(tree, X, kind, at, has_nan=True)
-    add_values(tree, at, kind, None, found)
-    assert np.array_equal(found[:, 0], expected)
-    assert tree.decrease.sum() > 0.0
+def test_nodes_are_split_by_features_that_they_were_given() -> None:
+    X, n_categories = numbers(3, 500, d=11)
+    _, table = bins_and_table(X, n_categories)
+    sets = np.zeros((3, 11), bool)
+    sets[0, :4] = sets[1, 3:7] = sets[2, 7:] = True
+    growth = Growth(table, *gradients(4, 500), rules(table, max_leaves=20, tried=0.5, sets=sets))
+    given = {}
+    while not growth.is_done():
+        growth.go_on(1.0)
+        if growth.tree.state[trees.JOB] == trees._LOOK:
+            for k, name in enumerate((trees.SMALL, trees.LARGE)):
+                given[int(growth.tree.state[name])] = growth.room.allowed[k].copy()
+    inner = np.flatnonzero(growth.whole[:, trees.LEFT] >= 0)
+    assert len(inner) > 10
+    for node in inner:
+        assert given[node][growth.whole[node, trees.PLACE]]
 
 
-def test_equal_rows_have_no_split() -> None:
-    data = bin_columns(np.ones((50, 3)), max_bins=255)
-    leaves = grown(data, *gradients(1, 50), rules())
-    assert leaves.state[trees.N_NODES] == 1
+@pytest.mark.nojit
+def test_paths_keep_to_one_set() -> None:
+    X, n_categories = numbers(3, 300, d=7)
+    _, table = bins_and_table(X, n_categories)
+    sets = np.zeros((3, 7), bool)
+    sets[0, [0, 1, 2]] = sets[1, [2, 3]] = sets[2, [4, 5, 6]] = True
+    growth = grown(table, *gradients(14, 300), rules(table, max_leaves=25, sets=sets))
+    used = {0: frozenset()}
+    for node in range(len(growth.whole)):
+        own = growth.whole[node]
+        if own[trees.LEFT] >= 0:
+            path = used[node] | {int(table.features[own[trees.PLACE]])}
+            used[own[trees.LEFT]] = used[own[trees.LEFT] + 1] = path
+    assert all(any(own[list(path)].all() for own in sets) for path in used.values())
+    assert {2, 3} in used.values() or {0, 1, 2} in used.values() or {4, 5, 6} in used.values()

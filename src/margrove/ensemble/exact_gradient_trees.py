@@ -1,16 +1,17 @@
-"""Trees of classic gradient boosting: exact ones of few levels, grown on rank codes.
+"""Trees of classic gradient boosting: exact ones, grown on rank codes, level by level.
 
-A node is searched in a histogram of at most 256 bins a feature. Where a feature has more codes than
-that, neighbours share a bin, and the histogram alone tells nearly always that no split inside of a
-bin can be the best: with the sum s, the weight w and the scatter V of the targets in a bin, and the
-weights A and C on its two sides, a split inside it scores at most
+A node is searched in a histogram. Where a feature has many codes, neighbours share a bin, and the
+histogram alone tells nearly always that no split inside of a bin can be the best: with the sum s,
+the weight w and the scatter V of the targets in a bin, and the weights A and C on its two sides, a
+split inside it gains at most
 
-    (sqrt(the better of the splits before and after the bin) + sqrt(e))^2,
+    (sqrt(the larger gain of the splits before and after the bin) + sqrt(e))^2,
     e = V w W / max((A + w) (C + w), 4 A C)                             (W = A + w + C)
 
-as the sum of a part of the bin differs by sqrt(V u (w - u) / w) at most from what its weight u has
-by the bin's mean. The few bins which might hold something better are read row by row, in the order
-of their values. So the splits are those of all values, at the price of a histogram.
+as the sum of a part of the bin, of weight u, differs by at most sqrt(V u (w - u) / w) from u s / w.
+The few bins that might hold something better are read row by row, in the order of their values.
+So the splits are those between all values, at the price of a histogram. Nodes of few rows need
+none: their rows are sorted.
 
 Sums are whole numbers and add up to the same in any order. Of two children, the rows of the smaller
 one are counted, and the histogram of the other is what is left of their parent's.
@@ -31,17 +32,17 @@ from margrove.grove.columns import code_of
 from margrove.grove.grower import columns_of
 from margrove.grove.packed import FEATURE_AT, MISSING_AT, PackedTree, cuts_of
 from margrove.grove.scores import SQUARED, consider
-from margrove.grove.targets import BITS_OF_SUMS, whole_weights
+from margrove.grove.targets import BITS_OF_SUMS, bits_of, whole_weights
 
 __all__ = ["ExactTrees", "GrownTree"]
 
-_BINS_OF_ROOT = 2.5  # bins a feature, times the root of the number of rows
+_BINS_OF_ROOT = 2.5  # times the root of the number of rows: bins of a feature of many codes
 _FEWEST_BINS = 128
 _RARE = 0.5  # share of other codes up to which the commonest is left out
-_CELLS_OF_A_GROUP = 1 << 19  # rows times features that are worth a core
-_MOST_GROUPS = 16
-_MOST_SLOTS_BYTES = 1 << 27  # for histograms that wait for the children
-_FEW_ROWS = 32  # in a node, which are sorted rather than counted
+_ENTRIES_OF_A_CORE = 1 << 20  # from which on several cores share a tree
+_ENTRIES_AT_ONCE = 1 << 22  # that are counted without a look at the keyboard
+_BYTES_OF_HISTOGRAMS = 1 << 27  # that wait for the children of their nodes
+_FEW_ROWS = 32  # of a node, which are sorted rather than counted
 _SPAN = 512  # nodes that are searched in one go
 _EPSILON = float(np.finfo(np.float64).eps)
 _LARGEST_EXPONENT = 1000  # of two, as a float64
@@ -51,7 +52,8 @@ _LARGEST_EXPONENT = 1000  # of two, as a float64
  N_COLUMNS) = range(14)  # fmt: skip
 # places in `Nodes.state`
 N_NODES, FIRST, LAST, N_FREE = range(4)
-_PACKED_LEFT, _NEXT_CODE = 6, 7  # places in `best` after those of `consider`
+# places in `Room.best` after those of `scores.consider`
+PACKED_LEFT, BESIDE = 6, 7
 
 
 class FeatureGroup(NamedTuple):
@@ -84,7 +86,7 @@ class Words(NamedTuple):
 
     pairs     int64 (2 n,)  of each row the sum of its targets, and samples | squares << bits, where
               the squares are rounded up
-    weight    int64 (n,), or empty where the samples are the weights
+    weight    int64 (n,), or empty: the samples are the weights
     """
 
     pairs: np.ndarray
@@ -95,10 +97,9 @@ class Rules(NamedTuple):
     """When and how nodes are split.
 
     max_depth, min_split, min_leaf, min_weight    in whole numbers
-    bits       of samples in a word
-    square     what a whole square is worth in squares of whole sums
-    nothing    variance up to which a node is not split
-    inverse_span, fineness    how squares around a mean are scaled, before and after squaring
+    bits, mask    of samples in a word
+    square        what a whole square is worth in squares of whole sums
+    nothing       variance up to which a node is not split
     """
 
     max_depth: int
@@ -106,10 +107,19 @@ class Rules(NamedTuple):
     min_leaf: int
     min_weight: int
     bits: int
+    mask: int
     square: float
     nothing: float
-    inverse_span: float
-    fineness: float
+
+
+class Scale(NamedTuple):
+    """What targets are multiplied by, in two steps, as one may be beyond floating point; what makes
+    one of the largest, and the square of that a whole number."""
+
+    first: float
+    second: float
+    share: float
+    square: float
 
 
 class Nodes(NamedTuple):
@@ -149,6 +159,485 @@ class Room(NamedTuple):
     keys: np.ndarray
     best: np.ndarray
     best_score: np.ndarray
+
+
+class Asked(NamedTuple):
+    """A node that is searched.
+
+    Sums are taken around `centre`, which is nearly its mean: so the gains tell the children apart
+    and not the node from zero. What is left are `rest` in all, and `drift` a unit of weight.
+    """
+
+    node: int
+    packed: int
+    weight: int
+    centre: int
+    rest: int
+    drift: float
+
+
+class _Weights(NamedTuple):
+    """Weights as given, in whole numbers of a unit, whether nothing was rounded, or is zero."""
+
+    given: np.ndarray
+    whole: np.ndarray
+    unit: float
+    is_counted: bool
+    is_positive: bool
+
+
+@dataclass(frozen=True)
+class GrownTree:
+    """A tree without values: N nodes level by level, children side by side.
+
+    leaf_of_rows     int32 (n,)  the leaf of every row
+    left             int64 (N,)  the left child; -1: a leaf
+    features         int64 (N,)
+    codes            int64 (N,)  the highest rank that goes left, of those in the node
+    next_codes       int64 (N,)  the lowest one that goes right
+    thresholds       float64 (N,)  halfway between their values
+    n_node_samples   int64 (N,)
+    weights          float64 (N,)
+    impurity         float64 (N,)  the variance of the targets
+    decrease         float64 (N,)  of weight times impurity
+    """
+
+    leaf_of_rows: np.ndarray
+    left: np.ndarray
+    features: np.ndarray
+    codes: np.ndarray
+    next_codes: np.ndarray
+    thresholds: np.ndarray
+    n_node_samples: np.ndarray
+    weights: np.ndarray
+    impurity: np.ndarray
+    decrease: np.ndarray
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.left)
+
+    @property
+    def is_leaf(self) -> np.ndarray:
+        is_leaf: np.ndarray = self.left < 0
+        return is_leaf
+
+    def packed(self, values: np.ndarray) -> PackedTree:
+        """The tree as ensembles keep it; what is not there goes with the larger part."""
+        inner = np.flatnonzero(~self.is_leaf)
+        left = self.left[inner]
+        nodes = np.empty((self.n_nodes, 2), np.int64)
+        nodes[:, 0] = np.asarray(values, np.float64).view(np.int64)
+        nodes[:, 1] = np.arange(self.n_nodes)
+        nodes[inner, 0] = self.thresholds[inner].view(np.int64)
+        goes_left = self.n_node_samples[left] > self.n_node_samples[left + 1]
+        nodes[inner, 1] = (
+            left | (self.features[inner] << FEATURE_AT) | (goes_left.astype(np.int64) << MISSING_AT)
+        )
+        return PackedTree(
+            nodes.ravel(),
+            self.weights,
+            np.empty((0, 1)),
+            np.empty(0, np.uint32),
+            self.n_node_samples,
+            self.impurity,
+            self.decrease,
+        )
+
+
+class ExactTrees:
+    """Grows regression trees on one table of rank codes, as many at a time as there are callers.
+
+    min_samples_split, min_samples_leaf count samples; min_weight_leaf is in units of the weights.
+    """
+
+    def __init__(
+        self,
+        data: BinnedDataset,
+        *,
+        max_depth: int,
+        min_samples_split: int,
+        min_samples_leaf: int,
+        min_weight_leaf: float,
+        n_threads: int,
+    ) -> None:
+        if data.has_missing.any() or data.categorical.any():
+            raise ValueError("Exact gradient trees are for numbers without missing values.")
+        self._limits = (max_depth, min_samples_split, min_samples_leaf, min_weight_leaf)
+        self._columns, self._cuts = columns_of(data), cuts_of(data)
+        self._n_rows, self._n_threads = data.n_rows, n_threads
+        self._everyone = np.arange(data.n_rows, dtype=np.int32)
+        self._groups = _read_groups(data, n_threads)
+        entries = sum(group.dense.size + len(group.entries) for group in self._groups)
+        self._is_small = len(self._groups) == 1 and entries <= _ENTRIES_AT_ONCE
+        cells = sum(len(group.last_code) for group in self._groups)
+        affordable = _BYTES_OF_HISTOGRAMS // (24 * max(cells, 1))
+        self._n_slots = max(1, min(affordable, 2 ** min(max_depth - 1, 20)))
+        self._benches: list[_Bench] = []
+        self._weights = _Weights(np.empty(0), np.empty(0, np.int64), 1.0, True, True)
+
+    def grow(
+        self,
+        gradient: np.ndarray,
+        weight: np.ndarray | None = None,
+        samples: np.ndarray | None = None,
+        rows: np.ndarray | None = None,
+    ) -> GrownTree:
+        """A tree for the negative gradients, float64 (n,).
+
+        weight float64 (n,); samples int64 (n,): how many equal ones a row stands for; rows int32,
+        rising: those that take part.
+        """
+        chosen = self._everyone if rows is None else rows
+        weights = self._whole_weights(weight, samples)
+        if weights is not None and not weights.is_positive:
+            chosen = chosen[weights.whole[chosen] > 0]
+        elif weights is None and samples is not None:
+            chosen = chosen[samples[chosen] > 0]
+        if not len(chosen):
+            raise ValueError("No row takes part in the tree.")
+        try:
+            bench = self._benches.pop()
+        except IndexError:  # other threads have them all
+            bench = _Bench(self._n_rows, self._n_slots, self._groups)
+        tree = self._grow(bench, np.ascontiguousarray(gradient), weights, samples, chosen)
+        self._benches.append(bench)
+        return tree
+
+    def _whole_weights(
+        self, weight: np.ndarray | None, samples: np.ndarray | None
+    ) -> _Weights | None:
+        """Weights of all samples of each row; nearly always those of the round before."""
+        if weight is None:
+            return None
+        product = weight if samples is None else weight * samples
+        known = self._weights
+        if not np.array_equal(product, known.given):
+            whole = np.zeros(len(product), np.int64)
+            positive = product > 0.0
+            whole[positive], unit, is_counted = whole_weights(product[positive])
+            known = _Weights(product.copy(), whole, unit, is_counted, bool(positive.all()))
+            self._weights = known
+        return known
+
+    def _grow(
+        self,
+        bench: _Bench,
+        gradient: np.ndarray,
+        weights: _Weights | None,
+        samples: np.ndarray | None,
+        chosen: np.ndarray,
+    ) -> GrownTree:
+        nothing = np.empty(0, np.int64)
+        is_everyone = len(chosen) == self._n_rows
+        n_samples = len(chosen) if samples is None else int(samples[chosen].sum())
+        if n_samples >= 2**31:
+            raise ValueError(f"{n_samples} samples are too many for one tree.")
+        largest = float(np.abs(gradient if is_everyone else gradient[chosen]).max())
+        if not np.isfinite(largest):
+            raise ValueError("Gradients must be finite.")
+        if weights is None:
+            weights = _Weights(nothing, nothing, 1.0, is_counted=True, is_positive=True)
+            total = n_samples
+        else:
+            total = int(weights.whole[chosen].sum())
+        exponent, scale, rules = self._scales(largest, n_samples, total, weights.unit)
+        words, nodes = Words(bench.pairs, weights.whole), bench.nodes
+        if not is_everyone:
+            nodes.node_of.fill(-1)
+        plant(gradient, nothing if samples is None else samples, weights.is_counted, scale, rules,
+              chosen, words, nodes)  # fmt: skip
+        self._split_all(bench, words, rules)
+        return self._finished(bench, words, rules, exponent, weights.unit)
+
+    def _scales(
+        self, largest: float, n_samples: int, total: int, unit: float
+    ) -> tuple[int, Scale, Rules]:
+        """The power of two that targets are scaled by, how that is done, and the rules."""
+        max_depth, min_split, min_leaf, min_weight = self._limits
+        bits, bits_of_weights = n_samples.bit_length(), total.bit_length()
+        exponent = BITS_OF_SUMS - bits_of_weights - int(np.frexp(largest)[1])
+        first = int(np.clip(exponent, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
+        factor, rest = float(np.ldexp(1.0, first)), float(np.ldexp(1.0, exponent - first))
+        square = float(np.ldexp(1.0, BITS_OF_SUMS - bits - bits_of_weights))
+        span = max(largest * factor * rest, 1.0)
+        rules = Rules(
+            max_depth,
+            min_split,
+            max(min_leaf, 1),
+            int(np.ceil(min_weight / unit * (1.0 - 1e-12))),
+            bits,
+            (1 << bits) - 1,
+            span * span / square,
+            # scikit-learn's limit, and in proportion for targets that are all below one
+            _EPSILON * min(span, factor) ** 2,
+        )
+        return exponent, Scale(factor, rest, 1.0 / span, square), rules
+
+    def _split_all(self, bench: _Bench, words: Words, rules: Rules) -> None:
+        groups, columns = self._groups, self._columns
+        rooms = bench.rooms_for(len(words.weight) > 0)
+        while bench.is_growing:
+            nodes = bench.roomy_nodes()
+            if self._is_small:
+                grow_alone(groups[0], columns, words, rules, nodes, rooms[0])
+                continue
+
+            def search(k: int, nodes: Nodes = nodes) -> None:
+                search_span(groups[k], columns, words, rules, nodes, rooms[k])
+
+            run_tiles(search, len(groups), self._n_threads)
+            for other in rooms[1:]:
+                take_better(nodes, other, rooms[0])
+            split_span(columns, words, rules, nodes, rooms[0])
+
+    def _finished(
+        self, bench: _Bench, words: Words, rules: Rules, exponent: int, unit: float
+    ) -> GrownTree:
+        nodes = bench.nodes
+        n = int(nodes.state[N_NODES])
+        threshold, error = np.empty(n), np.empty(n)
+        finish(self._cuts, words, rules, nodes, threshold, error)
+        if nodes.whole[0, END] < self._n_rows:
+            walk_others(self._columns, self._cuts, nodes, threshold, np.empty(n, np.int64))
+        whole = nodes.whole[:n]
+        weight = whole[:, WEIGHT].astype(np.float64)
+        return GrownTree(
+            nodes.node_of.copy(),
+            whole[:, LEFT].copy(),
+            whole[:, FEATURE].copy(),
+            whole[:, CODE].copy(),
+            whole[:, NEXT_CODE].copy(),
+            threshold,
+            whole[:, PACKED] & rules.mask,
+            weight * unit,
+            _times_power(error / weight, -2 * exponent),
+            _times_power(nodes.gain[:n] * unit, -2 * exponent),
+        )
+
+
+def _times_power(amounts: np.ndarray, exponent: int) -> np.ndarray:
+    """amounts 2^exponent, as far as floating point goes."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.minimum(np.ldexp(amounts, exponent), np.finfo(np.float64).max)
+
+
+class _Bench:
+    """What one tree at a time needs."""
+
+    def __init__(self, n_rows: int, n_slots: int, groups: list[FeatureGroup]) -> None:
+        self._groups, self._n_slots = groups, n_slots
+        self._rooms: dict[bool, list[Room]] = {}
+        self.pairs = np.empty(2 * n_rows, np.int64)
+        capacity = 64
+        self.nodes = Nodes(
+            np.empty((capacity, N_COLUMNS), np.int64),
+            np.empty(capacity),
+            np.empty(n_rows, np.int32),
+            np.empty(n_rows, np.int32),
+            np.empty(n_rows, np.int32),
+            np.empty(n_slots, np.int64),
+            np.zeros(4, np.int64),
+        )
+
+    @property
+    def is_growing(self) -> bool:
+        return bool(self.nodes.state[FIRST] < self.nodes.state[LAST])
+
+    def roomy_nodes(self) -> Nodes:
+        """The nodes, with room for the children of those whose turn it is."""
+        nodes = self.nodes
+        state = nodes.state
+        needed = int(state[N_NODES] + 2 * (state[LAST] - state[FIRST]))
+        if needed > len(nodes.whole):
+            whole = np.empty((2 * needed, N_COLUMNS), np.int64)
+            gain = np.empty(2 * needed)
+            whole[: len(nodes.whole)], gain[: len(nodes.gain)] = nodes.whole, nodes.gain
+            self.nodes = nodes._replace(whole=whole, gain=gain)
+        return self.nodes
+
+    def rooms_for(self, is_weighted: bool) -> list[Room]:
+        if is_weighted not in self._rooms:
+            self._rooms[is_weighted] = [
+                _new_room(self._n_slots, group, is_weighted) for group in self._groups
+            ]
+        return self._rooms[is_weighted]
+
+
+def _new_room(n_slots: int, group: FeatureGroup, is_weighted: bool) -> Room:
+    cells = len(group.last_code)
+    fullest = int(np.diff(group.inside).max(initial=0))
+    return Room(
+        np.empty((n_slots + 1, 2 * cells), np.int64),
+        np.empty((n_slots + 1, cells if is_weighted else 0), np.int64),
+        np.empty(max(fullest + 1, _FEW_ROWS), np.int64),
+        np.empty((_SPAN, 8), np.int64),
+        np.empty(_SPAN),
+    )
+
+
+def _read_groups(data: BinnedDataset, n_threads: int) -> list[FeatureGroup]:
+    """Features that differ between rows, in groups of about equal cost."""
+    n = data.n_rows
+    features = np.flatnonzero(data.n_codes > 1)
+    sizes = [np.bincount(data.column(j), minlength=data.n_codes[j]) for j in features]
+    rest = np.array([n - own.max() for own in sizes], np.int64)
+    is_rare = rest <= _RARE * n
+    cost = np.where(is_rare, rest, n)
+    most = max(n_threads, int(cost.sum()) // (8 * _ENTRIES_AT_ONCE))
+    parts = parts_of_equal_cost(cost, _ENTRIES_OF_A_CORE, most) or [np.empty(0, np.int64)]
+    groups: list[FeatureGroup | None] = [None] * len(parts)
+
+    def build(k: int) -> None:
+        part = np.concatenate([parts[k][~is_rare[parts[k]]], parts[k][is_rare[parts[k]]]])
+        n_dense = int((~is_rare[part]).sum())
+        groups[k] = _group(data, features[part], [sizes[j] for j in part], n_dense)
+
+    run_tiles(build, len(parts), n_threads)
+    return [group for group in groups if group is not None]
+
+
+def _group(
+    data: BinnedDataset, features: np.ndarray, sizes: list[np.ndarray], n_dense: int
+) -> FeatureGroup:
+    n = data.n_rows
+    most = max(_FEWEST_BINS, int(_BINS_OF_ROOT * n**0.5))
+    bins = [_bins_of(own, most) for own in sizes]
+    n_bins = np.array([own[-1] + 1 for own in bins], np.int64)
+    first = np.concatenate([[0], np.cumsum(n_bins)]).astype(np.int64)
+    last_code = np.concatenate(
+        [np.append(np.flatnonzero(np.diff(own)), len(own) - 1) for own in bins] or [[]]
+    ).astype(np.int64)
+    dense = np.empty((n, n_dense), np.uint16)
+    rows_and_cells = []
+    omitted = np.full(len(features), -1, np.int64)
+    members, inside = [], [np.zeros(1, np.int64)]
+    for k, j in enumerate(features):
+        column = data.column(j)
+        own = bins[k][column]
+        if k < n_dense:
+            dense[:, k] = own
+        else:
+            commonest = int(bins[k][np.argmax(sizes[k])])
+            omitted[k] = first[k] + commonest
+            rows = np.flatnonzero(own != commonest)
+            rows_and_cells.append((rows, first[k] + own[rows]))
+        found, ends = _members(column, sizes[k], bins[k])
+        members.append(found)
+        inside.append(inside[-1][-1] + ends)
+    rows, cells = (
+        np.concatenate([np.empty(0, np.int64), *(pair[side] for pair in rows_and_cells)])
+        for side in range(2)
+    )
+    order = np.argsort(rows, kind="stable")
+    return FeatureGroup(
+        features.astype(np.int64),
+        first,
+        last_code,
+        dense,
+        np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))]).astype(np.int64),
+        cells[order].astype(np.uint32),
+        omitted,
+        np.concatenate(inside),
+        np.concatenate([np.empty(0, np.uint32), *members]),
+    )
+
+
+def _bins_of(sizes: np.ndarray, most: int) -> np.ndarray:
+    """The bin of each code: as many rows in each as it takes to have few enough bins."""
+    if len(sizes) <= 2 * most:
+        return np.arange(len(sizes))
+    low, high = 1, int(sizes.sum())
+    bins = np.empty(len(sizes), np.int64)
+    while low < high:
+        middle = (low + high) // 2
+        if _fill_bins(sizes, middle, bins) <= most:
+            high = middle
+        else:
+            low = middle + 1
+    _fill_bins(sizes, low, bins)
+    return bins
+
+
+@kernel
+def _fill_bins(sizes, most, bins):
+    """Neighbouring codes share a bin while it has `most` rows at most; how many bins there are."""
+    number, filled = 0, 0
+    for code in range(len(sizes)):
+        if filled > 0 and filled + sizes[code] > most:
+            number += 1
+            filled = 0
+        bins[code] = number
+        filled += sizes[code]
+    return number + 1
+
+
+def _members(
+    column: np.ndarray, sizes: np.ndarray, bins: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of bins of several codes, and where those of each bin end."""
+    is_shared = np.bincount(bins) > 1
+    kept = np.where(is_shared[bins], sizes, 0)
+    ends_of_codes = np.cumsum(kept)
+    members = np.empty(int(kept.sum()), np.uint32)
+    _write_members(column, is_shared[bins], ends_of_codes - kept, members)
+    members[ends_of_codes[is_shared[bins]] - 1] |= np.uint32(0x80000000)
+    ends: np.ndarray = ends_of_codes[np.append(np.flatnonzero(np.diff(bins)), len(bins) - 1)]
+    return members, ends
+
+
+@kernel
+def _write_members(column, is_kept, places, members):
+    for i in range(len(column)):
+        code = np.int64(column[i])
+        if is_kept[code]:
+            members[places[code]] = np.uint32(i)
+            places[code] += 1
+
+
+@kernel(bare=True)
+def plant(gradient, samples, is_counted, scale, rules, chosen, words, nodes):
+    """Targets in whole numbers, and a root of the chosen rows."""
+    is_weighted = len(words.weight) > 0
+    target, weight, packed = np.int64(0), np.int64(0), np.int64(0)
+    for p in range(len(chosen)):
+        row = np.uint64(chosen[p])
+        nodes.rows[p] = chosen[p]
+        nodes.node_of[row] = 0
+        copies = samples[row] if len(samples) else np.int64(1)
+        mass = words.weight[row] if is_weighted else copies
+        real = -gradient[row] * scale.first * scale.second
+        if is_counted:
+            whole = mass * np.int64(np.rint(real))
+        else:
+            whole = np.int64(np.rint(float(mass) * real))
+        share = real * scale.share
+        square = np.int64(np.ceil(float(mass) * (share * share * scale.square)))
+        word = (square << rules.bits) + copies
+        words.pairs[np.uint64(2) * row], words.pairs[np.uint64(2) * row + np.uint64(1)] = (
+            whole,
+            word,
+        )
+        target += whole
+        weight += mass
+        packed += word
+    nodes.state[N_NODES], nodes.state[FIRST], nodes.state[LAST] = 1, 0, 1
+    nodes.state[N_FREE] = len(nodes.free) - 1
+    for slot in range(len(nodes.free) - 1):
+        nodes.free[slot] = slot + 1
+    plant_child(rules, nodes, 0, 0, 0, len(chosen), target, weight, packed)
+    nodes.whole[0, SLOT] = 0
+
+
+@kernel(bare=True)
+def grow_alone(group, columns, words, rules, nodes, room):
+    """Span after span, as long as there is room for all children."""
+    state = nodes.state
+    while state[FIRST] < state[LAST] and state[N_NODES] + 2 * (state[LAST] - state[FIRST]) <= len(
+        nodes.whole
+    ):
+        search_span(group, columns, words, rules, nodes, room)
+        split_span(columns, words, rules, nodes, room)
 
 
 @kernel(bare=True)
@@ -267,21 +756,6 @@ def subtract(whole, room, small, large):
         weights[cell] -= lighter[cell]
 
 
-class Asked(NamedTuple):
-    """A node that is searched.
-
-    Sums are taken around `centre`, which is nearly its mean: so the gains tell the children apart
-    and not the node from zero. What is left are `rest` in all, and `drift` a unit of weight.
-    """
-
-    node: int
-    packed: int
-    weight: int
-    centre: int
-    rest: int
-    drift: float
-
-
 @kernel(inner=True)
 def search(group, words, rules, nodes, room, node):
     own = nodes.whole[node]
@@ -308,30 +782,29 @@ def asked_of(own, node):
 @kernel(inner=True)
 def read_bins(group, k, asked, rules, sums, weights, best, best_score):
     """The splits between the bins of a feature."""
-    mask = (np.int64(1) << rules.bits) - 1
-    is_weighted = len(weights) > 0
+    mask, is_weighted = rules.mask, len(weights) > 0
     centre, drift, weight = asked.centre, asked.drift, float(asked.weight)
     left, packed_left, weight_left = np.int64(0), np.int64(0), np.int64(0)
     enough = to_beat(best)
     first, end = group.first[k], group.first[k + 1]
     pairs = sums[2 * first : 2 * end]
-    for bin in range(end - first - 1):
-        left += pairs[2 * bin]
-        packed_left += pairs[2 * bin + 1]
-        weight_left = weight_left + weights[first + bin] if is_weighted else packed_left & mask
+    for at in range(end - first - 1):
+        left += pairs[2 * at]
+        packed_left += pairs[2 * at + 1]
+        weight_left = weight_left + weights[first + at] if is_weighted else packed_left & mask
         real = float(weight_left)
         apart = float(left - centre * weight_left) - drift * real
         # An empty bin is as good as the one before it, which is no improvement.
         if apart * apart > enough * (real * (weight - real)) and is_better(
             left - centre * weight_left, packed_left, weight_left, asked, rules,
-            group.features[k], group.last_code[first + bin], best, best_score,
+            group.features[k], group.last_code[first + at], best, best_score,
         ):  # fmt: skip
             enough = to_beat(best)
-            cell, following = first + bin, first + bin + 1
+            cell, following = first + at, first + at + 1
             while sums[2 * following + 1] == 0:
                 following += 1
             is_shared = is_many(group, cell) or is_many(group, following)
-            best[_NEXT_CODE] = -1 if is_shared else group.last_code[following]
+            best[BESIDE] = -1 if is_shared else group.last_code[following]
 
 
 @kernel(inner=True)
@@ -358,9 +831,8 @@ def gain_of(best):
 @kernel(inner=True)
 def is_better(left, packed_left, weight_left, asked, rules, feature, code, best, best_score):
     """Whether a split is allowed and the best so far; then it is kept."""
-    mask = (np.int64(1) << rules.bits) - 1
-    samples_left = packed_left & mask
-    samples_right = (asked.packed & mask) - samples_left
+    samples_left = packed_left & rules.mask
+    samples_right = (asked.packed & rules.mask) - samples_left
     right, weight_right = asked.rest - left, asked.weight - weight_left
     if (
         min(samples_left, samples_right) < rules.min_leaf
@@ -374,24 +846,23 @@ def is_better(left, packed_left, weight_left, asked, rules, feature, code, best,
         best_score,
     ):  # fmt: skip
         return False
-    best[_PACKED_LEFT] = packed_left
+    best[PACKED_LEFT] = packed_left
     return True
 
 
 @kernel(inner=True)
 def look_inside(group, k, asked, rules, words, nodes, sums, weights, room, best, best_score):
     """The splits inside of bins that may be better than the best so far; see the module."""
-    mask = (np.int64(1) << rules.bits) - 1
-    is_weighted = len(weights) > 0
+    mask, is_weighted = rules.mask, len(weights) > 0
     centre, drift, weight = asked.centre, asked.drift, float(asked.weight)
     left, packed_left, weight_left = np.int64(0), np.int64(0), np.int64(0)
     enough = to_beat(best) * (1.0 - 1e-9)
     first, end = group.first[k], group.first[k + 1]
     pairs, inside = sums[2 * first : 2 * end], group.inside[first : end + 1]
-    for bin in range(end - first):
-        own, packed = pairs[2 * bin], pairs[2 * bin + 1]
-        more = weights[first + bin] if is_weighted else packed & mask
-        if inside[bin + 1] > inside[bin] and packed & mask > 1:
+    for at in range(end - first):
+        own, packed = pairs[2 * at], pairs[2 * at + 1]
+        more = weights[first + at] if is_weighted else packed & mask
+        if inside[at + 1] > inside[at] and packed & mask > 1:
             before, within = float(weight_left), float(more)
             behind = weight - before - within
             apart = float(left - centre * weight_left) - drift * before
@@ -400,19 +871,25 @@ def look_inside(group, k, asked, rules, words, nodes, sums, weights, room, best,
                 apart * apart / (before * (behind + within)) if before > 0.0 else 0.0,
                 after * after / ((before + within) * behind) if behind > 0.0 else 0.0,
             )
-            squares = float(packed >> rules.bits) * rules.square * (1.0 + 1e-12)
-            scatter = max(squares * within - float(own) * float(own), 0.0)  # times the weight
-            extra = scatter / max((before + within) * (behind + within), 4.0 * before * behind)
+            sides = max((before + within) * (behind + within), 4.0 * before * behind)
+            extra = scatter_at_most(own, more, packed, rules) / sides
             if (
                 2.0 * (side + extra) > enough
                 and side + extra + 2.0 * np.sqrt(side * extra) > enough
             ):
-                read_inside(group, k, first + bin, left, packed_left, weight_left, asked, rules,
+                read_inside(group, k, first + at, left, packed_left, weight_left, asked, rules,
                             words, nodes.node_of, room, best, best_score)  # fmt: skip
                 enough = to_beat(best) * (1.0 - 1e-9)
         left += own
         packed_left += packed
         weight_left += more
+
+
+@kernel(inner=True)
+def scatter_at_most(target, weight, packed, rules):
+    """By the squares that were rounded up: of squares around the mean, times the weight."""
+    squares = float(packed >> rules.bits) * rules.square * (1.0 + 1e-12)
+    return max(squares * float(weight) - float(target) * float(target), 0.0)
 
 
 @kernel(inner=True)
@@ -439,8 +916,7 @@ def read_in_order(
     keys, n, left, packed_left, weight_left, asked, rules, words, feature, best, best_score
 ):
     """The splits between the codes of n rows: keys are code << 32 | row, rising."""
-    mask = (np.int64(1) << rules.bits) - 1
-    is_weighted = len(words.weight) > 0
+    mask, is_weighted = rules.mask, len(words.weight) > 0
     centre, drift, weight = asked.centre, asked.drift, float(asked.weight)
     enough = to_beat(best)
     for p in range(n - 1):
@@ -459,7 +935,7 @@ def read_in_order(
             )
         ):  # fmt: skip
             enough = to_beat(best)
-            best[_NEXT_CODE] = keys[p + 1] >> 32
+            best[BESIDE] = keys[p + 1] >> 32
 
 
 @kernel(inner=True)
@@ -494,8 +970,8 @@ def take_better(nodes, other, room):
             SQUARED, False, own[1], own[2], own[3], own[4], other.best_score[place], own[0],
             own[5], room.best[place], room.best_score[place:],
         ):  # fmt: skip
-            room.best[place, _PACKED_LEFT] = own[_PACKED_LEFT]
-            room.best[place, _NEXT_CODE] = own[_NEXT_CODE]
+            room.best[place, PACKED_LEFT] = own[PACKED_LEFT]
+            room.best[place, BESIDE] = own[BESIDE]
 
 
 @kernel(bare=True)
@@ -516,12 +992,10 @@ def split_span(columns, words, rules, nodes, room):
 @kernel(inner=True)
 def is_worth_it(words, rules, nodes, node, best):
     """Whether a split gains more than rounding; its gain is kept."""
-    mask = (np.int64(1) << rules.bits) - 1
-    own = nodes.whole[node]
     gain, wa, wb = gain_of(best), float(best[2]), float(best[4])
     rest = float(best[1] + best[3])
-    n_left = float(best[_PACKED_LEFT] & mask)
-    n_right = float(own[PACKED] & mask) - n_left
+    n_left = float(best[PACKED_LEFT] & rules.mask)
+    n_right = float(nodes.whole[node, PACKED] & rules.mask) - n_left
     # A whole number may be wrong by a half, of each sample.
     rounding = 0.25 * (n_left * n_left / wa + n_right * n_right / wb)
     nodes.gain[node] = gain
@@ -534,18 +1008,22 @@ def is_worth_it(words, rules, nodes, node, best):
 @kernel(inner=True)
 def scatter_of(words, rules, nodes, node):
     """The sum of squares around the mean; of whole numbers too, for the sake of their order."""
-    mask = (np.int64(1) << rules.bits) - 1
-    is_weighted = len(words.weight) > 0
-    mean = nodes.whole[node, SUM] / nodes.whole[node, WEIGHT]
+    mask, is_weighted = rules.mask, len(words.weight) > 0
+    own = nodes.whole[node]
+    mean = own[SUM] / own[WEIGHT]
+    most = scatter_at_most(own[SUM], own[WEIGHT], own[PACKED], rules) / own[WEIGHT]
+    if most == 0.0:
+        return 0.0
+    factor = 2.0 ** float(BITS_OF_SUMS - bits_of(most))
     total = np.int64(0)
-    for p in range(nodes.whole[node, START], nodes.whole[node, END]):
+    for p in range(own[START], own[END]):
         row = np.uint64(nodes.rows[p])
         at = np.uint64(2) * row
         packed = words.pairs[at + np.uint64(1)]
         weight = float(words.weight[row] if is_weighted else packed & mask)
-        apart = (float(words.pairs[at]) - weight * mean) * rules.inverse_span
-        total += np.int64(np.rint(apart * apart / weight * rules.fineness))
-    return float(total) / rules.fineness / rules.inverse_span / rules.inverse_span
+        apart = float(words.pairs[at]) - weight * mean
+        total += np.int64(np.rint(apart * apart / weight * factor))
+    return float(total) / factor
 
 
 @kernel(inner=True)
@@ -565,9 +1043,10 @@ def split(columns, rules, nodes, node, best):
     state[N_NODES] += 2
     centre = np.int64(np.rint(own[SUM] / own[WEIGHT]))
     target = best[1] + centre * best[2]
-    plant_child(rules, nodes, node, left, own[START], middle, target, best[2], best[_PACKED_LEFT])
-    plant_child(rules, nodes, node, left + 1, middle, own[END], own[SUM] - target, best[4],
-                own[PACKED] - best[_PACKED_LEFT])  # fmt: skip
+    depth = own[DEPTH] + 1
+    plant_child(rules, nodes, depth, left, own[START], middle, target, best[2], best[PACKED_LEFT])
+    plant_child(rules, nodes, depth, left + 1, middle, own[END], own[SUM] - target, best[4],
+                own[PACKED] - best[PACKED_LEFT])  # fmt: skip
     is_left_large = 2 * (middle - own[START]) > own[END] - own[START]
     large = left if is_left_large else left + 1
     small = 2 * left + 1 - large
@@ -582,10 +1061,10 @@ def split(columns, rules, nodes, node, best):
 
 
 @kernel(inner=True)
-def plant_child(rules, nodes, parent, node, start, end, target, weight, packed):
-    """A node without children; its histogram has no place to stay as yet."""
+def plant_child(rules, nodes, depth, node, start, end, target, weight, packed):
+    """A node without children, and without a slot that is kept."""
     own = nodes.whole[node]
-    own[START], own[END], own[DEPTH] = start, end, nodes.whole[parent, DEPTH] + 1
+    own[START], own[END], own[DEPTH] = start, end, depth
     own[SUM], own[WEIGHT], own[PACKED] = target, weight, packed
     own[LEFT] = own[FEATURE] = own[CODE] = own[NEXT_CODE] = -1
     own[IS_OPEN] = is_open(own, rules)
@@ -594,7 +1073,7 @@ def plant_child(rules, nodes, parent, node, start, end, target, weight, packed):
 
 @kernel(inner=True)
 def is_open(node, rules):
-    samples = node[PACKED] & ((np.int64(1) << rules.bits) - 1)
+    samples = node[PACKED] & rules.mask
     return (
         node[DEPTH] < rules.max_depth
         and samples >= max(rules.min_split, 2 * rules.min_leaf)
@@ -626,61 +1105,14 @@ def part(codes, best, nodes, node, left):
     middle = np.int64(at_left)
     for p in range(end - middle):
         rows[middle + p] = spare[p]
-    if best[_NEXT_CODE] >= 0:
-        return middle, limit, best[_NEXT_CODE]
+    if best[BESIDE] >= 0:
+        return middle, limit, best[BESIDE]
     code, next_code = np.int64(-1), np.int64(1) << 32
     for p in range(start, middle):
         code = max(code, np.int64(codes[np.uint64(rows[p])]))
     for p in range(middle, end):
         next_code = min(next_code, np.int64(codes[np.uint64(rows[p])]))
     return middle, code, next_code
-
-
-@kernel(bare=True)
-def grow_alone(group, columns, words, rules, nodes, room):
-    """Span after span, as long as there is room for all children."""
-    state = nodes.state
-    while state[FIRST] < state[LAST] and state[N_NODES] + 2 * (state[LAST] - state[FIRST]) <= len(
-        nodes.whole
-    ):
-        search_span(group, columns, words, rules, nodes, room)
-        split_span(columns, words, rules, nodes, room)
-
-
-@kernel(bare=True)
-def plant(gradient, whole_weight, samples, is_counted, factors, rules, chosen, words, nodes):
-    """Targets in whole numbers, and a root of the chosen rows."""
-    is_weighted = len(words.weight) > 0
-    target, weight, packed = np.int64(0), np.int64(0), np.int64(0)
-    inverse = 2.0 * rules.inverse_span
-    for p in range(len(chosen)):
-        row = np.uint64(chosen[p])
-        nodes.rows[p] = chosen[p]
-        nodes.node_of[row] = 0
-        count = samples[row] if len(samples) else np.int64(1)
-        mass = whole_weight[row] if is_weighted else count
-        own = -gradient[row] * factors[0] * factors[1]
-        if is_counted:
-            whole = mass * np.int64(np.rint(own))
-        else:
-            whole = np.int64(np.rint(float(mass) * own))
-        share = own * inverse
-        square = np.int64(np.ceil(float(mass) * (share * share * factors[2])))
-        words.pairs[np.uint64(2) * row] = whole
-        words.pairs[np.uint64(2) * row + np.uint64(1)] = (square << rules.bits) + count
-        if is_weighted:
-            words.weight[row] = mass
-        target += whole
-        weight += mass
-        packed += (square << rules.bits) + count
-    own = nodes.whole[0]
-    nodes.state[N_NODES], nodes.state[FIRST], nodes.state[LAST] = 1, 0, 1
-    nodes.state[N_FREE] = len(nodes.free) - 1
-    for slot in range(len(nodes.free) - 1):
-        nodes.free[slot] = slot + 1
-    own[DEPTH] = -1
-    plant_child(rules, nodes, 0, 0, 0, len(chosen), target, weight, packed)
-    own[SLOT] = 0
 
 
 @kernel(bare=True)
@@ -703,459 +1135,24 @@ def finish(cuts, words, rules, nodes, threshold, error):
 
 
 @kernel(bare=True)
-def walk_others(columns, cuts, nodes, threshold, cut):
-    """Rows that take no part go where their values lead."""
+def walk_others(columns, cuts, nodes, threshold, limit):
+    """Rows that take no part go where their values lead; limit: the highest code that goes left."""
     whole = nodes.whole
     for node in range(nodes.state[N_NODES]):
-        first = cuts.first[whole[node, FEATURE]]
-        cut[node] = whole[node, CODE]
-        while (
-            whole[node, LEFT] >= 0
-            and cut[node] + 1 < whole[node, NEXT_CODE]
-            and cuts.lows[first + cut[node] + 1] <= threshold[node]
-        ):
-            cut[node] += 1
+        if whole[node, LEFT] >= 0:
+            first = cuts.first[whole[node, FEATURE]]
+            low, high = whole[node, CODE], whole[node, NEXT_CODE]
+            while high - low > 1:
+                middle = (low + high) // 2
+                if cuts.lows[first + middle] <= threshold[node]:
+                    low = middle
+                else:
+                    high = middle
+            limit[node] = low
     for i in range(len(nodes.node_of)):
         if nodes.node_of[i] < 0:
             node = np.int64(0)
             while whole[node, LEFT] >= 0:
-                is_right = code_of(columns, whole[node, FEATURE], i) > cut[node]
+                is_right = code_of(columns, whole[node, FEATURE], i) > limit[node]
                 node = whole[node, LEFT] + np.int64(is_right)
             nodes.node_of[i] = node
-
-
-@dataclass(frozen=True)
-class GrownTree:
-    """A tree without values: N nodes level by level, children side by side.
-
-    leaf_of_rows     int32 (n,)  the leaf of every row
-    left             int64 (N,)  the left child; -1: a leaf
-    features         int64 (N,)
-    codes            int64 (N,)  the highest rank that goes left, of those in the node
-    next_codes       int64 (N,)  the lowest one that goes right
-    thresholds       float64 (N,)  halfway between their values
-    n_node_samples   int64 (N,)
-    weights          float64 (N,)
-    impurity         float64 (N,)  the variance of the targets
-    decrease         float64 (N,)  of weight times impurity
-    """
-
-    leaf_of_rows: np.ndarray
-    left: np.ndarray
-    features: np.ndarray
-    codes: np.ndarray
-    next_codes: np.ndarray
-    thresholds: np.ndarray
-    n_node_samples: np.ndarray
-    weights: np.ndarray
-    impurity: np.ndarray
-    decrease: np.ndarray
-
-    @property
-    def n_nodes(self) -> int:
-        return len(self.left)
-
-    @property
-    def is_leaf(self) -> np.ndarray:
-        is_leaf: np.ndarray = self.left < 0
-        return is_leaf
-
-    def packed(self, values: np.ndarray) -> PackedTree:
-        """The tree as ensembles keep it; what is not there goes with the larger part."""
-        inner = np.flatnonzero(~self.is_leaf)
-        left = self.left[inner]
-        nodes = np.empty((self.n_nodes, 2), np.int64)
-        nodes[:, 0] = np.asarray(values, np.float64).view(np.int64)
-        nodes[:, 1] = np.arange(self.n_nodes)
-        nodes[inner, 0] = self.thresholds[inner].view(np.int64)
-        goes_left = self.n_node_samples[left] > self.n_node_samples[left + 1]
-        nodes[inner, 1] = (
-            left | (self.features[inner] << FEATURE_AT) | (goes_left.astype(np.int64) << MISSING_AT)
-        )
-        return PackedTree(
-            nodes.ravel(),
-            self.weights,
-            np.empty((0, 1)),
-            np.empty(0, np.uint32),
-            self.n_node_samples,
-            self.impurity,
-            self.decrease,
-        )
-
-
-class ExactTrees:
-    """Grows regression trees on one table of rank codes, as many at a time as there are callers.
-
-    min_samples_split, min_samples_leaf count samples; min_weight_leaf is in units of the weights.
-    """
-
-    def __init__(
-        self,
-        data: BinnedDataset,
-        *,
-        max_depth: int,
-        min_samples_split: int,
-        min_samples_leaf: int,
-        min_weight_leaf: float,
-        n_threads: int,
-    ) -> None:
-        if data.has_missing.any() or data.categorical.any():
-            raise ValueError("Exact gradient trees are for numbers without missing values.")
-        self._limits = (max_depth, min_samples_split, min_samples_leaf, min_weight_leaf)
-        self._columns, self._cuts = columns_of(data), cuts_of(data)
-        self._n_rows, self._n_threads = data.n_rows, n_threads
-        self._everyone = np.arange(data.n_rows, dtype=np.int32)
-        self._groups = _read_groups(data, n_threads)
-        cells = max(1, sum(len(group.last_code) for group in self._groups))
-        affordable = max(1, _MOST_SLOTS_BYTES // (24 * cells))
-        self._n_slots = min(affordable, 2 ** min(max(max_depth - 1, 0), 20))
-        self._benches: list[_Bench] = []
-        self._weights = _Weights(np.empty(0), np.empty(0, np.int64), 1.0, True)
-
-    def grow(
-        self,
-        gradient: np.ndarray,
-        weight: np.ndarray | None = None,
-        samples: np.ndarray | None = None,
-        rows: np.ndarray | None = None,
-    ) -> GrownTree:
-        """A tree for the negative gradients, float64 (n,).
-
-        weight float64 (n,); samples int64 (n,): how many equal ones a row stands for; rows int32,
-        rising: those that take part.
-        """
-        chosen = self._everyone if rows is None else rows
-        weights = self._whole_weights(weight, samples)
-        if weights is not None and (weights.whole == 0).any():
-            chosen = chosen[weights.whole[chosen] > 0]
-        elif samples is not None:
-            chosen = chosen[samples[chosen] > 0]
-        if not len(chosen):
-            raise ValueError("No row takes part in the tree.")
-        try:
-            bench = self._benches.pop()
-        except IndexError:
-            bench = _Bench(self._n_rows, self._n_slots, self._groups)
-        tree = self._grow(bench, gradient, weights, samples, chosen)
-        self._benches.append(bench)
-        return tree
-
-    def _whole_weights(
-        self, weight: np.ndarray | None, samples: np.ndarray | None
-    ) -> _Weights | None:
-        """Weights of all samples of each row; nearly always those of the round before."""
-        if weight is None:
-            return None
-        product = weight if samples is None else weight * samples
-        known = self._weights
-        if not np.array_equal(product, known.given):
-            whole = np.zeros(len(product), np.int64)
-            positive = product > 0.0
-            whole[positive], unit, is_counted = whole_weights(product[positive])
-            known = self._weights = _Weights(product.copy(), whole, unit, is_counted)
-        return known
-
-    def _grow(
-        self,
-        bench: _Bench,
-        gradient: np.ndarray,
-        weights: _Weights | None,
-        samples: np.ndarray | None,
-        chosen: np.ndarray,
-    ) -> GrownTree:
-        nothing = np.empty(0, np.int64)
-        is_everyone = len(chosen) == self._n_rows
-        counts = nothing if samples is None else samples
-        n_samples = len(chosen) if samples is None else int(samples[chosen].sum())
-        if n_samples >= 2**31:
-            raise ValueError(f"{n_samples} samples are too many for one tree.")
-        total = n_samples if weights is None else int(weights.whole[chosen].sum())
-        unit = 1.0 if weights is None else weights.unit
-        largest = float(np.abs(gradient if is_everyone else gradient[chosen]).max())
-        if not np.isfinite(largest):
-            raise ValueError("Gradients must be finite.")
-        exponent, factors, rules = self._scales(largest, n_samples, total, unit)
-        words = bench.words_for(weights is not None)
-        nodes = bench.nodes
-        if not is_everyone:
-            nodes.node_of.fill(-1)
-        plant(
-            gradient,
-            nothing if weights is None else weights.whole,
-            counts,
-            weights is None or weights.is_counted,
-            factors,
-            rules,
-            chosen,
-            words,
-            nodes,
-        )
-        self._split_all(bench, words, rules)
-        return self._finished(bench, words, rules, exponent, unit, is_everyone)
-
-    def _scales(
-        self, largest: float, n_samples: int, total: int, unit: float
-    ) -> tuple[int, np.ndarray, Rules]:
-        """The power of two that targets are scaled by, what that takes, and the rules."""
-        max_depth, min_split, min_leaf, min_weight = self._limits
-        bits, bits_of_weights = n_samples.bit_length(), total.bit_length()
-        exponent = BITS_OF_SUMS - bits_of_weights - int(np.frexp(largest)[1])
-        first = int(np.clip(exponent, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
-        powers = np.ldexp(1.0, [first, exponent - first])
-        square_power = BITS_OF_SUMS - bits - bits_of_weights
-        span = max(largest * powers[0] * powers[1], 1.0)
-        near = np.ldexp(1.0, min(exponent, _LARGEST_EXPONENT))
-        rules = Rules(
-            max_depth,
-            min_split,
-            max(min_leaf, 1),
-            int(np.ceil(min_weight / unit * (1.0 - 1e-12))),
-            bits,
-            float(np.ldexp(span * span, -square_power)),
-            _EPSILON * min(span, near) ** 2,
-            0.5 / span,
-            float(np.ldexp(1.0, BITS_OF_SUMS - bits_of_weights)),
-        )
-        return exponent, np.append(powers, np.ldexp(1.0, square_power)), rules
-
-    def _split_all(self, bench: _Bench, words: Words, rules: Rules) -> None:
-        groups, columns = self._groups, self._columns
-        rooms = bench.rooms_for(len(words.weight) > 0)
-        while bench.is_growing:
-            nodes = bench.roomy_nodes()
-            if len(groups) == 1:
-                grow_alone(groups[0], columns, words, rules, nodes, rooms[0])
-                continue
-
-            def search(k: int, nodes: Nodes = nodes) -> None:
-                search_span(groups[k], columns, words, rules, nodes, rooms[k])
-
-            run_tiles(search, len(groups), self._n_threads)
-            for other in rooms[1:]:
-                take_better(nodes, other, rooms[0])
-            split_span(columns, words, rules, nodes, rooms[0])
-
-    def _finished(
-        self,
-        bench: _Bench,
-        words: Words,
-        rules: Rules,
-        exponent: int,
-        unit: float,
-        is_everyone: bool,
-    ) -> GrownTree:
-        nodes = bench.nodes
-        n = int(nodes.state[N_NODES])
-        threshold, error = np.empty(n), np.empty(n)
-        finish(self._cuts, words, rules, nodes, threshold, error)
-        if not is_everyone:
-            walk_others(self._columns, self._cuts, nodes, threshold, np.empty(n, np.int64))
-        whole = nodes.whole[:n]
-        weight = whole[:, WEIGHT].astype(np.float64)
-        return GrownTree(
-            nodes.node_of.copy(),
-            whole[:, LEFT].copy(),
-            whole[:, FEATURE].copy(),
-            whole[:, CODE].copy(),
-            whole[:, NEXT_CODE].copy(),
-            threshold,
-            whole[:, PACKED] & ((1 << rules.bits) - 1),
-            weight * unit,
-            _times_power(error / weight, -2 * exponent),
-            _times_power(nodes.gain[:n] * unit, -2 * exponent),
-        )
-
-
-def _times_power(amounts: np.ndarray, exponent: int) -> np.ndarray:
-    """amounts 2^exponent, as far as floating point goes."""
-    with np.errstate(over="ignore", under="ignore"):
-        return np.minimum(np.ldexp(amounts, exponent), np.finfo(np.float64).max)
-
-
-class _Weights(NamedTuple):
-    """Weights as given, in whole numbers of a unit, and whether nothing was rounded."""
-
-    given: np.ndarray
-    whole: np.ndarray
-    unit: float
-    is_counted: bool
-
-
-class _Bench:
-    """What one tree at a time needs."""
-
-    def __init__(self, n_rows: int, n_slots: int, groups: list[FeatureGroup]) -> None:
-        self._groups, self._n_slots = groups, n_slots
-        self._rooms: dict[bool, list[Room]] = {}
-        self._words: dict[bool, Words] = {}
-        self._n_rows = n_rows
-        capacity = 64
-        self.nodes = Nodes(
-            np.empty((capacity, N_COLUMNS), np.int64),
-            np.empty(capacity),
-            np.empty(n_rows, np.int32),
-            np.empty(n_rows, np.int32),
-            np.empty(n_rows, np.int32),
-            np.empty(n_slots, np.int64),
-            np.zeros(4, np.int64),
-        )
-
-    @property
-    def is_growing(self) -> bool:
-        return bool(self.nodes.state[FIRST] < self.nodes.state[LAST])
-
-    def roomy_nodes(self) -> Nodes:
-        """The nodes, with room for the children of those whose turn it is."""
-        nodes = self.nodes
-        state = nodes.state
-        needed = int(state[N_NODES] + 2 * (state[LAST] - state[FIRST]))
-        if needed > len(nodes.whole):
-            whole = np.empty((2 * needed, N_COLUMNS), np.int64)
-            gain = np.empty(2 * needed)
-            whole[: len(nodes.whole)], gain[: len(nodes.gain)] = nodes.whole, nodes.gain
-            self.nodes = nodes._replace(whole=whole, gain=gain)
-        return self.nodes
-
-    def words_for(self, is_weighted: bool) -> Words:
-        if is_weighted not in self._words:
-            n = self._n_rows
-            self._words[is_weighted] = Words(
-                np.empty(2 * n, np.int64), np.empty(n if is_weighted else 0, np.int64)
-            )
-        return self._words[is_weighted]
-
-    def rooms_for(self, is_weighted: bool) -> list[Room]:
-        if is_weighted not in self._rooms:
-            self._rooms[is_weighted] = [
-                _new_room(self._n_slots, group, is_weighted) for group in self._groups
-            ]
-        return self._rooms[is_weighted]
-
-
-def _new_room(n_slots: int, group: FeatureGroup, is_weighted: bool) -> Room:
-    cells = len(group.last_code)
-    fullest = int(np.diff(group.inside).max(initial=0))
-    return Room(
-        np.empty((n_slots + 1, 2 * cells), np.int64),
-        np.empty((n_slots + 1, cells if is_weighted else 0), np.int64),
-        np.empty(max(fullest + 1, _FEW_ROWS), np.int64),
-        np.empty((_SPAN, 8), np.int64),
-        np.empty(_SPAN),
-    )
-
-
-def _read_groups(data: BinnedDataset, n_threads: int) -> list[FeatureGroup]:
-    """Features that differ between rows, in groups of about equal cost."""
-    n = data.n_rows
-    features = np.flatnonzero(data.n_codes > 1)
-    sizes = [np.bincount(data.column(j), minlength=data.n_codes[j]) for j in features]
-    rest = np.array([n - own.max() for own in sizes], np.int64)
-    is_rare = rest <= _RARE * n
-    parts = parts_of_equal_cost(np.where(is_rare, rest, n), _CELLS_OF_A_GROUP, _MOST_GROUPS)
-    groups: list[FeatureGroup | None] = [None] * len(parts)
-
-    def build(k: int) -> None:
-        part = np.concatenate([parts[k][~is_rare[parts[k]]], parts[k][is_rare[parts[k]]]])
-        n_dense = int((~is_rare[part]).sum())
-        groups[k] = _group(data, features[part], [sizes[j] for j in part], n_dense)
-
-    run_tiles(build, len(parts), n_threads)
-    return [group for group in groups if group is not None]
-
-
-def _group(
-    data: BinnedDataset, features: np.ndarray, sizes: list[np.ndarray], n_dense: int
-) -> FeatureGroup:
-    n = data.n_rows
-    most = max(_FEWEST_BINS, int(_BINS_OF_ROOT * n**0.5))
-    bins = [_bins_of(own, most) for own in sizes]
-    n_bins = np.array([own[-1] + 1 for own in bins], np.int64)
-    first = np.concatenate([[0], np.cumsum(n_bins)]).astype(np.int64)
-    last_code = np.concatenate(
-        [np.append(np.flatnonzero(np.diff(own)), len(own) - 1) for own in bins] or [[]]
-    ).astype(np.int64)
-    dense = np.empty((n, n_dense), np.uint16)
-    rows_and_cells = []
-    omitted = np.full(len(features), -1, np.int64)
-    members, inside = [], [np.zeros(1, np.int64)]
-    for k, j in enumerate(features):
-        column = data.column(j)
-        own = bins[k][column]
-        if k < n_dense:
-            dense[:, k] = own
-        else:
-            commonest = int(bins[k][np.argmax(sizes[k])])
-            omitted[k] = first[k] + commonest
-            rows = np.flatnonzero(own != commonest)
-            rows_and_cells.append((rows, first[k] + own[rows]))
-        found, ends = _members(column, sizes[k], bins[k])
-        members.append(found)
-        inside.append(inside[-1][-1] + ends)
-    rows, cells = (
-        np.concatenate([np.empty(0, np.int64), *(pair[side] for pair in rows_and_cells)])
-        for side in range(2)
-    )
-    order = np.argsort(rows, kind="stable")
-    return FeatureGroup(
-        features.astype(np.int64),
-        first,
-        last_code,
-        dense,
-        np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))]).astype(np.int64),
-        cells[order].astype(np.uint32),
-        omitted,
-        np.concatenate(inside),
-        np.concatenate([np.empty(0, np.uint32), *members]),
-    )
-
-
-def _bins_of(sizes: np.ndarray, most: int) -> np.ndarray:
-    """The bin of each code: as many rows in each as it takes to have few enough bins."""
-    if len(sizes) <= 2 * most:
-        return np.arange(len(sizes))
-    low, high = 1, int(sizes.sum())
-    bins = np.empty(len(sizes), np.int64)
-    while low < high:
-        middle = (low + high) // 2
-        if _fill_bins(sizes, middle, bins) <= most:
-            high = middle
-        else:
-            low = middle + 1
-    _fill_bins(sizes, low, bins)
-    return bins
-
-
-@kernel
-def _fill_bins(sizes, most, bins):
-    """Neighbouring codes share a bin while it has `most` rows at most; how many bins there are."""
-    number, filled = 0, 0
-    for code in range(len(sizes)):
-        if filled > 0 and filled + sizes[code] > most:
-            number += 1
-            filled = 0
-        bins[code] = number
-        filled += sizes[code]
-    return number + 1
-
-
-def _members(
-    column: np.ndarray, sizes: np.ndarray, bins: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of bins of several codes, and where those of each bin end."""
-    is_shared = np.bincount(bins) > 1
-    kept = np.where(is_shared[bins], sizes, 0)
-    ends_of_codes = np.cumsum(kept)
-    members = np.empty(int(kept.sum()), np.uint32)
-    _write_members(column, is_shared[bins], ends_of_codes - kept, members)
-    members[ends_of_codes[is_shared[bins]] - 1] |= np.uint32(0x80000000)
-    ends: np.ndarray = ends_of_codes[np.append(np.flatnonzero(np.diff(bins)), len(bins) - 1)]
-    return members, ends
-
-
-@kernel
-def _write_members(column, is_kept, places, members):
-    for i in range(len(column)):
-        code = np.int64(column[i])
-        if is_kept[code]:
-            members[places[code]] = np.uint32(i)
-            places[code] += 1

@@ -16,15 +16,19 @@ from margrove._data import seed_of
 from margrove._estimator import Estimator
 from margrove._slices import Ending, drive
 from margrove._threads import resolve_n_jobs
-from margrove.ensemble.gradient_losses import GradientLoss
+from margrove.ensemble.gradient_data import GradientData
+from margrove.ensemble.gradient_losses import GradientLoss, gradient_loss_of, loss_names
 from margrove.exceptions import DataWarning
+from margrove.grove.assembly import preorder
 from margrove.grove.encoding import read_table_like_fitted
 from margrove.grove.packed import FEATURE_AT, Kind, PackedTree, unfolded
 from margrove.grove.scores import SQUARED
 from margrove.grove.scoring import TreeScores
 from margrove.grove.tree_arrays import TreeArrays
 
-__all__ = ["BoostedClassifier", "BoostedRegressor", "GradientBoosted", "GradientHistory"]
+__all__ = ["BoostedClassifier", "BoostedRegressor", "GradientBoosted", "GradientHistory",
+           "class_loss_of", "kind_of", "regression_loss_of", "require_same_classes",
+           "warn_of_nothing_learnt"]  # fmt: skip
 
 _FEATURE_BITS = np.int64(0xFFFFFFF)
 _WORK_AT_ONCE = 1e9
@@ -145,10 +149,12 @@ class GradientBoosted(Estimator):
         Returns
         -------
         ndarray of shape (n_samples, n_rounds), or (n_samples, n_rounds, n_classes)
-            Numbers of nodes.
+            Numbers of nodes, as `tree` has them.
         """
         rows = self._read(X)
         found = self._scores.leaves(rows)
+        for t, tree in enumerate(self._trees()):
+            found[:, t] = _numbers_on_its_own(tree)[found[:, t]]
         k = self.n_trees_per_iteration_
         return found if k == 1 else found.reshape(len(found), -1, k)
 
@@ -318,9 +324,44 @@ def _scores_of_classes(raw: np.ndarray) -> np.ndarray:
     return raw[0] if len(raw) == 1 else np.ascontiguousarray(raw.T)
 
 
+def _numbers_on_its_own(tree: PackedTree) -> np.ndarray:
+    """The number that each node of a packed tree has in the unfolded one."""
+    order, _ = preorder(np.where(tree.is_leaf, -1, tree.left))
+    numbers = np.empty(len(tree), np.int32)
+    numbers[order] = np.arange(len(tree))
+    return numbers
+
+
 def kind_of(n_categories: np.ndarray) -> Kind:
     """Trees whose leaves are single numbers."""
     return Kind(SQUARED, (), 1, n_categories)
+
+
+def regression_loss_of(loss: str | GradientLoss) -> GradientLoss:
+    """What `loss` asks for, of numbers."""
+    found = gradient_loss_of(loss)
+    if found.for_classes:
+        names = loss_names(for_classes=False)
+        raise ValueError(f"loss={found.name!r} is for classes. Use one of {names}.")
+    return found
+
+
+def class_loss_of(loss: str | GradientLoss, given: GradientData) -> GradientLoss:
+    """What `loss` asks for, of the classes that are given."""
+    found = gradient_loss_of(loss)
+    if not found.for_classes:
+        names = loss_names(for_classes=True)
+        raise ValueError(f"loss={found.name!r} is for numbers. Use one of {names}.")
+    return found.with_classes(len(given.labels))
+
+
+def require_same_classes(classes: np.ndarray, given: GradientData) -> None:
+    """A warm start goes on with the classes of the last fit."""
+    if classes.tolist() != given.labels.tolist():
+        raise ValueError(
+            f"warm_start=True goes on with the classes of the last fit, {classes.tolist()}. Use "
+            "warm_start=False to start anew."
+        )
 
 
 def warn_of_nothing_learnt(name: str, rounds: list[list[PackedTree]]) -> None:

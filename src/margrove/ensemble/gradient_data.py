@@ -56,6 +56,13 @@ class GradientData:
         return self.table.X
 
     @property
+    def labels(self) -> np.ndarray:
+        """The classes, where there are some."""
+        if self.classes is None:
+            raise ValueError("y holds numbers, not classes.")
+        return self.classes
+
+    @property
     def n_rows(self) -> int:
         return len(self.y)
 

@@ -12,7 +12,7 @@ from margrove.ensemble.gradient_losses import GradientLoss
 from margrove.grove.packed import Kind, PackedTree
 from margrove.grove.walk import leaves_of_rows
 
-__all__ = ["HeldOut", "Monitor", "SoFar", "add_trees"]
+__all__ = ["ClassicMonitor", "HeldOut", "Monitor", "SoFar", "add_trees"]
 
 _ROWS_AT_ONCE = 4096
 
@@ -38,10 +38,13 @@ class SoFar:
     losses: tuple[float, ...]
     scores: tuple[float, ...]
     scale: float
+    before: Callable[[Any], np.ndarray] | None = None  # raw scores by another model to start from
 
     def raw_of(self, X: Any, kind: Kind) -> np.ndarray:
         """Raw scores of rows, (scores, n)."""
         raw = np.repeat(self.start[:, None] * self.scale, X.shape[0], axis=1)
+        if self.before is not None:
+            raw += self.before(X)
         for score in range(len(raw)):
             add_trees([own[score] for own in self.rounds], X, kind, raw[score])
         raw /= self.scale
@@ -102,6 +105,18 @@ class Monitor:
             return False
         *_, reference = self.scores[: -self._patience]
         return not any(own > reference + self._tol for own in self.scores[-self._patience :])
+
+
+class ClassicMonitor(Monitor):
+    """The rule of scikit-learn's classic pair, which looks at validation losses only."""
+
+    @property
+    def says_stop(self) -> bool:
+        """Whether the last loss is no lower than any of the ones before it."""
+        *earlier, last = self.scores[1:]  # after a round each
+        if len(earlier) < self._patience:
+            return False
+        return not any(last > own + self._tol for own in earlier[-self._patience :])
 
 
 def add_trees(trees: list[PackedTree], X: Any, kind: Kind, raw: np.ndarray) -> None:

@@ -2,8 +2,8 @@
 
 A row has a gradient g and a hessian h: whole numbers, which add up to the same in any order, so
 that neither threads nor the order of rows show in a tree. They are packed into words of 11 bits
-each, see `gradient_words`, or, where gradients differ too much in size for that, summed with up to 40
-bits. The value of a leaf is worked out from gradients of 50 bits.
+each, see `gradient_words`, or, where gradients differ too much in size for that, summed with up to
+40 bits. The value of a leaf is worked out from gradients of 50 bits.
 
 Of two children, the histogram of the smaller one is counted, and that of the other is what is left
 of their parent's. Cores share a step by features, each counting and searching its own; the rows of

@@ -19,11 +19,14 @@ from margrove.ensemble.gradient_boosted import (
     BoostedRegressor,
     GradientBoosted,
     GradientHistory,
+    class_loss_of,
     kind_of,
+    regression_loss_of,
+    require_same_classes,
     warn_of_nothing_learnt,
 )
 from margrove.ensemble.gradient_data import GradientData, RowDraws, class_data, number_data
-from margrove.ensemble.gradient_losses import GradientLoss, gradient_loss_of, loss_names
+from margrove.ensemble.gradient_losses import GradientLoss, gradient_loss_of
 from margrove.ensemble.gradient_monitor import HeldOut, Monitor, SoFar
 from margrove.ensemble.gradient_rounds import GradientRounds, GradientSettings
 from margrove.ensemble.gradient_tables import bins_and_table
@@ -587,11 +590,7 @@ class HistGradientBoostingRegressor(BoostedRegressor, _HistGradientBoosting):
                     "Got None."
                 )
             return gradient_loss_of("quantile", quantile=float(self.quantile))
-        loss = gradient_loss_of(self.loss)
-        if loss.for_classes:
-            names = loss_names(for_classes=False)
-            raise ValueError(f"loss={loss.name!r} is for classes. Use one of {names}.")
-        return loss
+        return regression_loss_of(self.loss)
 
     def _loss_for(self, given: GradientData) -> GradientLoss:
         return self._loss_of_name()
@@ -768,22 +767,15 @@ class HistGradientBoostingClassifier(BoostedClassifier, _HistGradientBoosting):
         return class_data(table, y, sample_weight, self.class_weight)
 
     def _loss_for(self, given: GradientData) -> GradientLoss:
-        loss = gradient_loss_of(self.loss)
-        if not loss.for_classes:
-            names = loss_names(for_classes=True)
-            raise ValueError(f"loss={loss.name!r} is for numbers. Use one of {names}.")
-        return loss.with_classes(len(_classes_of(given)))
+        return class_loss_of(self.loss, given)
 
     def _require_same_kind(self, given: GradientData) -> None:
         super()._require_same_kind(given)
-        if self._is_going_on() and self.classes_.tolist() != _classes_of(given).tolist():
-            raise ValueError(
-                "warm_start=True goes on with the classes of the last fit, "
-                f"{self.classes_.tolist()}. Use warm_start=False to start anew."
-            )
+        if self._is_going_on():
+            require_same_classes(self.classes_, given)
 
     def _targets_like_fitted(self, y: Any, n: int, given: GradientData) -> np.ndarray:
-        labels, classes = check_labels(y, n), _classes_of(given)
+        labels, classes = check_labels(y, n), given.labels
         codes = labels.codes_among(classes)
         if np.any(codes < 0):
             unknown = sorted(set(labels.classes.tolist()) - set(classes.tolist()), key=str)
@@ -791,8 +783,3 @@ class HistGradientBoostingClassifier(BoostedClassifier, _HistGradientBoosting):
                 f"y_val has the class {unknown[0]!r}, which y does not have. Drop these rows."
             )
         return codes.astype(np.float64)
-
-
-def _classes_of(given: GradientData) -> np.ndarray:
-    assert given.classes is not None
-    return given.classes

@@ -1,0 +1,230 @@
+"""Classic gradient boosting, round by round: a process for `_slices.drive`.
+
+A round grows a regression tree for the negative gradients of each score, and then gives its leaves
+the values that fit the loss best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from margrove._data import read_only
+from margrove._jit import kernel
+from margrove._threads import run_tiles
+from margrove.ensemble.gradient_losses import GradientLoss
+from margrove.ensemble.gradient_monitor import Monitor
+from margrove.ensemble.gradient_rounds import TrainingRows
+from margrove.grove.packed import Kind, PackedTree, packed_of
+from margrove.grove.tree_arrays import TreeArrays
+
+__all__ = ["ExactRounds", "Grower", "TreeOfItsOwn"]
+
+_LEAST_HESSIAN = 1e-150
+_LARGEST_VALUE = 1e290  # of a leaf: sums of them are finite
+_BITS_OF_SUMS = 61
+_ROWS_OF_A_TILE = 1 << 15
+
+
+class Grown(Protocol):
+    """A tree without values: the leaf of every row, int32 (n,), and of `n_nodes` nodes."""
+
+    @property
+    def leaf_of_rows(self) -> np.ndarray: ...
+
+    @property
+    def n_nodes(self) -> int: ...
+
+    def packed(self, values: np.ndarray) -> PackedTree: ...
+
+
+class Grower(Protocol):
+    """Grows a tree for negative gradients; `number` tells which one it is."""
+
+    def __call__(self, gradient: np.ndarray, rows: np.ndarray | None, number: int) -> Grown: ...
+
+
+@dataclass(frozen=True)
+class TreeOfItsOwn:
+    """A decision tree whose leaves are given other values."""
+
+    arrays: TreeArrays
+    leaf_of_rows: np.ndarray
+    kind: Kind
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.arrays)
+
+    def packed(self, values: np.ndarray) -> PackedTree:
+        return packed_of(replace(self.arrays, value=values[:, None]), self.kind)
+
+
+class ExactRounds:
+    """The rounds of boosting.
+
+    `raw` float64 (scores, n) is where to start from, and what the rounds add to. `draw(t)` gives
+    the rows that the trees of round t are grown on, ascending, or None for all.
+    """
+
+    unit = "round"
+
+    def __init__(
+        self,
+        grower: Grower,
+        rows: TrainingRows,
+        raw: np.ndarray,
+        loss: GradientLoss,
+        learning_rate: float,
+        n_rounds: int,
+        *,
+        first_round: int = 0,
+        draw: Callable[[int], np.ndarray | None] = lambda number: None,
+        monitor: Monitor | None = None,
+        losses: Sequence[float] = (),
+        n_threads: int = 1,
+    ) -> None:
+        self.total: int | None = n_rounds
+        self.monitor, self.loss = monitor, loss
+        self._grower, self._rows, self.raw, self._rate = grower, rows, raw, learning_rate
+        self._weight = rows.total_weight
+        self._first, self._draw = first_round, draw
+        self.after_round: Callable[[int], bool] = lambda number: False
+        self._n_threads = n_threads
+        self._gradient, self._hessian = np.empty_like(raw), np.empty_like(raw)
+        if monitor is not None and not monitor.scores:
+            monitor.add([], None, raw)
+        self.trees: list[list[PackedTree]] = []
+        # before the first round, and after each: of the rows that its trees were grown on
+        self.losses = list(losses) or [self._loss_of(loss, None)]
+        self.oob_losses: list[tuple[float, float]] = []  # of the others, before and after
+        self._is_stopped = False
+
+    @property
+    def rounds(self) -> int:
+        return len(self.trees)
+
+    @property
+    def finished(self) -> bool:
+        return self.rounds >= (self.total or 0) or self._is_stopped or self.stopped_early
+
+    @property
+    def stopped_early(self) -> bool:
+        return self.rounds > 0 and self.monitor is not None and self.monitor.says_stop
+
+    def figures(self) -> dict[str, float]:
+        return {"loss": self.losses[-1]}
+
+    def all_losses(self) -> np.ndarray:
+        return np.array(self.losses)
+
+    def read_steps(self) -> list[Any]:
+        return []
+
+    def advance(self, work: float) -> float:
+        """One round."""
+        number = self._first + self.rounds
+        y, n, k = self._rows.y, len(self._rows.y), len(self.raw)
+        drawn = self._draw(number)
+        loss = self.loss.for_round(y, self.raw, self._weight)
+        self._derive(loss)
+        others = None if drawn is None else np.setdiff1d(np.arange(n), drawn, assume_unique=True)
+        before = None if others is None else self._loss_of(loss, others)
+        raw = self.raw.copy()
+        grown: list[Any] = [None] * k
+
+        def grow(score: int) -> None:
+            tree = self._grower(self._gradient[score], drawn, number * k + score)
+            values = self._values(tree, loss, score, drawn)
+            raw[score] += values[tree.leaf_of_rows]
+            grown[score] = tree.packed(values)
+
+        run_tiles(grow, k, self._n_threads)
+        self.raw = raw
+        self.losses.append(self._loss_of(loss, drawn))
+        if others is not None and before is not None:
+            self.oob_losses.append((before, self._loss_of(loss, others)))
+        if self.monitor is not None:
+            self.monitor.add(grown, self.losses[-1], raw)
+        self.trees.append(grown)
+        self._is_stopped = self.after_round(number)
+        return float(n * k)
+
+    def _derive(self, loss: GradientLoss) -> None:
+        """Gradients without weights, which the trees have themselves."""
+        n = len(self._rows.y)
+
+        def derive(tile: int) -> None:
+            start = tile * _ROWS_OF_A_TILE
+            loss.gradients(self._rows.y, self.raw, None, self._gradient, self._hessian,
+                           start, min(start + _ROWS_OF_A_TILE, n))  # fmt: skip
+
+        run_tiles(derive, -(-n // _ROWS_OF_A_TILE), self._n_threads)
+
+    def _loss_of(self, loss: GradientLoss, rows: np.ndarray | None) -> float:
+        if rows is None:
+            return loss.value(self._rows.y, self.raw, self._weight)
+        weight = None if self._weight is None else self._weight[rows]
+        return loss.value(self._rows.y[rows], np.ascontiguousarray(self.raw[:, rows]), weight)
+
+    def _values(
+        self, tree: Grown, loss: GradientLoss, score: int, drawn: np.ndarray | None
+    ) -> np.ndarray:
+        """What each node adds to the scores of its rows; only leaves have any."""
+        rows = np.arange(len(self._rows.y), dtype=np.int32) if drawn is None else drawn
+        if loss.differs_from_mean:
+            best = self._best_values(tree, loss, score, rows)
+        else:
+            best = self._newton_steps(tree, score, rows)
+            if len(self.raw) > 1:
+                best *= (len(self.raw) - 1) / len(self.raw)
+        with np.errstate(over="ignore"):
+            values: np.ndarray = np.clip(self._rate * best, -_LARGEST_VALUE, _LARGEST_VALUE)
+        return values
+
+    def _best_values(
+        self, tree: Grown, loss: GradientLoss, score: int, rows: np.ndarray
+    ) -> np.ndarray:
+        order = rows[np.argsort(tree.leaf_of_rows[rows], kind="stable")]
+        leaves, starts = np.unique(tree.leaf_of_rows[order], return_index=True)
+        found = np.zeros(tree.n_nodes)
+        residual = self._rows.y - self.raw[score]
+        found[leaves] = loss.leaf_values(
+            residual, self._weight, order, np.append(starts, len(order))
+        )
+        return found
+
+    def _newton_steps(self, tree: Grown, score: int, rows: np.ndarray) -> np.ndarray:
+        gradient, hessian = self._gradient[score], self._hessian[score]
+        weight = np.ones(0) if self._weight is None else self._weight
+        scales = np.array(
+            [_power_for(own, weight, _BITS_OF_SUMS - len(rows).bit_length())
+             for own in (gradient, hessian)]
+        )  # fmt: skip
+        sums = np.zeros((tree.n_nodes, 2), np.int64)
+        _add_up(tree.leaf_of_rows, rows, gradient, hessian, read_only(weight), scales, sums)
+        g, h = (sums / scales).T
+        steps: np.ndarray = np.where(h > _LEAST_HESSIAN, -g / np.maximum(h, _LEAST_HESSIAN), 0.0)
+        return steps
+
+
+def _power_for(values: np.ndarray, weight: np.ndarray, bits: int) -> float:
+    """The largest power of two that keeps products with values and weights within so many bits."""
+    largest = float(np.abs(values).max(initial=0.0)) * float(weight.max(initial=1.0))
+    if largest == 0.0:
+        return 1.0
+    return float(2.0 ** min(bits - int(np.frexp(largest)[1]), 1000))
+
+
+@kernel
+def _add_up(leaf_of_rows, rows, gradient, hessian, weight, scales, sums):
+    """In whole numbers, whose sums do not depend on the order of the rows."""
+    for p in range(len(rows)):
+        row = rows[p]
+        times = weight[row] if len(weight) else 1.0
+        leaf = leaf_of_rows[row]
+        sums[leaf, 0] += np.int64(np.rint(gradient[row] * times * scales[0]))
+        sums[leaf, 1] += np.int64(np.rint(hessian[row] * times * scales[1]))

@@ -1,0 +1,809 @@
+"""Estimators: GradientBoostingClassifier, GradientBoostingRegressor."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from margrove._data import check_table, like_fitted
+from margrove._estimator import RANDOM_STATE, RUN_CONTROL
+from margrove.ensemble.exact_gradient_trees import ExactTrees
+from margrove.ensemble.exact_rounds import ExactRounds, Grower, TreeOfItsOwn
+from margrove.ensemble.gradient_boosted import (
+    BoostedClassifier,
+    BoostedRegressor,
+    GradientBoosted,
+    GradientHistory,
+    class_loss_of,
+    kind_of,
+    regression_loss_of,
+    require_same_classes,
+)
+from margrove.ensemble.gradient_data import GradientData, RowDraws, class_data, number_data
+from margrove.ensemble.gradient_losses import GradientLoss, gradient_loss_of
+from margrove.ensemble.gradient_monitor import ClassicMonitor, HeldOut, Monitor, SoFar
+from margrove.ensemble.samples import seed_of_member
+from margrove.ensemble.weak_learners import TreeMembers
+from margrove.grove.binning import bin_columns
+from margrove.grove.decision_tree import _number_of_features
+from margrove.grove.encoding import TreeTable
+from margrove.grove.packed import rescaled
+from margrove.grove.scoring import TreeScores
+from margrove.grove.tree import DecisionTreeRegressor
+
+__all__ = ["GradientBoostingClassifier", "GradientBoostingRegressor"]
+
+_DEEPEST = 16  # level by level; what grows deeper is left to a tree of its own
+_LARGEST_RATE = 1e290
+_CELLS_TO_SHARE = 1 << 20
+_LEAST_SHARE = np.finfo(np.float32).eps
+_AS_TREES_HAVE_IT = ("min_samples_split", "min_samples_leaf", "min_weight_fraction_leaf",
+                     "max_depth", "min_impurity_decrease", "max_features", "max_leaf_nodes",
+                     "ccp_alpha")  # fmt: skip
+
+_PARAMETERS: dict[str, list[Any]] = {
+    "learning_rate": [Interval(Real, 0, None, closed="left")],
+    "n_estimators": [Interval(Integral, 1, None, closed="left")],
+    "subsample": [Interval(Real, 0, 1, closed="right")],
+    "criterion": [StrOptions({"friedman_mse", "squared_error", "deprecated"})],
+    "min_samples_split": [
+        Interval(Integral, 2, None, closed="left"),
+        Interval(RealNotInt, 0, 1, closed="right"),
+    ],
+    "min_samples_leaf": [
+        Interval(Integral, 1, None, closed="left"),
+        Interval(RealNotInt, 0, 1, closed="neither"),
+    ],
+    "min_weight_fraction_leaf": [Interval(Real, 0, 0.5, closed="both")],
+    "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+    "min_impurity_decrease": [Interval(Real, 0, None, closed="left")],
+    "init": [HasMethods(["fit", "predict"]), StrOptions({"zero"}), None],
+    "max_features": [
+        Interval(Integral, 1, None, closed="left"),
+        Interval(RealNotInt, 0, 1, closed="right"),
+        StrOptions({"sqrt", "log2"}),
+        None,
+    ],
+    "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
+    "warm_start": ["boolean"],
+    "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+    "n_iter_no_change": [Interval(Integral, 1, None, closed="left"), None],
+    "tol": [Interval(Real, 0, None, closed="left")],
+    "ccp_alpha": [Interval(Real, 0, None, closed="left")],
+    "n_jobs": [Integral, None],
+    **RANDOM_STATE,
+    **RUN_CONTROL,
+}
+
+
+class _GradientBoosting(GradientBoosted):
+    """What both have in common."""
+
+    learning_rate: float
+    n_estimators: int
+    subsample: float
+    min_samples_split: Any
+    min_samples_leaf: Any
+    min_weight_fraction_leaf: float
+    max_depth: int | None
+    min_impurity_decrease: float
+    init: Any
+    max_features: Any
+    max_leaf_nodes: int | None
+    validation_fraction: float
+    n_iter_no_change: int | None
+    tol: float
+    ccp_alpha: float
+    init_: Any
+    _members: TreeMembers
+    _rates: np.ndarray
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, monitor: Callable[..., Any] | None = None
+    ) -> Self:
+        """Boost.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            0 is a row removed, 2 a row that is there twice.
+        monitor : callable, optional
+            Called after each round as `monitor(round, model, {})`; boosting ends when it returns
+            True.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        checked = check_table(X, self)
+        table = TreeTable(checked.X, checked.feature_names, {})
+        given = self._data(table, y, sample_weight)
+        seed = self._seed()
+        self._require_same_kind(given)
+        if self.subsample < 1.0 or self.n_iter_no_change is not None:
+            given = given.spread_out()
+        held_out = None
+        if self.n_iter_no_change is not None:
+            given, held_out = self._set_apart(given, seed)
+        init = self._fitted_init(given)
+        so_far = self._so_far(given, init, self._loss_for(given))
+        process = self._process(given, held_out, so_far, seed)
+
+        def fitted(outcome: str = "unfinished") -> dict[str, Any]:
+            return self._attributes(process, given, so_far, init, seed, outcome)
+
+        if monitor is not None:
+            process.after_round = self._heard(monitor, fitted)
+        ending = self._run(process, X, y, fitted)
+        self._commit(fitted("stopped early" if process.stopped_early else ending))
+        return self
+
+    # -- what is given --
+
+    def _data(self, table: TreeTable, y: Any, sample_weight: Any) -> GradientData:
+        raise NotImplementedError
+
+    def _loss_for(self, given: GradientData) -> GradientLoss:
+        raise NotImplementedError
+
+    def _raw_of_init(self, init: Any, X: Any, loss: GradientLoss) -> np.ndarray:
+        """What a model that was fitted beforehand says, (scores, n)."""
+        raise NotImplementedError
+
+    def _dummy(self, given: GradientData) -> Any:
+        """What says the same of all rows as boosting starts from."""
+        raise NotImplementedError
+
+    def _require_same_kind(self, given: GradientData) -> None:
+        if not self._is_going_on():
+            return
+        if self.n_estimators < self.n_iter_:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} must be larger or equal to "
+                f"estimators_.shape[0]={self.n_iter_} when warm_start==True. Use warm_start=False "
+                "to start anew."
+            )
+        if given.X.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"warm_start=True goes on with the data of the last fit, which had "
+                f"{self.n_features_in_} features; X has {given.X.shape[1]}. Use warm_start=False "
+                "to start anew."
+            )
+
+    def _set_apart(self, given: GradientData, seed: int) -> tuple[GradientData, HeldOut]:
+        """Rows to train on, and rows to see when to stop."""
+        n = given.n_rows
+        size = int(np.ceil(self.validation_fraction * n))
+        if size >= n:
+            raise ValueError(
+                f"n_iter_no_change sets {size} of {n} rows apart (validation_fraction="
+                f"{self.validation_fraction}), which leaves none to train on. Use "
+                "n_iter_no_change=None."
+            )
+        apart = RowDraws(given, seed).held_out(size)
+        train = np.setdiff1d(np.arange(n), apart, assume_unique=True)
+        held_out = given.of_rows(apart)
+        given = given.of_rows(train)
+        if given.classes is not None and len(np.unique(given.y)) < len(given.classes):
+            raise ValueError(
+                "The training data after the early stopping split is missing some classes. Use "
+                "n_iter_no_change=None, or more rows of the rare classes."
+            )
+        return given, HeldOut(held_out.X, held_out.y, held_out.weight)
+
+    def _fitted_init(self, given: GradientData) -> Any:
+        """A model of `init`, fitted on real targets; None for a constant start."""
+        if self.init is None or isinstance(self.init, str):
+            return None
+        if self._is_going_on():
+            return self.init_
+        model = clone(self.init)
+        targets = given.y * given.scale
+        if given.classes is not None:
+            targets = given.classes[given.y.astype(np.int64)]
+        weight = given.training_rows.total_weight
+        if weight is None:
+            return model.fit(given.X, targets)
+        if not has_fit_parameter(model, "sample_weight"):
+            raise ValueError(
+                f"The initial estimator {type(model).__name__} does not support sample weights. "
+                "Leave sample_weight at None, or use another init."
+            )
+        return model.fit(given.X, targets, sample_weight=weight)
+
+    # -- training --
+
+    def _so_far(self, given: GradientData, init: Any, loss: GradientLoss) -> SoFar:
+        """Where the first round, or that after an earlier fit, begins."""
+        before = None if init is None else (lambda X: self._raw_of_init(init, X, loss))
+        if self._is_going_on():
+            history = self.history_.in_units_of(given.scale, loss)
+            return SoFar(
+                self._rounds,
+                self._scores.start / given.scale,
+                tuple(history.training_loss.tolist()),
+                tuple(history.validation_score.tolist()),
+                given.scale,
+                before,
+            )
+        start = np.zeros(loss.n_scores)
+        if self.init is None:
+            start = loss.start(given.y, given.training_rows.total_weight)
+        return SoFar([], start, (), (), given.scale, before)
+
+    def _process(
+        self, given: GradientData, held_out: HeldOut | None, so_far: SoFar, seed: int
+    ) -> ExactRounds:
+        loss, kind = self._loss_for(given), kind_of(given.table.n_categories)
+        monitor: Monitor | None = None
+        if held_out is not None:
+            monitor = ClassicMonitor(
+                loss,
+                kind,
+                held_out,
+                so_far.raw_of(held_out.X, kind),
+                patience=int(self.n_iter_no_change or 1),
+                tol=self.tol,
+                scores=so_far.scores,
+            )
+        return ExactRounds(
+            self._grower(given, seed),
+            given.training_rows,
+            so_far.raw_of(given.X, kind),
+            loss,
+            min(float(self.learning_rate), _LARGEST_RATE),
+            self.n_estimators - len(so_far.rounds),
+            first_round=len(so_far.rounds),
+            draw=self._draws(given, seed),
+            monitor=monitor,
+            losses=so_far.losses,
+            n_threads=self._threads(),
+        )
+
+    def _grower(self, given: GradientData, seed: int) -> Grower:
+        """Trees level by level where that is all that is asked for, else trees of their own."""
+        n, d = given.X.shape
+        is_plain = (
+            self.max_depth is not None
+            and self.max_depth <= _DEEPEST
+            and self.max_leaf_nodes is None
+            and self.min_impurity_decrease == 0.0
+            and self.ccp_alpha == 0.0
+            and _number_of_features(self.max_features, d) == d
+        )
+        if not is_plain:
+            return self._grower_of_any_trees(given, seed)
+        weight, copies = given.weight, given.copies
+        total = given.training_rows.total_weight
+        samples = n if copies is None else int(copies.sum())
+        data = bin_columns(given.X, n_threads=self._threads())
+        trees = ExactTrees(
+            data,
+            max_depth=int(self.max_depth or 1),
+            min_samples_split=_number_of(self.min_samples_split, samples, 2),
+            min_samples_leaf=_number_of(self.min_samples_leaf, samples, 1),
+            min_weight_leaf=self.min_weight_fraction_leaf
+            * (n if total is None else float(total.sum())),
+            n_threads=self._threads() if n * d >= _CELLS_TO_SHARE else 1,
+        )
+        return lambda gradient, rows, number: trees.grow(gradient, weight, copies, rows)
+
+    def _grower_of_any_trees(self, given: GradientData, seed: int) -> Grower:
+        """Slower: each tree codes the columns anew."""
+        asked = {name: getattr(self, name) for name in _AS_TREES_HAVE_IT}
+        total, kind = given.training_rows.total_weight, kind_of(given.table.n_categories)
+
+        def grow(gradient: np.ndarray, rows: np.ndarray | None, number: int) -> TreeOfItsOwn:
+            weight = np.ones(given.n_rows) if total is None else total.copy()
+            if rows is not None:
+                weight[np.setdiff1d(np.arange(given.n_rows), rows, assume_unique=True)] = 0.0
+            tree = DecisionTreeRegressor(**asked, random_state=seed_of_member(seed, number))
+            tree.fit(given.X, -gradient, sample_weight=weight)
+            return TreeOfItsOwn(tree.arrays_, tree.apply(given.X), kind)
+
+        return grow
+
+    def _draws(self, given: GradientData, seed: int) -> Callable[[int], np.ndarray | None]:
+        if self.subsample == 1.0:
+            return lambda number: None
+        draws, size = RowDraws(given, seed), max(1, int(self.subsample * given.n_rows))
+        return lambda number: draws.subsample(number, size)
+
+    def _heard(
+        self, monitor: Callable[..., Any], fitted: Callable[[], dict[str, Any]]
+    ) -> Callable[[int], bool]:
+        """A user's monitor hears of each round, and sees the model as it stands."""
+
+        def after_round(number: int) -> bool:
+            standing = copy.copy(self)
+            standing._commit(fitted())
+            return bool(monitor(number, standing, {}))
+
+        return after_round
+
+    def _attributes(
+        self,
+        process: ExactRounds,
+        given: GradientData,
+        so_far: SoFar,
+        init: Any,
+        seed: int,
+        outcome: str,
+    ) -> dict[str, Any]:
+        loss, kind = process.loss, kind_of(given.table.n_categories)
+        rounds = so_far.rounds + [
+            [tree if given.scale == 1.0 else rescaled(tree, given.scale, 1) for tree in own]
+            for own in process.trees
+        ]
+        history = GradientHistory(
+            process.all_losses(),
+            np.array([] if process.monitor is None else process.monitor.scores),
+            np.array([sum(tree.n_leaves for tree in own) for own in rounds], np.int64),
+            outcome,
+        ).in_units_of(1.0 / given.scale, loss)
+        d = given.X.shape[1]
+        known = given.table.attributes | {
+            "n_outputs_": 1,
+            "max_features_": _number_of_features(self.max_features, d),
+        }
+        rates = np.append(
+            self._rates if so_far.rounds else [], [self.learning_rate] * len(process.trees)
+        )
+        found = known | {
+            "_loss": loss,
+            "_rounds": rounds,
+            "_kind": kind,
+            "_scores": TreeScores(rounds, kind.n_categories, so_far.start * given.scale),
+            "_seed_of_fit": seed,
+            "_rates": rates,
+            "history_": history,
+            "init_": self._dummy(given) if self.init is None else (init or self.init),
+            "n_estimators_": len(rounds),
+            "train_score_": history.training_loss[1:] * _factor_of(loss),
+        }
+        if self.subsample < 1.0:
+            found |= self._oob_attributes(process, given, so_far)
+        return (
+            found
+            if given.classes is None
+            else found
+            | {
+                "classes_": given.classes,
+                "n_classes_": len(given.classes),
+            }
+        )
+
+    def _oob_attributes(
+        self, process: ExactRounds, given: GradientData, so_far: SoFar
+    ) -> dict[str, Any]:
+        """What each round has made better on the rows that its trees were not grown on."""
+        history = GradientHistory(
+            np.array([after for _, after in process.oob_losses]),
+            np.array([before for before, _ in process.oob_losses]),
+            np.empty(0, np.int64),
+            "",
+        ).in_units_of(1.0 / given.scale, process.loss)
+        factor = _factor_of(process.loss)
+        scores, before = factor * history.training_loss, factor * history.validation_score
+        improvement = before - scores
+        if so_far.rounds and hasattr(self, "oob_scores_"):
+            scores = np.append(self.oob_scores_, scores)
+            improvement = np.append(self.oob_improvement_, improvement)
+        return {
+            "oob_scores_": scores,
+            "oob_improvement_": improvement,
+            "oob_score_": float(scores[-1]) if len(scores) else np.nan,
+        }
+
+    # -- asking --
+
+    def _read(self, X: Any) -> Any:
+        check_is_fitted(self, "_rounds")
+        return like_fitted(X, self)
+
+    def _raw(self, X: Any) -> np.ndarray:
+        return self._with_init(X, super()._raw(X))
+
+    def _staged_raw(self, X: Any) -> Iterator[np.ndarray]:
+        for raw in super()._staged_raw(X):
+            yield self._with_init(X, raw)
+
+    def _with_init(self, X: Any, raw: np.ndarray) -> np.ndarray:
+        if self.init is None or isinstance(self.init_, str):
+            return raw
+        return raw + self._raw_of_init(self.init_, X, self._loss)
+
+    @property
+    def estimators_(self) -> np.ndarray:
+        """The trees as estimators of their own, (n_estimators_, trees of a round)."""
+        check_is_fitted(self, "_rounds")
+        template = DecisionTreeRegressor(
+            **{name: getattr(self, name) for name in _AS_TREES_HAVE_IT}
+        )
+        names = ("n_features_in_", "feature_names_in_", "categories_", "n_outputs_",
+                 "max_features_")  # fmt: skip
+        known = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        trees = np.empty((self.n_iter_, self.n_trees_per_iteration_), dtype=object)
+        for t, (own, rate) in enumerate(zip(self._rounds, self._rates, strict=True)):
+            scale = 1.0 / rate if rate > 0.0 else 0.0
+            scaled = tuple([rescaled(tree, scale, 0)] for tree in own)
+            members = TreeMembers("numbers", self._kind, template, known, scaled)
+            for k in range(len(own)):
+                (trees[t, k],) = members.estimators(k)
+        return trees
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = False
+        return tags
+
+
+class GradientBoostingRegressor(BoostedRegressor, _GradientBoosting):
+    """Gradient boosting of small regression trees with exact splits.
+
+    A drop-in for `sklearn.ensemble.GradientBoostingRegressor`. Trees are grown level by level on
+    rank codes that are made once. Neither the order of the rows nor the number of threads matters.
+
+    Parameters
+    ----------
+    loss : {"squared_error", "absolute_error", "huber", "quantile"} or GradientLoss, \
+            default="squared_error"
+        What is made small.
+    learning_rate : float, default=0.1
+        Factor on what each tree adds.
+    n_estimators : int, default=100
+        The most rounds.
+    subsample : float, default=1.0
+        The share of rows that each round is grown on, drawn without replacement.
+    criterion : {"friedman_mse", "squared_error", "deprecated"}, default="deprecated"
+        All mean the same splits.
+    min_samples_split, min_samples_leaf : int or float, default=2 and 1
+        The fewest samples of a node that is split, and of a leaf; or their share.
+    min_weight_fraction_leaf : float, default=0.0
+        The least share of the weight of all rows that a leaf must have.
+    max_depth : int or None, default=3
+        The most splits between root and leaf.
+    min_impurity_decrease : float, default=0.0
+        What a split must gain at least.
+    init : estimator, "zero" or None, default=None
+        What boosting starts from; None is the constant that fits best.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of subsamples, of rows set apart and of features tried.
+    max_features : int, float, "sqrt", "log2" or None, default=None
+        Features that each split is chosen from.
+    alpha : float, default=0.9
+        The quantile of loss="quantile", and that of the errors which loss="huber" takes for large.
+    verbose : int, default=0
+        Show a progress bar.
+    max_leaf_nodes : int or None, default=None
+        The most leaves of a tree, which is then split where it gains most.
+    warm_start : bool, default=False
+        Go on from the rounds of the last fit, with the same data.
+    validation_fraction : float, default=0.1
+        With `n_iter_no_change`: the share of rows that are set apart.
+    n_iter_no_change : int or None, default=None
+        Stop after so many rounds without a lower validation loss.
+    tol : float, default=1e-4
+        What lower means.
+    ccp_alpha : float, default=0.0
+        Cost of a leaf, by which trees are pruned.
+    n_jobs : int or None, default=None
+        Threads; None means all permitted cores. The model does not depend on it.
+    max_time : float or None, default=None
+        Seconds after which boosting ends with the rounds it has.
+    on_interrupt : {"raise", "keep"}, default="raise"
+        What Ctrl-C does.
+
+    Attributes
+    ----------
+    n_estimators_ : int
+        The number of rounds.
+    estimators_ : ndarray of DecisionTreeRegressor of shape (n_estimators_, n_trees_per_iteration_)
+        The trees, made when they are asked for.
+    init_ : estimator or "zero"
+        What boosting started from.
+    train_score_ : ndarray of shape (n_estimators_,)
+        The loss after each round, of the rows that its trees were grown on.
+    oob_improvement_, oob_scores_ : ndarray of shape (n_estimators_,)
+        With subsample < 1: what each round made better on the other rows, and their loss.
+    oob_score_ : float
+        The last of them.
+    history_ : GradientHistory
+        Round by round: training loss, validation score, leaves; and why boosting ended.
+    feature_importances_ : ndarray of shape (n_features,)
+        The share of each feature in what impurity fell by.
+    n_features_in_ : int
+    feature_names_in_ : ndarray
+        Where X has names.
+
+    Examples
+    --------
+    >>> from margrove import GradientBoostingRegressor
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0.0, 0.0, 1.0, 1.0]
+    >>> model = GradientBoostingRegressor(learning_rate=1.0, n_estimators=1).fit(X, y)
+    >>> model.predict([[0.5], [2.5]])
+    array([0., 1.])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _PARAMETERS | {
+        "loss": [str, GradientLoss],
+        "alpha": [Interval(Real, 0.0, 1.0, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        *,
+        loss: str | GradientLoss = "squared_error",
+        learning_rate: float = 0.1,
+        n_estimators: int = 100,
+        subsample: float = 1.0,
+        criterion: str = "deprecated",
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_depth: int | None = 3,
+        min_impurity_decrease: float = 0.0,
+        init: Any = None,
+        random_state: Any = None,
+        max_features: Any = None,
+        alpha: float = 0.9,
+        verbose: int = 0,
+        max_leaf_nodes: int | None = None,
+        warm_start: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int | None = None,
+        tol: float = 1e-4,
+        ccp_alpha: float = 0.0,
+        n_jobs: int | None = None,
+        max_time: float | None = None,
+        on_interrupt: Literal["raise", "keep"] = "raise",
+    ) -> None:
+        self.loss = loss
+        self.learning_rate = learning_rate
+        self.n_estimators = n_estimators
+        self.subsample = subsample
+        self.criterion = criterion
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_depth = max_depth
+        self.min_impurity_decrease = min_impurity_decrease
+        self.init = init
+        self.random_state = random_state
+        self.max_features = max_features
+        self.alpha = alpha
+        self.verbose = verbose
+        self.max_leaf_nodes = max_leaf_nodes
+        self.warm_start = warm_start
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.ccp_alpha = ccp_alpha
+        self.n_jobs = n_jobs
+        self.max_time = max_time
+        self.on_interrupt = on_interrupt
+
+    def _data(self, table: TreeTable, y: Any, sample_weight: Any) -> GradientData:
+        return number_data(table, y, sample_weight, self._loss_of_name())
+
+    def _loss_of_name(self) -> GradientLoss:
+        if self.loss in ("huber", "quantile"):
+            asked: dict[str, Any] = {"quantile" if self.loss == "quantile" else "alpha": self.alpha}
+            return gradient_loss_of(self.loss, **asked)
+        return regression_loss_of(self.loss)
+
+    def _loss_for(self, given: GradientData) -> GradientLoss:
+        return self._loss_of_name()
+
+    def _raw_of_init(self, init: Any, X: Any, loss: GradientLoss) -> np.ndarray:
+        found = np.asarray(init.predict(X), dtype=np.float64)
+        return np.ascontiguousarray(found.reshape(1, -1))
+
+    def _dummy(self, given: GradientData) -> Any:
+        weight, y = given.training_rows.total_weight, given.y * given.scale
+        if self.loss in ("absolute_error", "huber"):
+            model = DummyRegressor(strategy="quantile", quantile=0.5)
+        elif self.loss == "quantile":
+            model = DummyRegressor(strategy="quantile", quantile=self.alpha)
+        else:
+            model = DummyRegressor(strategy="mean")
+        return model.fit(np.zeros((len(y), 1)), y, sample_weight=weight)
+
+
+class GradientBoostingClassifier(BoostedClassifier, _GradientBoosting):
+    """Gradient boosting of small trees with exact splits, for classes.
+
+    A drop-in for `sklearn.ensemble.GradientBoostingClassifier`. Trees are grown level by level on
+    rank codes that are made once. Neither the order of the rows nor the number of threads matters.
+    More than two classes have a tree each in every round.
+
+    Parameters
+    ----------
+    loss : {"log_loss", "exponential"} or GradientLoss, default="log_loss"
+        What is made small; "exponential" is AdaBoost's loss, for two classes.
+    learning_rate : float, default=0.1
+        Factor on what each tree adds.
+    n_estimators : int, default=100
+        The most rounds.
+    subsample : float, default=1.0
+        The share of rows that each round is grown on, drawn without replacement.
+    criterion : {"friedman_mse", "squared_error", "deprecated"}, default="deprecated"
+        All mean the same splits.
+    min_samples_split, min_samples_leaf : int or float, default=2 and 1
+        The fewest samples of a node that is split, and of a leaf; or their share.
+    min_weight_fraction_leaf : float, default=0.0
+        The least share of the weight of all rows that a leaf must have.
+    max_depth : int or None, default=3
+        The most splits between root and leaf.
+    min_impurity_decrease : float, default=0.0
+        What a split must gain at least.
+    init : estimator, "zero" or None, default=None
+        What boosting starts from; None is the constant that fits best.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of subsamples, of rows set apart and of features tried.
+    max_features : int, float, "sqrt", "log2" or None, default=None
+        Features that each split is chosen from.
+    verbose : int, default=0
+        Show a progress bar.
+    max_leaf_nodes : int or None, default=None
+        The most leaves of a tree, which is then split where it gains most.
+    warm_start : bool, default=False
+        Go on from the rounds of the last fit, with the same data.
+    validation_fraction : float, default=0.1
+        With `n_iter_no_change`: the share of rows that are set apart.
+    n_iter_no_change : int or None, default=None
+        Stop after so many rounds without a lower validation loss.
+    tol : float, default=1e-4
+        What lower means.
+    ccp_alpha : float, default=0.0
+        Cost of a leaf, by which trees are pruned.
+    n_jobs : int or None, default=None
+        Threads; None means all permitted cores. The model does not depend on it.
+    max_time : float or None, default=None
+        Seconds after which boosting ends with the rounds it has.
+    on_interrupt : {"raise", "keep"}, default="raise"
+        What Ctrl-C does.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    n_estimators_ : int
+        The number of rounds.
+    estimators_ : ndarray of DecisionTreeRegressor of shape (n_estimators_, n_trees_per_iteration_)
+        The trees, made when they are asked for.
+    init_ : estimator or "zero"
+        What boosting started from.
+    train_score_ : ndarray of shape (n_estimators_,)
+        The loss after each round, of the rows that its trees were grown on.
+    oob_improvement_, oob_scores_ : ndarray of shape (n_estimators_,)
+        With subsample < 1: what each round made better on the other rows, and their loss.
+    oob_score_ : float
+        The last of them.
+    history_ : GradientHistory
+        Round by round: training loss, validation score, leaves; and why boosting ended.
+    feature_importances_ : ndarray of shape (n_features,)
+        The share of each feature in what impurity fell by.
+    n_features_in_ : int
+    feature_names_in_ : ndarray
+        Where X has names.
+
+    Examples
+    --------
+    >>> from margrove import GradientBoostingClassifier
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["low", "low", "high", "high"]
+    >>> GradientBoostingClassifier(n_estimators=5).fit(X, y).predict([[0.5], [2.5]]).tolist()
+    ['low', 'high']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _PARAMETERS | {
+        "loss": [str, GradientLoss],
+    }
+
+    def __init__(
+        self,
+        *,
+        loss: str | GradientLoss = "log_loss",
+        learning_rate: float = 0.1,
+        n_estimators: int = 100,
+        subsample: float = 1.0,
+        criterion: str = "deprecated",
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_depth: int | None = 3,
+        min_impurity_decrease: float = 0.0,
+        init: Any = None,
+        random_state: Any = None,
+        max_features: Any = None,
+        verbose: int = 0,
+        max_leaf_nodes: int | None = None,
+        warm_start: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int | None = None,
+        tol: float = 1e-4,
+        ccp_alpha: float = 0.0,
+        n_jobs: int | None = None,
+        max_time: float | None = None,
+        on_interrupt: Literal["raise", "keep"] = "raise",
+    ) -> None:
+        self.loss = loss
+        self.learning_rate = learning_rate
+        self.n_estimators = n_estimators
+        self.subsample = subsample
+        self.criterion = criterion
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_depth = max_depth
+        self.min_impurity_decrease = min_impurity_decrease
+        self.init = init
+        self.random_state = random_state
+        self.max_features = max_features
+        self.verbose = verbose
+        self.max_leaf_nodes = max_leaf_nodes
+        self.warm_start = warm_start
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.ccp_alpha = ccp_alpha
+        self.n_jobs = n_jobs
+        self.max_time = max_time
+        self.on_interrupt = on_interrupt
+
+    def _data(self, table: TreeTable, y: Any, sample_weight: Any) -> GradientData:
+        return class_data(table, y, sample_weight, None)
+
+    def _loss_for(self, given: GradientData) -> GradientLoss:
+        return class_loss_of(self.loss, given)
+
+    def _require_same_kind(self, given: GradientData) -> None:
+        super()._require_same_kind(given)
+        if self._is_going_on():
+            require_same_classes(self.classes_, given)
+
+    def _raw_of_init(self, init: Any, X: Any, loss: GradientLoss) -> np.ndarray:
+        if not hasattr(init, "predict_proba"):
+            raise ValueError(
+                f"The initial estimator {type(init).__name__} must have predict_proba, from which "
+                "boosting starts. Use another init."
+            )
+        shares = np.clip(np.asarray(init.predict_proba(X)), _LEAST_SHARE, 1.0 - _LEAST_SHARE)
+        logs = np.log(shares)
+        raw = (logs - logs.mean(axis=1)[:, None]).T
+        if loss.n_scores == 1:
+            raw = (0.5 if loss.name == "exponential" else 1.0) * (logs[:, 1] - logs[:, 0])
+        return np.ascontiguousarray(np.atleast_2d(raw))
+
+    def _dummy(self, given: GradientData) -> Any:
+        classes = given.classes if given.classes is not None else np.empty(0)
+        weight = given.training_rows.total_weight
+        y = classes[given.y.astype(np.int64)]
+        return DummyClassifier(strategy="prior").fit(np.zeros((len(y), 1)), y, sample_weight=weight)
+
+
+def _number_of(given: Any, samples: int, least: int) -> int:
+    """A number of samples that is given as such, or as a share."""
+    if isinstance(given, Integral):
+        return int(given)
+    return max(least, int(np.ceil(float(given) * samples)))
+
+
+def _factor_of(loss: GradientLoss) -> float:
+    """scikit-learn reports these losses as they are, others as halves."""
+    return (
+        2.0
+        if loss.name == "squared_error" or (loss.name == "log_loss" and loss.n_scores == 1)
+        else 1.0
+    )
