@@ -17,6 +17,8 @@ from margrove import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
     partial_dependence,
@@ -157,6 +159,73 @@ def test_boosting(base, n_classes) -> None:
     np.testing.assert_allclose(
         found.average.reshape(wanted.shape[1:]), wanted.mean(axis=0), rtol=0, atol=1e-12
     )
+
+
+@pytest.mark.parametrize("features", [[0], [1, 2]])
+@pytest.mark.parametrize(
+    "model",
+    [
+        HistGradientBoostingRegressor(max_iter=5),
+        HistGradientBoostingRegressor("poisson", max_iter=5),
+        HistGradientBoostingClassifier(max_iter=5),
+    ],
+    ids=["numbers", "counts", "classes"],
+)
+def test_raw_scores_of_gradient_boosting(model, features) -> None:
+    X, y = table(300, gaps=0.05)
+    is_class = hasattr(model, "predict_proba")
+    for n_classes in (2, 4) if is_class else (1,):
+        targets = np.digitize(y, [0.0, 0.3, 0.6][: n_classes - 1]) if is_class else y - y.min()
+        model.fit(X, targets)
+        found = partial_dependence(model, X[:70], features, n_grid=6, kind="both")
+        wanted = brute(model, X[:70], features, found.grid, lambda own: model._raw(own).T)
+        outputs = () if n_classes <= 2 else (n_classes,)
+        shape = tuple(len(grid) for grid in found.grid) + outputs
+        assert found.individual.shape == (70, *shape)
+        assert found.average.shape == shape
+        average = wanted.mean(axis=0).reshape(shape)
+        np.testing.assert_allclose(found.individual, wanted.reshape(70, *shape), atol=1e-12)
+        np.testing.assert_allclose(found.average, average, atol=1e-12)
+
+
+def test_gradient_boosting_is_as_scikit_learn_asks_for_it() -> None:
+    X, y = table(300)
+    model = HistGradientBoostingClassifier(max_iter=5).fit(X, y > 0)
+    peer = inspection.partial_dependence(
+        model, X, [0], method="brute", response_method="decision_function", grid_resolution=12
+    )
+    found = partial_dependence(model, X, 0, n_grid=12)
+    np.testing.assert_allclose(found.average, peer["average"][0], rtol=0, atol=1e-12)
+
+
+def test_recursion_of_gradient_boosting() -> None:
+    X, y = table(200, gaps=0.1)
+    X[:, 3] = np.round(X[:, 3])
+    model = HistGradientBoostingClassifier(max_iter=3, categorical_features=[3], max_leaf_nodes=9)
+    model.fit(X, np.digitize(y, [0.0, 0.4]))
+    summed = tree_sum_of(model, "the test")
+    numbers = np.append(np.arange(len(model.categories_[3]) * 1.0), np.nan)
+    grid = [*model.categories_[3].tolist(), np.nan]
+    found = partial_dependence(model, X, [3, 0], grid=[grid, [-0.5, 0.5]], method="recursion")
+    for place, score in np.ndindex(len(grid), 3):
+        trees = summed.trees[score::3]
+        wanted = [oracle.recursion(trees, 4, [3, 0], [numbers[place], x])[0] for x in (-0.5, 0.5)]
+        own = found.average[place, :, score]
+        np.testing.assert_allclose(own, summed.start[score] + wanted, rtol=0, atol=1e-12)
+
+
+def test_grids_of_columns_with_infinity() -> None:
+    X, y = table(200)
+    X[:30, 0] = np.inf
+    X[:, 3] = np.where(np.arange(200) % 2, np.inf, 1.0)
+    model = HistGradientBoostingRegressor(max_iter=3).fit(X, y)
+    grid = partial_dependence(model, X, 0).grid[0]
+    assert len(grid) == 100
+    assert np.isfinite(grid).all()
+    found = partial_dependence(model, X, 3, kind="individual")
+    assert found.grid[0].tolist() == [1.0]
+    wanted = brute(model, X, [3], found.grid, model.predict)
+    np.testing.assert_allclose(found.individual, wanted[..., 0], rtol=0, atol=1e-12)
 
 
 def test_several_outputs() -> None:

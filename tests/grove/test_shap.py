@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,6 +25,8 @@ from margrove import (
     DecisionTreeRegressor,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
     shap_values,
@@ -53,7 +57,13 @@ def agrees(model, X, background=None):
     rows = rows.toarray().tolist() if sp.issparse(rows) else rows.tolist()
     values = found.values.reshape(len(rows), len(rows[0]), -1)
     for own, row in zip(values, rows, strict=True):
-        wanted = np.array(oracle.shap_values(summed.trees, row, others))
+        wanted = np.concatenate(
+            [
+                oracle.shap_values(summed.trees[k :: summed.n_turns], row, others)
+                for k in range(summed.n_turns)
+            ],
+            axis=1,
+        )
         np.testing.assert_allclose(own, wanted, rtol=0, atol=1e-12 * max(1.0, summed.scale))
     np.testing.assert_allclose(
         found.base + values.sum(axis=1),
@@ -243,6 +253,143 @@ def test_votes_of_a_forest_with_several_outputs() -> None:
     assert agrees(forest.fit(X, targets), X[:2]).values.shape == (2, 4, 5)
 
 
+# -- gradient boosting --
+
+
+def boosted(kind, **settings):
+    return kind(max_iter=4, max_leaf_nodes=8, min_samples_leaf=3, **settings)
+
+
+def has_base_of_means(model, found):
+    """Whether the base is the start and what the trees say of their training rows on average."""
+    for score, base in enumerate(found.base):
+        means = [model.tree(t, score).value[0, 0] for t in range(len(model))]
+        assert base == pytest.approx(model._scores.start[score] + sum(means), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "loss", ["squared_error", "absolute_error", "huber", "poisson", "gamma", "tweedie"]
+)
+def test_raw_scores_of_boosted_numbers(loss) -> None:
+    X, y = table(gaps=0.1)
+    model = boosted(HistGradientBoostingRegressor, loss=loss).fit(X, y)
+    found = agrees(model, X[:3])
+    assert found.values.shape == (3, 4)
+    has_base_of_means(model, found)
+    raw = found.base + found.values.sum(axis=1)
+    is_of_logarithms = loss in ("poisson", "gamma", "tweedie")
+    np.testing.assert_allclose(np.exp(raw) if is_of_logarithms else raw, model.predict(X[:3]))
+    against = agrees(model, X[:2], X[20:25])
+    assert against.base == pytest.approx(model._raw(X[20:25]).mean())
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "exponential"])
+def test_decision_function_of_two_boosted_classes(loss) -> None:
+    X, y = table()
+    model = boosted(HistGradientBoostingClassifier, loss=loss).fit(X, np.where(y > 2, "b", "a"))
+    found = agrees(model, X[:3])
+    assert found.values.shape == (3, 4)
+    has_base_of_means(model, found)
+    np.testing.assert_allclose(
+        found.base + found.values.sum(axis=1), model.decision_function(X[:3]), rtol=0, atol=1e-12
+    )
+    agrees(model, X[:2], X[20:25])
+
+
+def test_a_score_for_each_of_several_boosted_classes() -> None:
+    X, y = table(gaps=0.05)
+    model = boosted(HistGradientBoostingClassifier).fit(X, np.digitize(y, [1.5, 2.5, 3.5]))
+    found = agrees(model, X[:3])
+    assert found.values.shape == (3, 4, 4)
+    has_base_of_means(model, found)
+    np.testing.assert_allclose(
+        found.base + found.values.sum(axis=1), model.decision_function(X[:3]), rtol=0, atol=1e-12
+    )
+    agrees(model, X[:2], X[20:25])
+
+
+def test_boosted_labels_gaps_and_weights() -> None:
+    rng = np.random.default_rng(0)
+    colour = rng.choice(["r", "g", "b", None], 80)
+    frame = pd.DataFrame({"colour": colour, "size": rng.integers(0, 5, 80) * 1.0})
+    frame.loc[::7, "size"] = np.nan
+    y = frame["size"].fillna(3) + 2.0 * (frame["colour"] == "g") + rng.random(80)
+    model = boosted(HistGradientBoostingRegressor, subsample=0.7, random_state=0)
+    model.fit(frame, y, sample_weight=rng.integers(0, 3, 80))
+    found = agrees(model, frame[:9])
+    assert found.feature_names == ("colour", "size")
+    agrees(model, frame[:4], frame[30:34])
+    with pytest.warns(DataWarning, match="has not seen 'x'"):
+        strange = shap_values(model, frame[:1].assign(colour="x"))
+    missing = shap_values(model, frame[:1].assign(colour=None))
+    assert np.array_equal(strange.values, missing.values)
+
+
+def test_boosting_takes_infinity_as_it_is() -> None:
+    X, y = table()
+    X[:5, 0], X[5:9, 1] = np.inf, -np.inf
+    model = boosted(HistGradientBoostingRegressor).fit(X, y)
+    agrees(model, X[:9:2])
+    agrees(model, X[:2], X[6:9])
+
+
+def test_boosting_of_sparse_rows_and_any_number_of_threads() -> None:
+    X, y = table(600, 12)
+    X[X < 4] = 0.0
+    model = HistGradientBoostingClassifier(max_iter=10, max_leaf_nodes=15)
+    model.fit(sp.csr_array(X), np.digitize(y, [1.5, 3.0]))
+    for background in (None, X[:5]):
+        one = shap_values(model, X, background=background, n_jobs=1)
+        two = shap_values(model, sp.csr_array(X), background=background, n_jobs=2)
+        assert np.array_equal(one.values, two.values)
+        assert np.array_equal(one.base, two.base)
+
+
+def test_boosting_that_starts_from_another_model_is_refused() -> None:
+    X, y = table()
+    model = boosted(HistGradientBoostingRegressor).fit(X, y)
+    model.init = DecisionTreeRegressor()
+    with pytest.raises(ValueError, match=r"starts from DecisionTreeRegressor\. Use init=None"):
+        shap_values(model, X)
+    model.init = "zero"
+    agrees(model, X[:1])
+
+
+def test_boosting_without_a_split() -> None:
+    with pytest.warns(DataWarning, match="has found no split"):
+        model = HistGradientBoostingClassifier(max_iter=2).fit(np.zeros((30, 2)), [0, 1, 2] * 10)
+    for background in (None, [[1.0, 2.0]]):
+        found = shap_values(model, [[0.0, 5.0]], background=background)
+        assert not found.values.any()
+        assert found.base == pytest.approx(model.decision_function([[0.0, 5.0]])[0])
+
+
+@settings(max_examples=25)
+@given(st.data())
+def test_any_boosting(data) -> None:
+    d, n = data.draw(st.integers(1, 4)), data.draw(st.integers(4, 25))
+    cells = st.one_of(st.integers(0, 4).map(float), st.just(np.nan))
+    X = np.array(
+        data.draw(st.lists(st.lists(cells, min_size=d, max_size=d), min_size=n, max_size=n))
+    )
+    n_classes = data.draw(st.integers(1, 3))
+    y = np.arange(n) % n_classes if n_classes > 1 else np.round(np.sin(np.arange(n)), 2)
+    categorical = [j for j in range(d) if data.draw(st.booleans()) and not np.isnan(X[:, j]).all()]
+    kind = HistGradientBoostingClassifier if n_classes > 1 else HistGradientBoostingRegressor
+    model = kind(
+        max_iter=data.draw(st.integers(1, 3)),
+        learning_rate=data.draw(st.sampled_from([0.1, 1.0])),
+        min_samples_leaf=data.draw(st.integers(1, 3)),
+        max_depth=data.draw(st.sampled_from([None, 1, 2])),
+        categorical_features=categorical or None,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # some have nothing to tell
+        model.fit(X, y)
+    agrees(model, X[:2])
+    agrees(model, X[:2], X[-3:])
+
+
 # -- how it is run --
 
 
@@ -330,6 +477,8 @@ def test_other_models_are_refused() -> None:
         shap_values(DecisionTreeRegressor(), X)
     with pytest.raises(NotFittedError):
         shap_values(RandomForestRegressor(), X)
+    with pytest.raises(NotFittedError):
+        shap_values(HistGradientBoostingRegressor(), X)
     with pytest.raises(TypeError, match="Got SVC instead"):
         shap_values(SVC(), X)
     with pytest.raises(TypeError, match="Got AdaBoostRegressor instead"):

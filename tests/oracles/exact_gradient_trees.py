@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
@@ -42,7 +43,7 @@ def best_split(X, rows, target, weight, samples, *, min_samples_leaf, min_weight
     best = None
     for feature in range(X.shape[1]):
         values = sorted({X[i, feature] for i in rows})
-        for below, above in zip(values[:-1], values[1:], strict=True):
+        for below, above in pairwise(values):
             sides = ([i for i in rows if X[i, feature] <= below],
                      [i for i in rows if X[i, feature] > below])  # fmt: skip
             weights = [sum(weight[i] for i in side) for side in sides]

@@ -53,11 +53,13 @@ def codes_by_rows(table) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Rules:
-    """`signs` are by feature."""
+    """min_worth: samples of a node whose share of its hessian a child must have; signs are by
+    feature."""
 
     l2: float = 0.0
     min_samples: int = 1
     min_hessian: float = 0.0
+    min_worth: float = 0.0
     max_depth: int = 2**31
     max_leaves: int = 2**31
     order: str = BEST_FIRST
@@ -212,9 +214,11 @@ def _worth_of_split(problem: Problem, node: Node, split: Split) -> Fraction | fl
     rules = problem.rules
     is_left = set(split.left)
     right = [row for row in node.rows if row not in is_left]
+    _, all_h, samples = _sums(problem, node.rows)
+    least = max(rules.min_hessian / problem.units[1], rules.min_worth * all_h / samples)
     for side in (split.left, right):
         _, h, count = _sums(problem, side)
-        if count < rules.min_samples or h * problem.units[1] < rules.min_hessian or h <= 0:
+        if count < rules.min_samples or h < least or h <= 0:
             return None
     if rules.signs is not None:
         sign = rules.signs[split.feature]

@@ -165,7 +165,8 @@ class Asked(NamedTuple):
     """A node that is searched.
 
     Sums are taken around `centre`, which is nearly its mean: so the gains tell the children apart
-    and not the node from zero. What is left are `rest` in all, and `drift` a unit of weight.
+    and not the node from zero. What is left is `rest` in all, and `drift` a unit of weight; `slack`
+    is how wrong a sum around the very mean may be in floating point.
     """
 
     node: int
@@ -174,6 +175,7 @@ class Asked(NamedTuple):
     centre: int
     rest: int
     drift: float
+    slack: float
 
 
 class _Weights(NamedTuple):
@@ -480,7 +482,7 @@ def _read_groups(data: BinnedDataset, n_threads: int) -> list[FeatureGroup]:
     """Features that differ between rows, in groups of about equal cost."""
     n = data.n_rows
     features = np.flatnonzero(data.n_codes > 1)
-    sizes = [np.bincount(data.column(j), minlength=data.n_codes[j]) for j in features]
+    sizes = [np.bincount(data.column(int(j)), minlength=data.n_codes[j]) for j in features]
     rest = np.array([n - own.max() for own in sizes], np.int64)
     is_rare = rest <= _RARE * n
     cost = np.where(is_rare, rest, n)
@@ -505,15 +507,14 @@ def _group(
     bins = [_bins_of(own, most) for own in sizes]
     n_bins = np.array([own[-1] + 1 for own in bins], np.int64)
     first = np.concatenate([[0], np.cumsum(n_bins)]).astype(np.int64)
-    last_code = np.concatenate(
-        [np.append(np.flatnonzero(np.diff(own)), len(own) - 1) for own in bins] or [[]]
-    ).astype(np.int64)
+    last_codes = [np.append(np.flatnonzero(np.diff(own)), len(own) - 1) for own in bins]
+    last_code = np.concatenate([np.empty(0, np.int64), *last_codes])
     dense = np.empty((n, n_dense), np.uint16)
     rows_and_cells = []
     omitted = np.full(len(features), -1, np.int64)
     members, inside = [], [np.zeros(1, np.int64)]
     for k, j in enumerate(features):
-        column = data.column(j)
+        column = data.column(int(j))
         own = bins[k][column]
         if k < n_dense:
             dense[:, k] = own
@@ -625,23 +626,34 @@ def plant(gradient, samples, is_counted, scale, rules, chosen, words, nodes):
     nodes.state[N_FREE] = len(nodes.free) - 1
     for slot in range(len(nodes.free) - 1):
         nodes.free[slot] = slot + 1
-    plant_child(rules, nodes, 0, 0, 0, len(chosen), target, weight, packed)
-    nodes.whole[0, SLOT] = 0
+    root = np.int64(0)
+    plant_child(rules, nodes, root, root, root, len(chosen), target, weight, packed)
+    nodes.whole[root, SLOT] = 0
 
 
 @kernel(bare=True)
 def grow_alone(group, columns, words, rules, nodes, room):
     """Span after span, as long as there is room for all children."""
     state = nodes.state
-    while state[FIRST] < state[LAST] and state[N_NODES] + 2 * (state[LAST] - state[FIRST]) <= len(
-        nodes.whole
-    ):
-        search_span(group, columns, words, rules, nodes, room)
-        split_span(columns, words, rules, nodes, room)
+    while state[FIRST] < state[LAST]:
+        if state[N_NODES] + 2 * (state[LAST] - state[FIRST]) > len(nodes.whole):
+            return
+        search_nodes(group, columns, words, rules, nodes, room)
+        split_nodes(columns, words, rules, nodes, room)
 
 
 @kernel(bare=True)
 def search_span(group, columns, words, rules, nodes, room):
+    search_nodes(group, columns, words, rules, nodes, room)
+
+
+@kernel(bare=True)
+def split_span(columns, words, rules, nodes, room):
+    split_nodes(columns, words, rules, nodes, room)
+
+
+@kernel(inner=True)
+def search_nodes(group, columns, words, rules, nodes, room):
     """The best splits of the nodes whose turn it is, by the features of a group."""
     first, last = nodes.state[FIRST], nodes.state[LAST]
     whole = nodes.whole
@@ -651,9 +663,9 @@ def search_span(group, columns, words, rules, nodes, room):
         if whole[node, IS_OPEN] and not is_large(whole[node]):
             search_few(group, columns, words, rules, nodes, room, node)
     if first == 0:
-        if is_large(whole[0]):
-            count(group, words, nodes, room, 0)
-            search(group, words, rules, nodes, room, 0)
+        if is_large(whole[first]):
+            count(group, words, nodes, room, first)
+            search(group, words, rules, nodes, room, first)
         return
     for left in range(first, last, 2):
         is_left_small = n_rows(whole[left]) <= n_rows(whole[left + 1])
@@ -776,30 +788,28 @@ def search(group, words, rules, nodes, room, node):
 def asked_of(own, node):
     centre = np.int64(np.rint(own[SUM] / own[WEIGHT]))
     rest = own[SUM] - centre * own[WEIGHT]
-    return Asked(node, own[PACKED], own[WEIGHT], centre, rest, rest / own[WEIGHT])
+    drift, slack = rest / own[WEIGHT], 4e-16 * abs(rest)
+    return Asked(node, own[PACKED], own[WEIGHT], centre, rest, drift, slack)
 
 
 @kernel(inner=True)
 def read_bins(group, k, asked, rules, sums, weights, best, best_score):
     """The splits between the bins of a feature."""
     mask, is_weighted = rules.mask, len(weights) > 0
-    centre, drift, weight = asked.centre, asked.drift, float(asked.weight)
     left, packed_left, weight_left = np.int64(0), np.int64(0), np.int64(0)
-    enough = to_beat(best)
     first, end = group.first[k], group.first[k + 1]
     pairs = sums[2 * first : 2 * end]
+    enough = to_beat(best, asked)
     for at in range(end - first - 1):
         left += pairs[2 * at]
         packed_left += pairs[2 * at + 1]
         weight_left = weight_left + weights[first + at] if is_weighted else packed_left & mask
-        real = float(weight_left)
-        apart = float(left - centre * weight_left) - drift * real
         # An empty bin is as good as the one before it, which is no improvement.
-        if apart * apart > enough * (real * (weight - real)) and is_better(
-            left - centre * weight_left, packed_left, weight_left, asked, rules,
-            group.features[k], group.last_code[first + at], best, best_score,
+        if may_beat(left, weight_left, asked, enough) and is_better(
+            left, packed_left, weight_left, asked, rules, group.features[k],
+            group.last_code[first + at], best, best_score,
         ):  # fmt: skip
-            enough = to_beat(best)
+            enough = to_beat(best, asked)
             cell, following = first + at, first + at + 1
             while sums[2 * following + 1] == 0:
                 following += 1
@@ -814,18 +824,27 @@ def is_many(group, cell):
 
 
 @kernel(inner=True)
-def to_beat(best):
-    """The gain of the best split so far, a unit of weight, a little less than it is."""
-    if best[0] < 0:
-        return 0.0
-    return gain_of(best) / (float(best[2]) + float(best[4])) * (1.0 - 1e-12)
+def apart_of(left, weight_left, asked):
+    """By how much the sum of a part differs from what its weight has by the mean of the node."""
+    return abs(float(left - asked.centre * weight_left) - asked.drift * float(weight_left))
 
 
 @kernel(inner=True)
-def gain_of(best):
-    a, wa, b, wb = float(best[1]), float(best[2]), float(best[3]), float(best[4])
-    apart = a * wb - b * wa
-    return apart * apart / (wa * wb * (wa + wb))
+def to_beat(best, asked):
+    """The gain of the best split so far, a unit of weight, or a little less."""
+    if best[0] < 0:
+        return 0.0
+    wa, wb = float(best[2]), float(best[4])
+    apart = max(abs(float(best[1]) - asked.drift * wa) - asked.slack, 0.0)
+    return apart * apart / (wa * wb) * (1.0 - 1e-12)
+
+
+@kernel(inner=True)
+def may_beat(left, weight_left, asked, enough):
+    """Whether a split may gain more than `enough`, a unit of weight."""
+    wa, slack = float(weight_left), asked.slack
+    apart = apart_of(left, weight_left, asked) + slack
+    return apart * apart > enough * (wa * (float(asked.weight) - wa)) + slack * slack
 
 
 @kernel(inner=True)
@@ -833,16 +852,18 @@ def is_better(left, packed_left, weight_left, asked, rules, feature, code, best,
     """Whether a split is allowed and the best so far; then it is kept."""
     samples_left = packed_left & rules.mask
     samples_right = (asked.packed & rules.mask) - samples_left
-    right, weight_right = asked.rest - left, asked.weight - weight_left
+    weight_right = asked.weight - weight_left
     if (
         min(samples_left, samples_right) < rules.min_leaf
         or min(weight_left, weight_right) < rules.min_weight
     ):
         return False
-    a, b, wa, wb = float(left), float(right), float(weight_left), float(weight_right)
+    own = left - asked.centre * weight_left
+    other = asked.rest - own
+    a, b, wa, wb = float(own), float(other), float(weight_left), float(weight_right)
     score = (a * a * wb + b * b * wa) / (wa * wb)
     if not consider(
-        SQUARED, False, left, weight_left, right, weight_right, score, feature, code, best,
+        SQUARED, False, own, weight_left, other, weight_right, score, feature, code, best,
         best_score,
     ):  # fmt: skip
         return False
@@ -854,32 +875,32 @@ def is_better(left, packed_left, weight_left, asked, rules, feature, code, best,
 def look_inside(group, k, asked, rules, words, nodes, sums, weights, room, best, best_score):
     """The splits inside of bins that may be better than the best so far; see the module."""
     mask, is_weighted = rules.mask, len(weights) > 0
-    centre, drift, weight = asked.centre, asked.drift, float(asked.weight)
+    weight = float(asked.weight)
     left, packed_left, weight_left = np.int64(0), np.int64(0), np.int64(0)
-    enough = to_beat(best) * (1.0 - 1e-9)
     first, end = group.first[k], group.first[k + 1]
     pairs, inside = sums[2 * first : 2 * end], group.inside[first : end + 1]
+    enough = to_beat(best, asked) * (1.0 - 1e-9)
     for at in range(end - first):
         own, packed = pairs[2 * at], pairs[2 * at + 1]
         more = weights[first + at] if is_weighted else packed & mask
         if inside[at + 1] > inside[at] and packed & mask > 1:
-            before, within = float(weight_left), float(more)
-            behind = weight - before - within
-            apart = float(left - centre * weight_left) - drift * before
-            after = apart + float(own - centre * more) - drift * within
+            wa, w = float(weight_left), float(more)
+            wc = weight - wa - w
+            before = apart_of(left, weight_left, asked) + asked.slack
+            after = apart_of(left + own, weight_left + more, asked) + asked.slack
             side = max(
-                apart * apart / (before * (behind + within)) if before > 0.0 else 0.0,
-                after * after / ((before + within) * behind) if behind > 0.0 else 0.0,
+                before * before / (wa * (w + wc)) if wa > 0.0 else 0.0,
+                after * after / ((wa + w) * wc) if wc > 0.0 else 0.0,
             )
-            sides = max((before + within) * (behind + within), 4.0 * before * behind)
+            sides = max((wa + w) * (wc + w), 4.0 * wa * wc)
             extra = scatter_at_most(own, more, packed, rules) / sides
             if (
-                2.0 * (side + extra) > enough
-                and side + extra + 2.0 * np.sqrt(side * extra) > enough
+                2.0 * (side + extra) >= enough
+                and side + extra + 2.0 * np.sqrt(side * extra) >= enough
             ):
                 read_inside(group, k, first + at, left, packed_left, weight_left, asked, rules,
                             words, nodes.node_of, room, best, best_score)  # fmt: skip
-                enough = to_beat(best) * (1.0 - 1e-9)
+                enough = to_beat(best, asked) * (1.0 - 1e-9)
         left += own
         packed_left += packed
         weight_left += more
@@ -917,24 +938,21 @@ def read_in_order(
 ):
     """The splits between the codes of n rows: keys are code << 32 | row, rising."""
     mask, is_weighted = rules.mask, len(words.weight) > 0
-    centre, drift, weight = asked.centre, asked.drift, float(asked.weight)
-    enough = to_beat(best)
+    enough = to_beat(best, asked)
     for p in range(n - 1):
         row = np.uint64(keys[p] & 0xFFFFFFFF)
         left += words.pairs[np.uint64(2) * row]
         packed_left += words.pairs[np.uint64(2) * row + np.uint64(1)]
         weight_left = weight_left + words.weight[row] if is_weighted else packed_left & mask
-        real = float(weight_left)
-        apart = float(left - centre * weight_left) - drift * real
         if (
-            apart * apart > enough * (real * (weight - real))
+            may_beat(left, weight_left, asked, enough)
             and keys[p] >> 32 != keys[p + 1] >> 32
             and is_better(
-                left - centre * weight_left, packed_left, weight_left, asked, rules, feature,
-                keys[p] >> 32, best, best_score,
+                left, packed_left, weight_left, asked, rules, feature, keys[p] >> 32, best,
+                best_score,
             )
         ):  # fmt: skip
-            enough = to_beat(best)
+            enough = to_beat(best, asked)
             best[BESIDE] = keys[p + 1] >> 32
 
 
@@ -974,8 +992,8 @@ def take_better(nodes, other, room):
             room.best[place, BESIDE] = own[BESIDE]
 
 
-@kernel(bare=True)
-def split_span(columns, words, rules, nodes, room):
+@kernel(inner=True)
+def split_nodes(columns, words, rules, nodes, room):
     """Part the rows of the nodes that were searched."""
     first, last = nodes.state[FIRST], nodes.state[LAST]
     for node in range(first, last):
@@ -992,14 +1010,17 @@ def split_span(columns, words, rules, nodes, room):
 @kernel(inner=True)
 def is_worth_it(words, rules, nodes, node, best):
     """Whether a split gains more than rounding; its gain is kept."""
-    gain, wa, wb = gain_of(best), float(best[2]), float(best[4])
-    rest = float(best[1] + best[3])
-    n_left = float(best[PACKED_LEFT] & rules.mask)
-    n_right = float(nodes.whole[node, PACKED] & rules.mask) - n_left
-    # A whole number may be wrong by a half, of each sample.
-    rounding = 0.25 * (n_left * n_left / wa + n_right * n_right / wb)
+    own = nodes.whole[node]
+    asked = asked_of(own, node)
+    wa, wb = float(best[2]), float(best[4])
+    apart = abs(float(best[1]) - asked.drift * wa)
+    gain = apart * apart * (wa + wb) / (wa * wb)
     nodes.gain[node] = gain
-    if not gain > rounding + 1e-14 * rest * rest / (wa + wb):
+    # A whole number may be wrong by a half, of each sample.
+    n_left = float(best[PACKED_LEFT] & rules.mask)
+    n_right = float(own[PACKED] & rules.mask) - n_left
+    rounding = 0.25 * (n_left * n_left / wa + n_right * n_right / wb)
+    if gain <= rounding or apart <= 2.0 * asked.slack:
         return False
     nothing = rules.nothing * (wa + wb)
     return gain > nothing or scatter_of(words, rules, nodes, node) > nothing
@@ -1041,8 +1062,7 @@ def split(columns, rules, nodes, node, best):
     own = whole[node]
     own[LEFT], own[FEATURE], own[CODE], own[NEXT_CODE] = left, feature, code, next_code
     state[N_NODES] += 2
-    centre = np.int64(np.rint(own[SUM] / own[WEIGHT]))
-    target = best[1] + centre * best[2]
+    target = best[1] + asked_of(own, node).centre * best[2]
     depth = own[DEPTH] + 1
     plant_child(rules, nodes, depth, left, own[START], middle, target, best[2], best[PACKED_LEFT])
     plant_child(rules, nodes, depth, left + 1, middle, own[END], own[SUM] - target, best[4],

@@ -213,7 +213,8 @@ class ExactRounds:
 
 def _power_for(values: np.ndarray, weight: np.ndarray, bits: int) -> float:
     """The largest power of two that keeps products with values and weights within so many bits."""
-    largest = float(np.abs(values).max(initial=0.0)) * float(weight.max(initial=1.0))
+    heaviest = float(weight.max()) if len(weight) else 1.0
+    largest = float(np.abs(values).max(initial=0.0)) * heaviest
     if largest == 0.0:
         return 1.0
     return float(2.0 ** min(bits - int(np.frexp(largest)[1]), 1000))

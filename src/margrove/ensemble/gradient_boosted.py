@@ -18,7 +18,8 @@ from margrove._slices import Ending, drive
 from margrove._threads import resolve_n_jobs
 from margrove.ensemble.gradient_data import GradientData
 from margrove.ensemble.gradient_losses import GradientLoss, gradient_loss_of, loss_names
-from margrove.exceptions import DataWarning
+from margrove.ensemble.gradient_monitor import SoFar
+from margrove.exceptions import ConvergenceWarning, DataWarning
 from margrove.grove.assembly import preorder
 from margrove.grove.encoding import read_table_like_fitted
 from margrove.grove.packed import FEATURE_AT, Kind, PackedTree, unfolded
@@ -27,8 +28,8 @@ from margrove.grove.scoring import TreeScores
 from margrove.grove.tree_arrays import TreeArrays
 
 __all__ = ["BoostedClassifier", "BoostedRegressor", "GradientBoosted", "GradientHistory",
-           "class_loss_of", "kind_of", "regression_loss_of", "require_same_classes",
-           "warn_of_nothing_learnt"]  # fmt: skip
+           "class_loss_of", "history_of", "kind_of", "regression_loss_of", "require_same_classes",
+           "warn_of_failure"]  # fmt: skip
 
 _FEATURE_BITS = np.int64(0xFFFFFFF)
 _WORK_AT_ONCE = 1e9
@@ -39,7 +40,8 @@ class GradientHistory:
     """What happened, round by round.
 
     training_loss      float64 (rounds + 1,)  before the first round and after each
-    validation_score   float64 (rounds + 1,)  likewise, where boosting was to stop early; else empty
+    validation_score   float64 (rounds + 1,)  likewise, where boosting was to stop early; else
+                       empty; NaN of earlier rounds that were not to
     n_leaves           int64 (rounds,)  of all trees of a round
     outcome            "finished", "stopped early", "max_time", "interrupt" or "callback"
     """
@@ -57,9 +59,8 @@ class GradientHistory:
         """With losses of targets that were divided by this."""
         if scale == 1.0:
             return self
-        power = 2.0 if loss.is_constant_hessian and not loss.differs_from_mean else 1.0
         with np.errstate(over="ignore"):
-            unit = scale**-power if scale**-power > 0.0 else 0.0
+            unit = np.float64(scale) ** -loss.degree
             return replace(self, training_loss=self.training_loss * unit,
                            validation_score=self.validation_score * unit)  # fmt: skip
 
@@ -108,6 +109,24 @@ class GradientBoosted(Estimator):
             process.advance(_WORK_AT_ONCE)
         return ending
 
+    def _after_last_fit(self, given: GradientData, loss: GradientLoss) -> SoFar:
+        """Where the last fit ended, for a warm start."""
+        self._require_sound()
+        if self._loss != loss:
+            raise ValueError(
+                f"warm_start=True goes on with the loss of the last fit, {self._loss!r}. Use "
+                "warm_start=False to start anew."
+            )
+        history = self.history_.in_units_of(given.scale, loss)
+        scores = history.validation_score[~np.isnan(history.validation_score)]
+        return SoFar(
+            self._rounds,
+            self._scores.start / given.scale,
+            tuple(history.training_loss.tolist()),
+            tuple(scores.tolist()),
+            given.scale,
+        )
+
     # -- asking --
 
     @property
@@ -123,18 +142,40 @@ class GradientBoosted(Estimator):
         return int(self._loss.n_scores)
 
     def _read(self, X: Any) -> Any:
-        check_is_fitted(self, "_rounds")
+        self._require_sound()
         return read_table_like_fitted(X, self)
+
+    def _require_sound(self) -> None:
+        """Compiled code trusts what was fitted: it must not have been altered."""
+        check_is_fitted(self, "_rounds")
+        scores, rounds = self._scores, self._rounds
+        is_sound = (
+            isinstance(scores, TreeScores)
+            and isinstance(rounds, list)
+            and scores.n_rounds == len(rounds)
+            and scores.n_features == self.n_features_in_
+            and scores.n_scores == self._loss.n_scores
+        )
+        if not is_sound:
+            raise ValueError(
+                f"The state of this {type(self).__name__} was altered after the fit. Fit it again."
+            )
 
     def _raw(self, X: Any) -> np.ndarray:
         """Raw scores (scores, n)."""
         rows = self._read(X)
+        raw = self._raw_before(rows)
         shares = self._scores.is_worth_sharing(rows.shape[0])
-        return self._scores.scores(rows, n_threads=self._threads() if shares else 1)
+        self._scores.add(rows, raw, n_threads=self._threads() if shares else 1)
+        return raw
+
+    def _raw_before(self, rows: Any) -> np.ndarray:
+        """Raw scores before the first round."""
+        return np.repeat(self._scores.start[:, None], rows.shape[0], axis=1)
 
     def _staged_raw(self, X: Any) -> Iterator[np.ndarray]:
         rows = self._read(X)
-        raw = np.repeat(self._scores.start[:, None], rows.shape[0], axis=1)
+        raw = self._raw_before(rows)
         for number in range(self.n_iter_):
             self._scores.add(rows, raw, number, number + 1)
             yield raw
@@ -153,7 +194,7 @@ class GradientBoosted(Estimator):
         """
         rows = self._read(X)
         found = self._scores.leaves(rows)
-        for t, tree in enumerate(self._trees()):
+        for t, tree in enumerate(self._sound_trees()):
             found[:, t] = _numbers_on_its_own(tree)[found[:, t]]
         k = self.n_trees_per_iteration_
         return found if k == 1 else found.reshape(len(found), -1, k)
@@ -179,9 +220,10 @@ class GradientBoosted(Estimator):
         check_is_fitted(self, "_rounds")
         if kind not in ("gain", "split"):
             raise ValueError(f"kind must be 'gain' or 'split'. Got {kind!r} instead.")
+        self._require_sound()
         total = np.zeros(self.n_features_in_)
         largest = self._largest_gain()
-        for tree in self._trees():
+        for tree in self._sound_trees():
             inner = ~tree.is_leaf
             features = (tree.nodes[1::2] >> FEATURE_AT) & _FEATURE_BITS
             gain = np.ones(len(tree)) if kind == "split" else np.asarray(tree.decrease) / largest
@@ -191,6 +233,11 @@ class GradientBoosted(Estimator):
 
     def _trees(self) -> Iterator[PackedTree]:
         return (tree for own in self._rounds for tree in own)
+
+    def _sound_trees(self) -> Iterator[PackedTree]:
+        for tree in self._trees():
+            tree.require_sound(self._kind, self.n_features_in_)
+            yield tree
 
     def _largest_gain(self) -> float:
         """By which all are divided, so that their sum is a number."""
@@ -202,8 +249,10 @@ class GradientBoosted(Estimator):
 
         Its leaves hold what is added to the raw score.
         """
-        check_is_fitted(self, "_rounds")
-        return unfolded(self._rounds[number][score], self._kind)
+        self._require_sound()
+        tree = self._rounds[number][score]
+        tree.require_sound(self._kind, self.n_features_in_)
+        return unfolded(tree, self._kind)
 
     def __len__(self) -> int:
         """The number of rounds."""
@@ -320,6 +369,20 @@ class BoostedClassifier(ClassifierMixin, GradientBoosted):
             yield float(accuracy_score(y, found, sample_weight=sample_weight))
 
 
+def history_of(
+    process: Any, rounds: list[list[PackedTree]], outcome: str, scale: float
+) -> GradientHistory:
+    """What a process has found; its targets were divided by `scale`."""
+    scores = [] if process.monitor is None else process.monitor.scores
+    unseen = len(rounds) + 1 - len(scores) if scores else 0  # rounds before there was a monitor
+    return GradientHistory(
+        process.all_losses(),
+        np.array([np.nan] * unseen + scores),
+        np.array([sum(tree.n_leaves for tree in own) for own in rounds], np.int64),
+        outcome,
+    ).in_units_of(1.0 / scale, process.loss)
+
+
 def _scores_of_classes(raw: np.ndarray) -> np.ndarray:
     return raw[0] if len(raw) == 1 else np.ascontiguousarray(raw.T)
 
@@ -364,12 +427,20 @@ def require_same_classes(classes: np.ndarray, given: GradientData) -> None:
         )
 
 
-def warn_of_nothing_learnt(name: str, rounds: list[list[PackedTree]]) -> None:
-    """Tell of a model that says the same of every row."""
+def warn_of_failure(name: str, rounds: list[list[PackedTree]], history: GradientHistory) -> None:
+    """Tell of a model that says the same of every row, or worse than that."""
     if rounds and all(len(tree) == 1 for own in rounds for tree in own):
         warnings.warn(
             f"{name} has found no split and predicts the same for every row. Lower "
             "min_samples_leaf, or check whether X tells anything.",
             DataWarning,
-            stacklevel=4,
+            stacklevel=3,
+        )
+    first, last = history.training_loss[0], history.training_loss[-1]
+    if last > first:
+        warnings.warn(
+            f"The training loss of {name} has risen from {first:.6g} to {last:.6g}: steps are too "
+            "long. Lower learning_rate, or raise l2_regularization or min_samples_leaf.",
+            ConvergenceWarning,
+            stacklevel=3,
         )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -23,12 +24,14 @@ from margrove.ensemble.gradient_boosted import (
     GradientBoosted,
     GradientHistory,
     class_loss_of,
+    history_of,
     kind_of,
     regression_loss_of,
     require_same_classes,
 )
 from margrove.ensemble.gradient_data import GradientData, RowDraws, class_data, number_data
 from margrove.ensemble.gradient_losses import GradientLoss, gradient_loss_of
+from margrove.ensemble.gradient_losses.log_link import LogLinkLoss
 from margrove.ensemble.gradient_monitor import ClassicMonitor, HeldOut, Monitor, SoFar
 from margrove.ensemble.samples import seed_of_member
 from margrove.ensemble.weak_learners import TreeMembers
@@ -103,7 +106,7 @@ class _GradientBoosting(GradientBoosted):
     tol: float
     ccp_alpha: float
     init_: Any
-    _members: TreeMembers
+    _init_model: Any
     _rates: np.ndarray
 
     def fit(
@@ -204,10 +207,10 @@ class _GradientBoosting(GradientBoosted):
 
     def _fitted_init(self, given: GradientData) -> Any:
         """A model of `init`, fitted on real targets; None for a constant start."""
+        if self._is_going_on():
+            return self._init_model
         if self.init is None or isinstance(self.init, str):
             return None
-        if self._is_going_on():
-            return self.init_
         model = clone(self.init)
         targets = given.y * given.scale
         if given.classes is not None:
@@ -226,17 +229,9 @@ class _GradientBoosting(GradientBoosted):
 
     def _so_far(self, given: GradientData, init: Any, loss: GradientLoss) -> SoFar:
         """Where the first round, or that after an earlier fit, begins."""
-        before = None if init is None else (lambda X: self._raw_of_init(init, X, loss))
+        before = None if init is None else (lambda X: self._checked_raw_of_init(init, X, loss))
         if self._is_going_on():
-            history = self.history_.in_units_of(given.scale, loss)
-            return SoFar(
-                self._rounds,
-                self._scores.start / given.scale,
-                tuple(history.training_loss.tolist()),
-                tuple(history.validation_score.tolist()),
-                given.scale,
-                before,
-            )
+            return replace(self._after_last_fit(given, loss), before=before)
         start = np.zeros(loss.n_scores)
         if self.init is None:
             start = loss.start(given.y, given.training_rows.total_weight)
@@ -346,12 +341,7 @@ class _GradientBoosting(GradientBoosted):
             [tree if given.scale == 1.0 else rescaled(tree, given.scale, 1) for tree in own]
             for own in process.trees
         ]
-        history = GradientHistory(
-            process.all_losses(),
-            np.array([] if process.monitor is None else process.monitor.scores),
-            np.array([sum(tree.n_leaves for tree in own) for own in rounds], np.int64),
-            outcome,
-        ).in_units_of(1.0 / given.scale, loss)
+        history = history_of(process, rounds, outcome, given.scale)
         d = given.X.shape[1]
         known = given.table.attributes | {
             "n_outputs_": 1,
@@ -368,7 +358,8 @@ class _GradientBoosting(GradientBoosted):
             "_seed_of_fit": seed,
             "_rates": rates,
             "history_": history,
-            "init_": self._dummy(given) if self.init is None else (init or self.init),
+            "_init_model": init,
+            "init_": self._init_of_fit(given, so_far, init),
             "n_estimators_": len(rounds),
             "train_score_": history.training_loss[1:] * _factor_of(loss),
         }
@@ -383,6 +374,14 @@ class _GradientBoosting(GradientBoosted):
                 "n_classes_": len(given.classes),
             }
         )
+
+    def _init_of_fit(self, given: GradientData, so_far: SoFar, init: Any) -> Any:
+        if so_far.rounds:
+            return self.init_
+        if init is not None or self.init == "zero":
+            return init or "zero"
+        with np.errstate(over="ignore"):
+            return self._dummy(given)
 
     def _oob_attributes(
         self, process: ExactRounds, given: GradientData, so_far: SoFar
@@ -409,20 +408,24 @@ class _GradientBoosting(GradientBoosted):
     # -- asking --
 
     def _read(self, X: Any) -> Any:
-        check_is_fitted(self, "_rounds")
+        self._require_sound()
         return like_fitted(X, self)
 
-    def _raw(self, X: Any) -> np.ndarray:
-        return self._with_init(X, super()._raw(X))
+    def _raw_before(self, rows: Any) -> np.ndarray:
+        raw = super()._raw_before(rows)
+        if self._init_model is not None:
+            raw += self._checked_raw_of_init(self._init_model, rows, self._loss)
+        return raw
 
-    def _staged_raw(self, X: Any) -> Iterator[np.ndarray]:
-        for raw in super()._staged_raw(X):
-            yield self._with_init(X, raw)
-
-    def _with_init(self, X: Any, raw: np.ndarray) -> np.ndarray:
-        if self.init is None or isinstance(self.init_, str):
-            return raw
-        return raw + self._raw_of_init(self.init_, X, self._loss)
+    def _checked_raw_of_init(self, init: Any, rows: Any, loss: GradientLoss) -> np.ndarray:
+        raw = self._raw_of_init(init, rows, loss)
+        if raw.shape != (loss.n_scores, rows.shape[0]) or not np.isfinite(raw).all():
+            raise ValueError(
+                f"init={type(init).__name__} must say a finite number of each row, or a probability "
+                f"of each class. Got an answer of shape {raw.T.shape} for {rows.shape[0]} rows. Use "
+                "another init."
+            )
+        return raw
 
     @property
     def estimators_(self) -> np.ndarray:
@@ -607,8 +610,10 @@ class GradientBoostingRegressor(BoostedRegressor, _GradientBoosting):
         return self._loss_of_name()
 
     def _raw_of_init(self, init: Any, X: Any, loss: GradientLoss) -> np.ndarray:
-        found = np.asarray(init.predict(X), dtype=np.float64)
-        return np.ascontiguousarray(found.reshape(1, -1))
+        found = np.asarray(init.predict(X), dtype=np.float64).reshape(1, -1)
+        if isinstance(loss, LogLinkLoss):
+            found = np.log(np.maximum(found, _LEAST_SHARE))
+        return np.ascontiguousarray(found)
 
     def _dummy(self, given: GradientData) -> Any:
         weight, y = given.training_rows.total_weight, given.y * given.scale
@@ -780,6 +785,8 @@ class GradientBoostingClassifier(BoostedClassifier, _GradientBoosting):
                 "boosting starts. Use another init."
             )
         shares = np.clip(np.asarray(init.predict_proba(X)), _LEAST_SHARE, 1.0 - _LEAST_SHARE)
+        if shares.shape != (X.shape[0], max(2, loss.n_scores)):
+            return np.full(shares.shape[::-1], np.nan)
         logs = np.log(shares)
         raw = (logs - logs.mean(axis=1)[:, None]).T
         if loss.n_scores == 1:
@@ -796,7 +803,7 @@ class GradientBoostingClassifier(BoostedClassifier, _GradientBoosting):
 def _number_of(given: Any, samples: int, least: int) -> int:
     """A number of samples that is given as such, or as a share."""
     if isinstance(given, Integral):
-        return int(given)
+        return min(int(given), 2**31)
     return max(least, int(np.ceil(float(given) * samples)))
 
 

@@ -31,6 +31,7 @@ __all__ = ["GradientData", "RowDraws", "class_data", "number_data"]
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _HELD_OUT, _SUBSAMPLE = 7, 8  # purposes of draws
 _MOST_SAMPLES = 2**31 - 1
+_MOST_CELLS = 1e8  # of rows that are spread out
 
 
 @dataclass(frozen=True)
@@ -80,9 +81,15 @@ class GradientData:
         )
 
     def spread_out(self) -> GradientData:
-        """A row of its own for each sample, where rows are to be drawn."""
+        """A row of its own for each sample, where rows are to be drawn.
+
+        Beyond some size, rows with the weight of their samples: these are drawn together.
+        """
         if self.copies is None:
             return self
+        if float(self.copies.sum()) * self.X.shape[1] > _MOST_CELLS:
+            weight = self.training_rows.total_weight
+            return replace(self, weight=weight, copies=None)
         rows = np.repeat(np.arange(self.n_rows), self.copies)
         return replace(self.of_rows(rows), copies=None)
 
@@ -93,7 +100,7 @@ def number_data(table: TreeTable, y: Any, sample_weight: Any, loss: GradientLoss
     weight = check_weights(sample_weight, n)
     kept = which_count(weight)
     targets = loss.check_targets(targets[kept]) + 0.0
-    scale = power_of_two_near(targets) if loss.scales_with_targets else 1.0
+    scale = power_of_two_near(targets) if loss.degree else 1.0
     data = _data(table.of_rows(kept), targets / scale, moderate(weight)[kept], sample_weight, None)
     return replace(data, scale=scale)
 

@@ -45,6 +45,8 @@ class SoFar:
         raw = np.repeat(self.start[:, None] * self.scale, X.shape[0], axis=1)
         if self.before is not None:
             raw += self.before(X)
+        for tree in (tree for own in self.rounds for tree in own):
+            tree.require_sound(kind, X.shape[1])
         for score in range(len(raw)):
             add_trees([own[score] for own in self.rounds], X, kind, raw[score])
         raw /= self.scale

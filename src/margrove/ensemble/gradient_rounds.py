@@ -168,7 +168,9 @@ class GradientRounds:
     def _sizes(self, n: int) -> tuple[int, int]:
         """The most leaves that a tree can have, and of histograms that it needs."""
         settings = self._settings
-        most = max(min(n // max(settings.min_samples_leaf, 1), _MOST_LEAVES), 1)
+        copies = self._rows.copies
+        samples = n if copies is None else int(copies.sum())
+        most = max(min(samples // max(settings.min_samples_leaf, 1), n, _MOST_LEAVES), 1)
         if settings.max_depth is not None:
             most = min(most, 2 ** min(settings.max_depth, 20))
         if settings.max_leaf_nodes is None:
@@ -324,6 +326,7 @@ class GradientRounds:
         if settings.max_leaf_nodes is None:  # all are split that can be: in which order is all one
             order = trees.SMALL_FIRST
         signs, sets = settings.signs, settings.sets
+        is_even = own.loss.is_constant_hessian or own.loss.differs_from_mean
         number = (self._first + self.rounds) * len(self.raw) + score
         return trees.GrowthRules(
             order,
@@ -331,13 +334,17 @@ class GradientRounds:
             2**31 if settings.max_depth is None else settings.max_depth,
             settings.min_samples_leaf,
             settings.min_hessian,
+            0.0 if is_even else float(settings.min_samples_leaf),
             settings.l2_regularization,
+            own.loss.longest_step,
             settings.learning_rate,
             settings.tried,
             seed_of_member(settings.seed, number) if settings.tried < 1.0 else 0,
             not own.loss.differs_from_mean,
             np.empty(0, np.int64) if signs is None else signs[features],
-            np.empty((0, len(features)), np.bool_) if sets is None else sets[:, features],
+            np.empty((0, len(features)), np.bool_)
+            if sets is None
+            else np.ascontiguousarray(sets[:, features]),
         )
 
     def _go_on(self, growth: _Growth, bench: _Bench, work: float) -> bool:
@@ -348,7 +355,7 @@ class GradientRounds:
             growth.source = growth.source._replace(g=np.empty(n, np.int64), h=np.empty(n, np.int64))
             trees.begin(growth.tree)
             phase = self._lead(growth, bench, work)
-        return phase in (trees.GROWN, trees.ADDED)
+        return phase == (trees.ADDED if growth.rules.adds else trees.GROWN)
 
     def _lead(self, growth: _Growth, bench: _Bench, work: float) -> int:
         given = (self._table, growth.source, growth.rules, growth.tree, bench.room, float(work))

@@ -95,6 +95,11 @@ def _is_before(table, place, other):
     return table.features[place] < table.features[other]
 
 
+@kernel(inlined=True)
+def _worth_of_steps(left_g, right_g, left_h, right_h):
+    return (left_g * left_g * right_h + right_g * right_g * left_h) / (left_h * right_h)
+
+
 @kernel(inner=True)
 def _search_numbers(table, place, sums, is_packed, g, h, count, rules, units, missing, scratch,
                     best, gain):  # fmt: skip
@@ -105,11 +110,11 @@ def _search_numbers(table, place, sums, is_packed, g, h, count, rules, units, mi
     gs, hs, ns, gains = scratch[0], scratch[1], scratch[2], scratch[3]
     all_g, all_h, all_n = float(g), float(h), float(count)
     least_n = float(rules.min_samples)
-    l2, least_h = rules.l2 / units[1], max(rules.min_hessian / units[1], 1e-300)
+    l2, least_h = rules.l2 / units[1], _least_hessian(h, count, rules, units)
     for code in range(last):
         own, other = gs[code], all_g - gs[code]
         a, b = hs[code] + l2, (all_h - hs[code]) + l2
-        worth = (own * own * b + other * other * a) / (a * b)
+        worth = _worth_of_steps(own, other, a, b)
         is_allowed = (
             (ns[code] >= least_n)
             & (all_n - ns[code] >= least_n)
@@ -171,8 +176,19 @@ def _write_best(best, place, code, missing, sums, is_packed, first, n_codes):
 
 
 @kernel(inner=True)
-def _is_allowed(h, count, rules, units):
-    return count >= rules.min_samples and float(h) * units[1] >= rules.min_hessian
+def _least_hessian(h, count, rules, units):
+    """What a child must have: also the share that so many samples of the node would have.
+
+    Rows of which all is known already have next to no hessian; a leaf of such rows and a few others
+    would take a huge step.
+    """
+    share = rules.min_worth * float(h) / float(count)
+    return max(rules.min_hessian / units[1], share, 1e-300)
+
+
+@kernel(inner=True)
+def _is_allowed(h, count, rules, least_h):
+    return count >= rules.min_samples and float(h) >= least_h
 
 
 @kernel(inner=True)
@@ -182,11 +198,12 @@ def _search_within_bounds(table, place, sums, is_packed, g, h, count, low, high,
     left_g, left_h, left_n = np.int64(0), np.int64(0), np.int64(0)
     if missing == 1:
         left_g, left_h, left_n = sums_of_cell(sums, is_packed, first + n_codes)
+    least_h = _least_hessian(h, count, rules, units)
     for code in range(n_codes if missing == 0 else n_codes - 1):
         more_g, more_h, more = sums_of_cell(sums, is_packed, first + code)
         left_g, left_h, left_n = left_g + more_g, left_h + more_h, left_n + more
-        if not _is_allowed(left_h, left_n, rules, units) or not _is_allowed(
-            h - left_h, count - left_n, rules, units
+        if not _is_allowed(left_h, left_n, rules, least_h) or not _is_allowed(
+            h - left_h, count - left_n, rules, least_h
         ):
             continue
         worth = _worth_of_pair(left_g, left_h, g - left_g, h - left_h, low, high,
@@ -219,22 +236,22 @@ def _search_categories(table, place, sums, is_packed, g, h, count, low, high, ru
     first, n_codes = table.first[place], table.n_codes[place]
     n = _in_order(sums, is_packed, first, n_codes + 1, units, scratch[0], order)
     is_bound = len(rules.signs) > 0
-    l2 = rules.l2 / units[1]
+    l2, least_h = rules.l2 / units[1], _least_hessian(h, count, rules, units)
     left_g, left_h, left_n = np.int64(0), np.int64(0), np.int64(0)
     found = -1
     for p in range(n - 1):
         more_g, more_h, more = sums_of_cell(sums, is_packed, first + order[p])
         left_g, left_h, left_n = left_g + more_g, left_h + more_h, left_n + more
-        if not _is_allowed(left_h, left_n, rules, units) or not _is_allowed(
-            h - left_h, count - left_n, rules, units
+        if not _is_allowed(left_h, left_n, rules, least_h) or not _is_allowed(
+            h - left_h, count - left_n, rules, least_h
         ):
             continue
         right_g, right_h = g - left_g, h - left_h
         if is_bound:
             worth = _worth_of_pair(left_g, left_h, right_g, right_h, low, high, 0, rules, units)
         else:
-            worth = float(left_g) * float(left_g) / (float(left_h) + l2)
-            worth += float(right_g) * float(right_g) / (float(right_h) + l2)
+            worth = _worth_of_steps(float(left_g), float(right_g), float(left_h) + l2,
+                                    float(right_h) + l2)  # fmt: skip
         is_even = (
             found < 0
             and best[_PLACE] >= 0

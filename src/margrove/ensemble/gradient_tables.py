@@ -112,6 +112,7 @@ def bins_and_table(
     n, d = X.shape
     require_memory(3.0 * n * d, "The codes of all columns", "Drop columns, or use fewer rows.")
     columns: list[Any] = [None] * d
+    weight = None if weight is None else _whole_weights(weight)
     is_sparse = sp.issparse(X)
     if is_sparse:
         X = X.tocsc()
@@ -137,6 +138,13 @@ def bins_and_table(
         np.array([len(own.lows) for own in columns], np.int64),
     )
     return bins, _table(columns, n, n_categories > 0)
+
+
+def _whole_weights(weight: np.ndarray) -> np.ndarray:
+    """In units so small that hardly any weight is lost, but sums are exact in any order."""
+    largest = float(weight.max())
+    bits = 52 - len(weight).bit_length() - int(np.frexp(largest)[1])
+    return np.asarray(np.rint(np.ldexp(weight, bits)))
 
 
 def _code(
@@ -220,22 +228,33 @@ def _begins_of_bins(counts, max_bins):
         begins[k] = own != last
         last = own
         filled += counts[k]
-    return _limited(begins, max_bins)
+    return _limited(begins, heavy, max_bins)
 
 
 @kernel
-def _limited(begins, max_bins):
-    """Stretches between heavy values may open a few bins too many: these are joined again."""
-    extra = np.int64(begins.sum()) - max_bins
-    if extra > 0:
-        total, seen = np.int64(begins.sum()), np.int64(0)
+def _limited(begins, heavy, max_bins):
+    """Stretches between heavy values may open a few bins too many: bins of light values are joined
+    to the one before, evenly spread; if there are none such any more, any."""
+    for only_light in (True, False):
+        extra = np.int64(begins.sum()) - max_bins
+        if extra <= 0:
+            break
+        total = np.int64(0)
         for k in range(1, len(begins)):
-            if begins[k]:
+            total += np.int64(_may_be_joined(begins, heavy, k, only_light))
+        extra = min(extra, total)
+        seen = np.int64(0)
+        kept = begins.copy()
+        for k in range(1, len(begins)):
+            if _may_be_joined(kept, heavy, k, only_light):
+                begins[k] = (seen + 1) * extra // total == seen * extra // total
                 seen += 1
-                # evenly spread over all that could be joined to the one before
-                if (seen * extra) // (total - 1) > ((seen - 1) * extra) // (total - 1):
-                    begins[k] = False
     return begins
+
+
+@kernel
+def _may_be_joined(begins, heavy, k, only_light):
+    return begins[k] and not (only_light and (heavy[k] or heavy[k - 1]))
 
 
 def _few_categories(

@@ -52,6 +52,7 @@ __all__ = ["ADDED", "ALONE", "ASSISTS", "BEST_FIRST", "GROWN", "LEADS", "LEVEL_B
 _WIDE_BITS = 40
 _BITS_OF_SUMS = 61
 _LEAST_MEAN = 4  # of packed gradients and hessians: with less, too many of them would be 0
+_FEW_SAMPLES = 1024  # which are never packed: one of them may be a thousand times the others
 _MOST_COPIES = 16  # samples that a row may stand for in a packed word
 _ROWS_TO_PART = 16000  # and parted together
 _COST_OF_FEATURE = 16  # of a search, besides its cells
@@ -64,7 +65,7 @@ _LARGEST_VALUE = 1e290  # of a leaf: sums of them are finite
 GAIN, VALUE, HESSIAN, LOW, HIGH, N_REAL = range(6)
 # places in `BoostedTree.state`
 (PHASE, N_NODES, N_LEAVES, N_FRONTIER, IS_WIDE, COPIES, N_FREE, STEP, JOB, SMALL, LARGE, NODE,
- MIDDLE, SHARERS, N_STATE) = range(15)  # fmt: skip
+ MIDDLE, SHARERS, IS_LOPSIDED, N_STATE) = range(16)  # fmt: skip
 # phases
 PLANTED, GROWING, GROWN, ADDED, TOO_LOPSIDED = range(5)
 # order in which leaves are split
@@ -75,8 +76,9 @@ _NOTHING, _PLANT, _PART, _LOOK, _SUM_UP = range(5)
 
 
 class GrowthRules(NamedTuple):
-    """order: of splitting; max_leaves, max_depth; min_samples, min_hessian: of a leaf; l2:
-    regularization; rate: factor of the values; tried: the share of features that a node may be
+    """order: of splitting; max_leaves, max_depth; min_samples, min_hessian: of a leaf;
+    min_worth: samples of a node whose share of the hessian a child must have; l2:
+    regularization; longest_step: beyond which values grow like a logarithm only; rate: factor of the values; tried: the share of features that a node may be
     split by; seed of the draw of these; adds: whether the values of the leaves are written, and
     added to the scores.
 
@@ -89,7 +91,9 @@ class GrowthRules(NamedTuple):
     max_depth: int
     min_samples: int
     min_hessian: float
+    min_worth: float
     l2: float
+    longest_step: float
     rate: float
     tried: float
     seed: int
@@ -127,7 +131,7 @@ class BoostedTree(NamedTuple):
     rows       int32 (m,)  by leaves; spare int32 (m,)
     frontier   int64 (nodes,)  leaves that have a split
     free       int64 (slots,)  histograms that are not in use
-    state      int64 (14,)  see the names of the places
+    state      int64 (15,)  see the names of the places
     units      float64 (3,)  what a whole number of g and h, and a gain of 1, is worth
     scales     float64 (2,)  factors of the wider sums of leaves
     """
@@ -367,7 +371,9 @@ def _plant(team, rank, size, source, rules, tree, room):
         count += room.counts[other, 0]
         copies = max(copies, room.counts[other, 1])
     is_wide = len(source.g) > 0
-    bits = min(_WIDE_BITS, _BITS_OF_SUMS - _length_in_bits(count)) if is_wide else BITS
+    bits = BITS
+    if is_wide and tree.state[IS_LOPSIDED] == 1:
+        bits = min(_WIDE_BITS, _BITS_OF_SUMS - _length_in_bits(count))
     g_scale, h_scale = _power_for(largest_g, bits), _power_for(largest_h, bits)
     meet(team, size)  # all have read what is overwritten now
     if is_wide:
@@ -385,8 +391,9 @@ def _plant(team, rank, size, source, rules, tree, room):
     state = tree.state
     is_lopsided = size_of_g < _LEAST_MEAN * count and largest_g > 0.0
     is_lopsided |= h < _LEAST_MEAN * count and largest_h > 0.0
+    is_lopsided |= count <= _FEW_SAMPLES
     if not is_wide and (is_lopsided or copies > _MOST_COPIES):
-        state[PHASE] = TOO_LOPSIDED
+        state[PHASE], state[IS_LOPSIDED] = TOO_LOPSIDED, np.int64(is_lopsided)
         return
     state[IS_WIDE], state[COPIES] = np.int64(is_wide), copies
     tree.units[0], tree.units[1] = 1.0 / g_scale, 1.0 / h_scale
@@ -984,6 +991,9 @@ def _write_value(rules, tree, node, sums):
     tree.real[node, HESSIAN] = hessian
     total = hessian + rules.l2
     value = -(float(sums[0]) / tree.scales[0]) / total if total > 0.0 else 0.0
+    if abs(value) > rules.longest_step:
+        beyond = math.log1p(abs(value) - rules.longest_step)
+        value = math.copysign(rules.longest_step + beyond, value)
     value = min(max(value, tree.real[node, LOW]), tree.real[node, HIGH])
     tree.real[node, VALUE] = min(max(rules.rate * value, -_LARGEST_VALUE), _LARGEST_VALUE)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
@@ -18,18 +19,19 @@ from margrove.ensemble.gradient_boosted import (
     BoostedClassifier,
     BoostedRegressor,
     GradientBoosted,
-    GradientHistory,
     class_loss_of,
+    history_of,
     kind_of,
     regression_loss_of,
     require_same_classes,
-    warn_of_nothing_learnt,
+    warn_of_failure,
 )
 from margrove.ensemble.gradient_data import GradientData, RowDraws, class_data, number_data
 from margrove.ensemble.gradient_losses import GradientLoss, gradient_loss_of
 from margrove.ensemble.gradient_monitor import HeldOut, Monitor, SoFar
 from margrove.ensemble.gradient_rounds import GradientRounds, GradientSettings
 from margrove.ensemble.gradient_tables import bins_and_table
+from margrove.exceptions import DataWarning
 from margrove.grove.constraints import monotonic_signs
 from margrove.grove.encoding import TreeTable, read_table, read_table_like_fitted
 from margrove.grove.packed import rescaled
@@ -39,6 +41,7 @@ __all__ = ["HistGradientBoostingClassifier", "HistGradientBoostingRegressor"]
 
 _ROWS_FOR_EARLY_STOPPING = 10_000  # beyond, "auto" means yes
 _LARGEST_RATE = 1e290
+_MOST = 2**31
 
 _PARAMETERS: dict[str, list[Any]] = {
     "learning_rate": [Interval(Real, 0, None, closed="neither")],
@@ -58,7 +61,7 @@ _PARAMETERS: dict[str, list[Any]] = {
     "validation_fraction": [
         Interval(Real, 0, 1, closed="neither"),
         Interval(Integral, 1, None, closed="left"),
-        HasMethods(["split"]),
+        HasMethods(["split", "get_n_splits"]),
         None,
     ],
     "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
@@ -133,6 +136,7 @@ class _HistGradientBoosting(GradientBoosted):
             held_out = self._read_held_out(X_val, y_val, sample_weight_val, given)
         elif stops_early and self.validation_fraction is not None:
             given, held_out = self._set_apart(given, seed)
+        self._warn_of_many_categories(given)
         so_far = self._so_far(given, self._loss_for(given))
         process = self._process(given, held_out, so_far, seed, stops_early)
 
@@ -142,7 +146,7 @@ class _HistGradientBoosting(GradientBoosted):
         ending = self._run(process, X, y, fitted)
         outcome = "stopped early" if process.stopped_early else ending
         found = fitted(outcome)
-        warn_of_nothing_learnt(type(self).__name__, found["_rounds"])
+        warn_of_failure(type(self).__name__, found["_rounds"], found["history_"])
         self._commit(found)
         return self
 
@@ -193,6 +197,19 @@ class _HistGradientBoosting(GradientBoosted):
                 "warm_start=False to start anew."
             )
 
+    def _warn_of_many_categories(self, given: GradientData) -> None:
+        for column, labels in given.table.categories.items():
+            if len(labels) > self.max_bins:
+                names = given.table.feature_names
+                name = repr(str(names[column])) if names is not None else str(column)
+                warnings.warn(
+                    f"Column {name} of X has {len(labels)} categories: the {self.max_bins - 1} most "
+                    f"frequent ones are told apart (max_bins={self.max_bins}), all others are taken "
+                    "for one. Group them by what they have in common, or let them be numbers.",
+                    DataWarning,
+                    stacklevel=3,
+                )
+
     def _read_held_out(self, X: Any, y: Any, sample_weight: Any, given: GradientData) -> HeldOut:
         fitted = copy.copy(self)
         fitted.__dict__ = self.get_params(deep=False) | given.table.attributes
@@ -204,7 +221,7 @@ class _HistGradientBoosting(GradientBoosted):
     def _set_apart(self, given: GradientData, seed: int) -> tuple[GradientData, HeldOut]:
         """Rows to train on, and rows to see when to stop."""
         n, share = given.n_rows, self.validation_fraction
-        if hasattr(share, "split"):
+        if hasattr(share, "get_n_splits"):
             train, apart = next(iter(share.split(np.zeros((n, 1)), given.y)))
         else:
             size = int(share) if isinstance(share, Integral) else int(np.ceil(share * n))
@@ -261,14 +278,7 @@ class _HistGradientBoosting(GradientBoosted):
         if not self._is_going_on():
             start = loss.start(given.y, given.training_rows.total_weight)
             return SoFar([], start, (), (), given.scale)
-        history = self.history_.in_units_of(given.scale, loss)
-        return SoFar(
-            self._rounds,
-            self._scores.start / given.scale,
-            tuple(history.training_loss.tolist()),
-            tuple(history.validation_score.tolist()),
-            given.scale,
-        )
+        return self._after_last_fit(given, loss)
 
     def _settings(self, given: GradientData, loss: GradientLoss, seed: int) -> GradientSettings:
         signs = self._signs(given.table)
@@ -280,8 +290,8 @@ class _HistGradientBoosting(GradientBoosted):
         return GradientSettings(
             learning_rate=min(float(self.learning_rate), _LARGEST_RATE),
             max_leaf_nodes=self.max_leaf_nodes,
-            max_depth=self.max_depth,
-            min_samples_leaf=self.min_samples_leaf,
+            max_depth=None if self.max_depth is None else min(self.max_depth, _MOST),
+            min_samples_leaf=min(self.min_samples_leaf, _MOST),
             l2_regularization=float(self.l2_regularization),
             tried=float(self.max_features),
             level_wise=self.growth == "level",
@@ -314,7 +324,7 @@ class _HistGradientBoosting(GradientBoosted):
                     "Interaction constraints must be a sequence of tuples or lists, got: "
                     f"{self.interaction_cst!r}."
                 ) from None
-            if not all(isinstance(j, Integral) and 0 <= int(j) < d for j in members):
+            if not all(_is_place(j, d) for j in members):
                 raise ValueError(
                     "Interaction constraints must consist of integer indices in [0, n_features - "
                     f"1] = [0, {d - 1}], specifying the position of features, got invalid indices: "
@@ -371,9 +381,14 @@ class _HistGradientBoosting(GradientBoosted):
             if given.classes is not None:
                 known["classes_"] = given.classes
             standing.__dict__ = self.get_params(deep=False) | given.table.attributes | known
-            if rows.weight is None:
-                return float(scorer(standing, rows.X, y))
-            return float(scorer(standing, rows.X, y, sample_weight=rows.weight))
+            asked = {} if rows.weight is None else {"sample_weight": rows.weight}
+            found = float(scorer(standing, rows.X, y, **asked))
+            if np.isnan(found):
+                raise ValueError(
+                    f"scoring={self.scoring!r} returned NaN, so there is no telling when to stop. "
+                    "Use another scoring, or early_stopping=False."
+                )
+            return found
 
         return score
 
@@ -394,13 +409,7 @@ class _HistGradientBoosting(GradientBoosted):
             for own in process.trees
         ]
         kind = kind_of(given.table.n_categories)
-        scores = np.array([] if process.monitor is None else process.monitor.scores)
-        history = GradientHistory(
-            process.all_losses(),
-            scores,
-            np.array([sum(tree.n_leaves for tree in own) for own in rounds], np.int64),
-            outcome,
-        ).in_units_of(1.0 / given.scale, process.loss)
+        history = history_of(process, rounds, outcome, given.scale)
         stops_early = process.monitor is not None
         found = given.table.attributes | {
             "_loss": process.loss,
@@ -783,3 +792,8 @@ class HistGradientBoostingClassifier(BoostedClassifier, _HistGradientBoosting):
                 f"y_val has the class {unknown[0]!r}, which y does not have. Drop these rows."
             )
         return codes.astype(np.float64)
+
+
+def _is_place(given: Any, d: int) -> bool:
+    is_whole = isinstance(given, Integral) and not isinstance(given, (bool, np.bool_))
+    return is_whole and 0 <= int(given) < d

@@ -6,8 +6,9 @@ pages render what it returns: frozen dataclasses of numbers, strings and read-on
 `strongest_features` names the largest weights of any linear model; `sketch_tree`, `tree_regions`,
 `gain_curves` and `pruning_errors` are the data behind the pictures of trees, `out_of_bag_curve`,
 `ranked_importances`, `proximity_plane` and `interval_coverage` behind those of forests,
-`boosting_errors`, `margin_distributions` and `boosting_sketches` behind those of boosting.
-`stump_rules` puts boosted stumps into words.
+`boosting_errors`, `margin_distributions` and `boosting_sketches` behind those of AdaBoost,
+`loss_curve` and `gradient_stages` behind those of gradient boosting, of which `round_facts` tells
+what a round did. `stump_rules` puts boosted stumps into words.
 """
 
 from margrove.facts.boosting import BoostingFacts
@@ -35,6 +36,15 @@ from margrove.facts.forests import (
     out_of_bag_curve,
     proximity_plane,
     ranked_importances,
+)
+from margrove.facts.gradient_boosting import (
+    GradientFacts,
+    GradientStages,
+    LossCurve,
+    RoundFacts,
+    gradient_stages,
+    loss_curve,
+    round_facts,
 )
 from margrove.facts.outlines import outline
 from margrove.facts.split_gains import GainCurve, GainCurves, gain_curves
@@ -74,10 +84,13 @@ __all__ = [
     "ForestFacts",
     "GainCurve",
     "GainCurves",
+    "GradientFacts",
+    "GradientStages",
     "IntervalCoverage",
     "KernelFacts",
     "LinearFacts",
     "LinearMachineFacts",
+    "LossCurve",
     "MachineFacts",
     "MarginDistribution",
     "MemberSizes",
@@ -93,6 +106,7 @@ __all__ = [
     "PruningErrors",
     "RankedImportances",
     "RegressorFacts",
+    "RoundFacts",
     "RoundSketch",
     "SketchNode",
     "SplitHistogram",
@@ -108,14 +122,17 @@ __all__ = [
     "boosting_sketches",
     "describe",
     "gain_curves",
+    "gradient_stages",
     "interval_coverage",
     "is_described",
+    "loss_curve",
     "margin_distributions",
     "out_of_bag_curve",
     "outline",
     "proximity_plane",
     "pruning_errors",
     "ranked_importances",
+    "round_facts",
     "sketch_tree",
     "strongest_features",
     "stump_rules",

@@ -32,6 +32,7 @@ __all__ = [
     "RoundSketch",
     "boosting_errors",
     "boosting_sketches",
+    "checked_round",
     "margin_distributions",
 ]
 
@@ -171,7 +172,7 @@ def margin_distributions(
     is_bounded = isinstance(model._rule(), VotingRule)
     found = []
     for stage in stages:
-        margins = np.sort(model.margins(X, y, n_rounds=_round(stage, len(model), "stages")))
+        margins = np.sort(model.margins(X, y, n_rounds=checked_round(stage, len(model), "stages")))
         shares = np.arange(1, len(margins) + 1) / len(margins)
         found.append(
             MarginDistribution(
@@ -184,7 +185,8 @@ def margin_distributions(
     return tuple(found)
 
 
-def _round(number: Any, most: int, name: str) -> int:
+def checked_round(number: Any, most: int, name: str) -> int:
+    """A number of rounds, or an error that names the argument."""
     is_whole = isinstance(number, Integral) and not isinstance(number, bool)
     if not is_whole or not 1 <= int(number) <= most:
         raise ValueError(f"{name} must be numbers of rounds, from 1 to {most}. Got {number!r}.")
@@ -299,7 +301,7 @@ def boosting_sketches(
     codes = class_codes(y, model.classes_, len(points))
     weight = check_weights(sample_weight, len(points))
     chosen = range(1, min(len(model), 3) + 1) if rounds is None else rounds
-    numbers = [_round(number, len(model), "rounds") for number in chosen]
+    numbers = [checked_round(number, len(model), "rounds") for number in chosen]
     edges = _edges(model, points, int(resolution))
     x, y_ = ((own[1:] + own[:-1]) / 2.0 for own in edges)
     cells = np.column_stack([np.tile(x, len(y_)), np.repeat(y_, len(x))])

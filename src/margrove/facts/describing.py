@@ -15,8 +15,10 @@ from margrove.ensemble.forests import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from margrove.ensemble.gradient_boosted import GradientBoosted
 from margrove.facts.boosting import boosting_facts
 from margrove.facts.forests import bagging_facts, forest_facts
+from margrove.facts.gradient_boosting import gradient_facts
 from margrove.facts.linear_machines import linear_classifier_facts, linear_regressor_facts
 from margrove.facts.outlines import Given
 from margrove.facts.perceptrons import kernel_perceptron_facts, perceptron_facts
@@ -59,6 +61,7 @@ _DESCRIBERS: dict[type, Describer] = {
     BaggingClassifier: bagging_facts,
     BaggingRegressor: bagging_facts,
     AdaBoostClassifier: boosting_facts,
+    GradientBoosted: gradient_facts,
 }
 
 
@@ -71,17 +74,19 @@ def describe(model: Any, X: Any = None, y: Any = None, sample_weight: Any = None
         One of SVC, NuSVC, SVR, NuSVR, OneClassSVM, LinearSVC, LinearSVR, Perceptron,
         KernelPerceptron, DecisionTreeClassifier, DecisionTreeRegressor, RandomForestClassifier,
         RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor, BaggingClassifier,
-        BaggingRegressor and AdaBoostClassifier.
+        BaggingRegressor, AdaBoostClassifier, HistGradientBoostingClassifier and
+        HistGradientBoostingRegressor.
     X, y, sample_weight : optional
         What it was fitted to. A support vector machine remembers that itself, but not across
         pickling, and without them there are no proof and no kinds of support vectors; of a linear
-        machine, no support vectors; of a forest or a bag, no training error; of a boosted model, no
-        margins. Perceptrons and trees do not need them.
+        machine, no support vectors; of a forest or a bag, no training error; of AdaBoost, no
+        margins. Perceptrons and trees do not need them. Of gradient boosting, the loss of these
+        rows is told, whichever they are.
 
     Returns
     -------
     ClassifierFacts, RegressorFacts, OneClassFacts, LinearFacts, PerceptronFacts, TreeFacts,
-    ForestFacts, BaggingFacts or BoostingFacts
+    ForestFacts, BaggingFacts, BoostingFacts or GradientFacts
 
     Examples
     --------

@@ -25,6 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from margrove._data import check_labels, check_targets, check_weights
 from margrove.ensemble.bagged import Bagging
 from margrove.ensemble.forest_study import OobImportances
+from margrove.ensemble.gradient_boosted import GradientBoosted
 from margrove.ensemble.proximities import proximities
 from margrove.ensemble.studied_rows import require_forest
 from margrove.exceptions import InvalidDataError
@@ -49,17 +50,20 @@ __all__ = [
     "ProximityPlane",
     "RankedImportances",
     "bagging_facts",
+    "depth_of",
     "forest_facts",
     "interval_coverage",
     "out_of_bag_curve",
     "proximity_plane",
     "ranked_importances",
+    "sizes_of",
 ]
 
 _STRONGEST = 10  # features that facts name
 _MOST_POINTS = 5_000  # of a plane: scaling takes time as the cube of the rows
 
 _WRONG, _SQUARES = "share misclassified", "mean squared error"
+_DECREASE = "decrease of the impurity"
 _HOW_TREES_ANSWER = {
     "soft": "the class with the highest mean of the trees' probabilities",
     "hard": "the class with the most votes of the trees",
@@ -216,9 +220,9 @@ def forest_facts(model: Any, given: Given) -> ForestFacts:
         n_members=len(trees),
         voting=voting,
         answer=_HOW_TREES_ANSWER[voting],
-        depth=_sizes([_depth(tree) for tree in trees]),
-        leaves=_sizes([tree.n_leaves for tree in trees]),
-        nodes=_sizes([len(tree) for tree in trees]),
+        depth=sizes_of([depth_of(tree) for tree in trees]),
+        leaves=sizes_of([tree.n_leaves for tree in trees]),
+        nodes=sizes_of([len(tree) for tree in trees]),
         n_bytes=sum(tree.nbytes for tree in trees),
         bootstrap=bool(model.bootstrap),
         n_samples=None if sampled is None else int(np.count_nonzero(sampled.places >= 0)),
@@ -248,9 +252,9 @@ def bagging_facts(model: Any, given: Given) -> BaggingFacts:
         n_members=len(members),
         voting=voting,
         answer=_HOW_TREES_ANSWER[voting].replace("tree", "estimator"),
-        depth=_sizes([int(tree.depth.max()) for tree in trees]) if are_trees else None,
-        leaves=_sizes([tree.n_leaves for tree in trees]) if are_trees else None,
-        nodes=_sizes([len(tree) for tree in trees]) if are_trees else None,
+        depth=sizes_of([int(tree.depth.max()) for tree in trees]) if are_trees else None,
+        leaves=sizes_of([tree.n_leaves for tree in trees]) if are_trees else None,
+        nodes=sizes_of([len(tree) for tree in trees]) if are_trees else None,
         n_bytes=sum(map(_bytes_of, trees)) if are_trees else None,
         bootstrap=bool(model.bootstrap),
         n_samples=len(drawn.rows),
@@ -275,7 +279,8 @@ def _estimator_fields(model: Any) -> dict[str, Any]:
     return estimator_fields(copied)
 
 
-def _sizes(by_member: list[int]) -> MemberSizes:
+def sizes_of(by_member: list[int]) -> MemberSizes:
+    """Of trees, one number each."""
     return MemberSizes(
         least=min(by_member),
         mean=float(np.mean(by_member)),
@@ -284,8 +289,9 @@ def _sizes(by_member: list[int]) -> MemberSizes:
     )
 
 
-def _depth(tree: PackedTree) -> int:
-    """Level by level: unfolding a tree costs more than all else that is asked of it here."""
+def depth_of(tree: PackedTree) -> int:
+    """That of the deepest leaf, level by level: unfolding a tree costs more than all else that
+    is asked of it here."""
     is_leaf, left = tree.is_leaf, tree.left
     level, depth = np.zeros(1, np.int64), -1
     while len(level):
@@ -544,14 +550,15 @@ def _importances_of(source: Any) -> _Importances:
     """Values, low and high ends, and in words what the values and the intervals are."""
     if isinstance(source, OobImportances):
         rise = "rise of the out-of-bag error when permuted"
-        measure = rise if source.measure == "permutation" else "out-of-bag decrease of the impurity"
+        measure = rise if source.measure == "permutation" else f"out-of-bag {_DECREASE}"
         interval = f"{100 * source.confidence_level:g} % intervals"
         return source.mean, source.low, source.high, measure, interval
     if isinstance(source, PermutationImportances):
         low, high = source.mean - source.spread, source.mean + source.spread
         return source.mean, low, high, "fall of the score when permuted", "± standard deviation"
     if hasattr(source, "fit"):
-        return _of_estimator(source), None, None, "decrease of the impurity, as a share", ""
+        gain = "gain of the splits" if isinstance(source, GradientBoosted) else _DECREASE
+        return _of_estimator(source), None, None, f"{gain}, as a share", ""
     try:
         values = np.asarray(source, dtype=np.float64)
     except (TypeError, ValueError) as error:

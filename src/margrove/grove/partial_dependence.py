@@ -81,9 +81,11 @@ def partial_dependence(
 
     Parameters
     ----------
-    model : fitted decision tree, random forest, extremely randomised trees or AdaBoostClassifier
-        Asked for are shares of classes (`predict_proba`), numbers (`predict`), or the
-        `decision_function` of AdaBoost.
+    model : fitted decision tree, random forest, extremely randomised trees, AdaBoostClassifier or \
+            gradient boosting
+        Asked for are shares of classes (`predict_proba`), numbers (`predict`), the
+        `decision_function` of AdaBoost, or the raw scores of gradient boosting: its
+        `decision_function`, and numbers before the link of the loss, such as their logarithms.
     X : array-like, sparse matrix or dataframe of shape (n, n_features)
         The rows to average over, as for `predict`.
     features : int, str, or a list of one or two of these
@@ -248,9 +250,10 @@ def _one_axis(values: Any, name: str) -> np.ndarray:
 
 def _axis_of_column(column: Any, n_grid: int) -> _Axis:
     cells = np.asarray(column.toarray() if sp.issparse(column) else column, np.float64)[:, 0]
-    values = np.unique(cells[~np.isnan(cells)])
+    cells = cells[np.isfinite(cells)]
+    values = np.unique(cells)
     if len(values) >= n_grid:
-        low, high = mquantiles(cells[~np.isnan(cells)], prob=_ENDS)
+        low, high = mquantiles(cells, prob=_ENDS)
         low, high = (low, high) if low < high else (values[0], values[-1])
         values = np.linspace(low, high, n_grid)
     elif not len(values):
@@ -280,7 +283,7 @@ def _average(
     n, d = rows.shape
     is_set = np.zeros(d, dtype=bool)
     is_set[columns] = True
-    trees = summed.trees
+    trees, n_turns = summed.trees, summed.n_turns
     shares = [shares_of_branches(tree) for tree in trees]
     if is_exact:
         arrivals = [np.zeros(len(tree)) for tree in trees]
@@ -297,17 +300,17 @@ def _average(
             expected_arrivals(is_set, tree.feature, tree.parent, share)
             for tree, share in zip(trees, shares, strict=True)
         ]
-    found = np.zeros((len(points), summed.n_outputs))
+    found = np.zeros((n_turns, len(points), summed.width))
     size = max(1024, -(-len(points) // 16))
 
     def ask(tile: int) -> None:
         part = slice(tile * size, (tile + 1) * size)
-        for tree, share, arriving in zip(trees, shares, arrivals, strict=True):
-            add_dependence(points[part], columns, is_set, *_questions(tree), share, tree.parent,
-                           arriving, tree.value, found[part])  # fmt: skip
+        for k, tree in enumerate(trees):
+            add_dependence(points[part], columns, is_set, *_questions(tree), shares[k], tree.parent,
+                           arrivals[k], tree.value, found[k % n_turns, part])  # fmt: skip
 
     run_tiles(ask, -(-len(points) // size), n_threads)
-    return found
+    return summed.start + summed.joined(found)
 
 
 # -- single rows --
@@ -323,7 +326,7 @@ def _individual(
         f"Curves of {n} rows at {n_points} points",
         "Use fewer rows, a smaller n_grid, or kind='average'.",
     )
-    found = np.zeros((n, n_points, summed.n_outputs))
+    found = np.empty((n, n_points, summed.n_outputs))
     asked = [
         (_questions(tree), shares_of_branches(tree), tree.value, *_cells(tree, columns, axes))
         for tree in summed.trees
@@ -333,8 +336,11 @@ def _individual(
     def ask(tile: int) -> None:
         part = slice(tile * size, (tile + 1) * size)
         own = dense_rows(rows, part)
-        for questions, share, value, points, cells in asked:
-            add_answers(own, points, columns, cells, *questions, share, value, found[part])
+        answers = np.zeros((summed.n_turns, len(own), n_points, summed.width))
+        for k, (questions, share, value, points, cells) in enumerate(asked):
+            add_answers(own, points, columns, cells, *questions, share, value,
+                        answers[k % summed.n_turns])  # fmt: skip
+        found[part] = summed.start + summed.joined(answers)
 
     run_tiles(ask, -(-n // size), n_threads)
     return found

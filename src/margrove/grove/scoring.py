@@ -53,6 +53,10 @@ class TreeScores:
         return len(self._rounds)
 
     @property
+    def n_features(self) -> int:
+        return len(self._arena.n_categories)
+
+    @property
     def n_scores(self) -> int:
         return len(self.start)
 

@@ -81,9 +81,11 @@ def shap_values(
 
     Parameters
     ----------
-    model : fitted decision tree, random forest, extremely randomised trees or AdaBoostClassifier
-        Explained are shares of classes (`predict_proba`), numbers (`predict`), or the
-        `decision_function` of AdaBoost.
+    model : fitted decision tree, random forest, extremely randomised trees, AdaBoostClassifier or \
+            gradient boosting
+        Explained are shares of classes (`predict_proba`), numbers (`predict`), the
+        `decision_function` of AdaBoost, or the raw scores of gradient boosting: its
+        `decision_function`, and numbers before the link of the loss, such as their logarithms.
     X : array-like, sparse matrix or dataframe of shape (n, n_features)
         The rows to explain, as for `predict`. Missing values count like others.
     background : the same, with any number of rows, optional
@@ -185,9 +187,9 @@ def _points_and_weights(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _path_values(summed: TreeSum, rows: Any, values: np.ndarray, n_threads: int) -> np.ndarray:
-    n, d, n_outputs = values.shape
+    n, d, width, n_turns = *values.shape[:2], summed.width, summed.n_turns
     paths = [_paths(tree, d) for tree in summed.trees]
-    steps = sum(len(own.tree) * own.n_points * (n_outputs + 2) for own in paths)
+    steps = sum(len(own.tree) * own.n_points * (width + 2) for own in paths)
     size = _rows_at_once(steps)
 
     def explain(tile: int) -> None:
@@ -195,16 +197,19 @@ def _path_values(summed: TreeSum, rows: Any, values: np.ndarray, n_threads: int)
         own = dense_rows(rows, part)
         count = len(own)
         own = np.concatenate([own, np.repeat(own[-1:], -count % ABREAST, axis=0)])
-        phi = np.zeros((len(own) // ABREAST, d, n_outputs, ABREAST))
-        for path in paths:
-            shared = add_path_values(own, *_questions(path.tree), *path.fixed, phi)
+        phi = np.zeros((n_turns, len(own) // ABREAST, d, width, ABREAST))
+        for k, path in enumerate(paths):
+            shared = add_path_values(own, *_questions(path.tree), *path.fixed, phi[k % n_turns])
             if shared >= 0:
                 _refuse_shared_row(summed, part.start + min(shared, count - 1), "X")
-        values[part] = phi.transpose(0, 3, 1, 2).reshape(len(own), d, n_outputs)[:count]
+        found = phi.transpose(0, 1, 4, 2, 3).reshape(n_turns, len(own), d, width)
+        values[part] = summed.joined(found[:, :count])
 
     run_tiles(explain, -(-n // size), n_threads)
-    base: np.ndarray = np.sum([own.base for own in paths], axis=0)
-    return base
+    bases = np.zeros((n_turns, width))
+    for k, path in enumerate(paths):
+        bases[k % n_turns] += path.base
+    return summed.start + summed.joined(bases)
 
 
 def _rows_at_once(steps: float) -> int:
@@ -218,7 +223,7 @@ def _rows_at_once(steps: float) -> int:
 def _interventional_values(
     summed: TreeSum, rows: Any, background: Any, values: np.ndarray, n_threads: int
 ) -> np.ndarray:
-    n, d, n_outputs = values.shape
+    n, d, width, n_turns = *values.shape[:2], summed.width, summed.n_turns
     given = summed.rows(background)
     m = given.shape[0]
     if not m:
@@ -228,20 +233,21 @@ def _interventional_values(
     most = [int(min(tree.depth.max(), d)) for tree in summed.trees]
     weight_of = _weights_of_sets(max(most))
     deep = [int(tree.depth.max()) + 1 for tree in summed.trees]
-    size = _rows_at_once(m * n_outputs * sum(8.0 * own for own in deep))
+    size = _rows_at_once(m * width * sum(8.0 * own for own in deep))
 
     def explain(tile: int) -> None:
         part = slice(tile * size, min((tile + 1) * size, n))
-        own, phi = dense_rows(rows, part), values[part]
-        for tree, n_levels in zip(summed.trees, deep, strict=True):
+        own = dense_rows(rows, part)
+        phi = np.zeros((n_turns, len(own), d, width))
+        for k, (tree, n_levels) in enumerate(zip(summed.trees, deep, strict=True)):
             shared = add_interventional_values(
-                own, others, *_questions(tree), tree.value, n_levels, weight_of, phi
+                own, others, *_questions(tree), tree.value, n_levels, weight_of, phi[k % n_turns]
             )
             if shared >= len(own):
                 _refuse_shared_row(summed, shared - len(own), "the background")
             if shared >= 0:
                 _refuse_shared_row(summed, part.start + shared, "X")
-        phi /= m
+        values[part] = summed.joined(phi) / m
 
     run_tiles(explain, -(-n // size), n_threads)
     mean: np.ndarray = summed.answers(background).mean(axis=0)

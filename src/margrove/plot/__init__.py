@@ -17,6 +17,10 @@
     boosting_margins        how clearly rows are right after some numbers of rounds
     boosting_rounds         what each round saw and said, over two features
     boosting                one of these three, by name
+    loss_curve              losses of gradient boosting, round by round
+    gradient_importances    the features that gradient boosting split most by
+    gradient_tree           a tree of gradient boosting: what a round adds
+    gradient_stages         what gradient boosting says over one feature after some rounds
 
 Matplotlib is imported when something is drawn; `pip install "margrove[plot]"` brings it.
 """
@@ -34,6 +38,12 @@ from margrove.plot.forest_pictures import (
     oob_curve,
     prediction_intervals,
     proximity_map,
+)
+from margrove.plot.gradient_pictures import (
+    gradient_importances,
+    gradient_stages,
+    gradient_tree,
+    loss_curve,
 )
 from margrove.plot.tree import tree
 from margrove.plot.tree_markup import tree_html, tree_svg
@@ -54,8 +64,12 @@ __all__ = [
     "decision_boundary",
     "error_against_size",
     "gain_against_threshold",
+    "gradient_importances",
+    "gradient_stages",
+    "gradient_tree",
     "importances",
     "impurity_curves",
+    "loss_curve",
     "oob_curve",
     "prediction_intervals",
     "proximity_map",

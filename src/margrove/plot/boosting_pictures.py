@@ -8,15 +8,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from margrove import facts
-from margrove.plot.canvas import class_style, explain_handles, new_panels, tint, usable_axes
+from margrove.plot.canvas import (
+    class_style,
+    counted_rounds,
+    explain_handles,
+    number_rounds,
+    tint,
+    usable_axes,
+    usable_panels,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["boosting", "boosting_errors", "boosting_margins", "boosting_rounds"]
 
-_MOST_COLUMNS = 4  # of panels
-_PANEL = (3.2, 3.2)  # inches
 _MEAN_AREA = 60.0  # of a row, in points squared
 _LEAST_AREA = 3.0
 _DASHES = ("dotted", "dashed", "dashdot", "solid")  # of stages, the last solid
@@ -137,22 +143,11 @@ def boosting_errors(
             found.n_kept, color="black", linewidth=1.0, label=f"{found.n_kept} rounds are kept"
         )
         kept.set_gid("kept")
-    _number_rounds(axes, scale)
+    number_rounds(axes, scale)
     axes.set_ylim(bottom=0.0)
     axes.set_ylabel("share misclassified")
     axes.legend()
     return axes
-
-
-def _number_rounds(axes: Any, scale: str) -> None:
-    from matplotlib.ticker import MaxNLocator, ScalarFormatter
-
-    if scale == "log":
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(ScalarFormatter())
-    else:
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel("rounds")
 
 
 # -- margins -------------------------------------------------------------------------------------
@@ -208,7 +203,7 @@ def boosting_margins(
             where="post",
             color=class_style(k)["color"],
             linestyle=_DASHES[max(len(_DASHES) - len(found) + k, 0)],
-            label="1 round" if own.n_rounds == 1 else f"{own.n_rounds} rounds",
+            label=counted_rounds(own.n_rounds),
         )
         line.set_gid("margins")
     axes.axvline(0.0, color="0.6", linewidth=1.0, zorder=0).set_gid("zero")
@@ -277,16 +272,7 @@ def boosting_rounds(
     found = facts.boosting_sketches(
         model, X, y, sample_weight, rounds=rounds, resolution=resolution
     )
-    n_panels = len(found.rounds)
-    if axes is None:
-        panels = new_panels(n_panels, min(n_panels, _MOST_COLUMNS), size=_PANEL)
-    else:
-        panels = [usable_axes(ax) for ax in np.ravel(np.asarray(axes, dtype=object))]
-        if len(panels) != n_panels:
-            raise ValueError(
-                f"axes must be {n_panels}, one for each round and one for all together. Got "
-                f"{len(panels)}."
-            )
+    panels = usable_panels(axes, len(found.rounds), "round and one for all together")
     for panel, sketch in zip(panels, found.rounds, strict=True):
         handles = _draw_round(panel, found, sketch)
         panel.set_title(_title(sketch, len(model)), fontsize="medium")

@@ -5,16 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["SUPPORT_MARKERS", "class_style", "explain_handles", "new_panels", "tint", "usable_axes"]
+__all__ = [
+    "SUPPORT_MARKERS",
+    "class_style",
+    "counted_rounds",
+    "explain_handles",
+    "new_panels",
+    "number_rounds",
+    "tint",
+    "usable_axes",
+    "usable_panels",
+]
 
 # Okabe and Ito (2008), without black, which lines and support vectors have.
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 # One more than colours: the first 56 classes differ in one or the other.
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
 
+_MOST_COLUMNS = 4  # of panels
+_PANEL = (3.2, 3.2)  # inches
 _MANY_POINTS = 5_000  # from here on the best place for a legend takes too long to find
 
 SUPPORT_MARKERS = ("o", "D", "x")  # by kind, the harmless first
@@ -48,6 +62,16 @@ def usable_axes(ax: Axes | None) -> Axes:
     return ax
 
 
+def usable_panels(axes: Any, n_panels: int, what: str) -> list[Axes]:
+    """The given axes, as many as there is something to draw, or new ones side by side."""
+    if axes is None:
+        return new_panels(n_panels, min(n_panels, _MOST_COLUMNS), size=_PANEL)
+    panels = [usable_axes(ax) for ax in np.ravel(np.asarray(axes, dtype=object))]
+    if len(panels) != n_panels:
+        raise ValueError(f"axes must be {n_panels}, one for each {what}. Got {len(panels)}.")
+    return panels
+
+
 def new_panels(
     n_panels: int, n_columns: int = 1, size: tuple[float, float] | None = None
 ) -> list[Axes]:
@@ -73,6 +97,22 @@ def explain_handles(axes: Any, handles: Sequence[Any], names: Sequence[str], n_p
     for text, name in zip(drawn.get_texts(), names, strict=True):
         text.set_parse_math(False)
         text.set_text(name)
+
+
+def number_rounds(axes: Any, scale: str) -> None:
+    """The axis of rounds, linear or logarithmic."""
+    from matplotlib.ticker import MaxNLocator, ScalarFormatter
+
+    if scale == "log":
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(ScalarFormatter())
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel("rounds")
+
+
+def counted_rounds(count: int) -> str:
+    return "1 round" if count == 1 else f"{count} rounds"
 
 
 def _require_matplotlib() -> None:

@@ -18,7 +18,7 @@ class AbsoluteError(GradientLoss):
     """abs(y - raw); at 0 the gradient is -1. A leaf is worth the median of its residuals."""
 
     name = "absolute_error"
-    scales_with_targets = True
+    degree = 1
     is_constant_hessian = True
     differs_from_mean = True
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from margrove._jit import kernel
 from margrove.ensemble.gradient_losses.exponentials import exp_of
-from margrove.ensemble.gradient_losses.gradient_loss import bounded
+from margrove.ensemble.gradient_losses.gradient_loss import LONGEST_LOG_STEP, bounded
 from margrove.ensemble.gradient_losses.two_classes import TwoClassLoss
 
 __all__ = ["Exponential"]
@@ -17,6 +17,7 @@ class Exponential(TwoClassLoss):
     """exp(-raw) of the second class, exp(raw) of the first; so is the second derivative."""
 
     name = "exponential"
+    longest_step = LONGEST_LOG_STEP
     slope = 2.0
 
     def write_losses(self, y, raw, start, end, losses) -> None:

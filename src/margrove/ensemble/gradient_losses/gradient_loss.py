@@ -18,8 +18,15 @@ from margrove._data import read_only
 from margrove._jit import kernel
 from margrove.exceptions import InvalidDataError
 
-__all__ = ["LARGEST_EXPONENT", "GradientLoss", "bounded", "require_open_interval"]
+__all__ = [
+    "LARGEST_EXPONENT",
+    "LONGEST_LOG_STEP",
+    "GradientLoss",
+    "bounded",
+    "require_open_interval",
+]
 
+LONGEST_LOG_STEP = 16.0  # of raw scores that are logarithms
 LARGEST = 1e302  # of a derivative: a million of them still have a finite sum
 LARGEST_EXPONENT = 695.0  # whose exponential is just below
 
@@ -44,9 +51,18 @@ class GradientLoss(ABC):
         return 1
 
     @property
-    def scales_with_targets(self) -> bool:
-        """Whether targets twice as large make all scores twice as large."""
-        return False
+    def degree(self) -> int:
+        """What power of their size losses grow with, where targets twice as large make all scores
+        twice as large; else 0."""
+        return 0
+
+    @property
+    def longest_step(self) -> float:
+        """Newton steps beyond are not to be trusted: second derivatives change as fast as scores do.
+
+        A step of 16 takes odds of 1 : 1 to ten million : 1.
+        """
+        return math.inf
 
     @property
     def is_constant_hessian(self) -> bool:

@@ -33,7 +33,7 @@ class Huber(GradientLoss):
     delta: float = 0.0
 
     name = "huber"
-    scales_with_targets = True
+    degree = 2
     differs_from_mean = True
 
     def __post_init__(self) -> None:

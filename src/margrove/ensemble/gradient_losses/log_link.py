@@ -7,17 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from margrove.ensemble.gradient_losses.gradient_loss import LARGEST_EXPONENT, GradientLoss
+from margrove.ensemble.gradient_losses.gradient_loss import (
+    LARGEST_EXPONENT,
+    LONGEST_LOG_STEP,
+    GradientLoss,
+)
 from margrove.ensemble.gradient_losses.row_statistics import mean_of
 from margrove.exceptions import InvalidDataError
 
 __all__ = ["LogLinkLoss"]
 
+_LEAST_TARGET, _LARGEST_TARGET = 1e-6, 1e100  # of the largest one
 _LEAST_MEAN = 10 * np.finfo(np.float64).eps
 
 
 class LogLinkLoss(GradientLoss):
     """Targets >= 0 that are not all 0, predictions exp(raw)."""
+
+    longest_step = LONGEST_LOG_STEP
 
     def check_targets(self, y: Any) -> np.ndarray:
         targets = super().check_targets(y)
@@ -31,6 +38,12 @@ class LogLinkLoss(GradientLoss):
             raise InvalidDataError(
                 f"y is 0 in all {len(targets)} rows, but loss={self.name!r} needs a target > 0 "
                 "somewhere: its predictions are positive. Check y, or use loss='squared_error'."
+            )
+        largest = float(targets.max())
+        if not _LEAST_TARGET <= largest <= _LARGEST_TARGET:
+            raise InvalidDataError(
+                f"y is {largest!r} at most, but loss={self.name!r} takes logarithms of predictions "
+                f"between {_LEAST_TARGET:g} and {_LARGEST_TARGET:g}. Multiply y by a constant."
             )
         return targets
 

@@ -11,7 +11,7 @@ from scipy.special import softmax
 
 from margrove._jit import kernel
 from margrove.ensemble.gradient_losses.exponentials import exp_of, log_from_one, log_of_one_plus
-from margrove.ensemble.gradient_losses.gradient_loss import GradientLoss
+from margrove.ensemble.gradient_losses.gradient_loss import LONGEST_LOG_STEP, GradientLoss
 from margrove.ensemble.gradient_losses.row_statistics import class_shares
 from margrove.ensemble.gradient_losses.two_classes import TwoClassLoss
 
@@ -25,6 +25,7 @@ class LogLoss(TwoClassLoss):
     """log(1 + exp(raw)) - y raw"""
 
     name = "log_loss"
+    longest_step = LONGEST_LOG_STEP
 
     def with_classes(self, n_classes: int) -> GradientLoss:
         return MulticlassLogLoss(n_classes) if n_classes > 2 else self
@@ -48,6 +49,7 @@ class MulticlassLogLoss(GradientLoss):
     n_classes: int = 3
 
     name = "log_loss"
+    longest_step = LONGEST_LOG_STEP
     for_classes = True
 
     def __post_init__(self) -> None:

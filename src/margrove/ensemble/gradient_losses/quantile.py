@@ -23,7 +23,7 @@ class Quantile(GradientLoss):
     quantile: float = 0.5
 
     name = "quantile"
-    scales_with_targets = True
+    degree = 1
     is_constant_hessian = True
     differs_from_mean = True
 

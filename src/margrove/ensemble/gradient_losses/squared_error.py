@@ -18,7 +18,7 @@ class SquaredError(GradientLoss):
     """(y - raw)^2 / 2"""
 
     name = "squared_error"
-    scales_with_targets = True
+    degree = 2
     is_constant_hessian = True
 
     def start(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
