@@ -29,7 +29,6 @@ from margrove._threads import run_tiles
 from margrove.ensemble.stump_tables import parts_of_equal_cost
 from margrove.grove.binning import BinnedDataset
 from margrove.grove.columns import code_of
-from margrove.grove.grower import columns_of
 from margrove.grove.packed import FEATURE_AT, MISSING_AT, PackedTree, cuts_of
 from margrove.grove.scores import SQUARED, consider
 from margrove.grove.targets import BITS_OF_SUMS, bits_of, whole_weights
@@ -266,7 +265,7 @@ class ExactTrees:
         if data.has_missing.any() or data.categorical.any():
             raise ValueError("Exact gradient trees are for numbers without missing values.")
         self._limits = (max_depth, min_samples_split, min_samples_leaf, min_weight_leaf)
-        self._columns, self._cuts = columns_of(data), cuts_of(data)
+        self._codes, self._cuts = data.codes, cuts_of(data)
         self._n_rows, self._n_threads = data.n_rows, n_threads
         self._everyone = np.arange(data.n_rows, dtype=np.int32)
         self._groups = _read_groups(data, n_threads)
@@ -377,21 +376,21 @@ class ExactTrees:
         return exponent, Scale(factor, rest, 1.0 / span, square), rules
 
     def _split_all(self, bench: _Bench, words: Words, rules: Rules) -> None:
-        groups, columns = self._groups, self._columns
+        groups, codes = self._groups, self._codes
         rooms = bench.rooms_for(len(words.weight) > 0)
         while bench.is_growing:
             nodes = bench.roomy_nodes()
             if self._is_small:
-                grow_alone(groups[0], columns, words, rules, nodes, rooms[0])
+                grow_alone(groups[0], codes, words, rules, nodes, rooms[0])
                 continue
 
             def search(k: int, nodes: Nodes = nodes) -> None:
-                search_span(groups[k], columns, words, rules, nodes, rooms[k])
+                search_span(groups[k], codes, words, rules, nodes, rooms[k])
 
             run_tiles(search, len(groups), self._n_threads)
             for other in rooms[1:]:
                 take_better(nodes, other, rooms[0])
-            split_span(columns, words, rules, nodes, rooms[0])
+            split_span(codes, words, rules, nodes, rooms[0])
 
     def _finished(
         self, bench: _Bench, words: Words, rules: Rules, exponent: int, unit: float
@@ -401,7 +400,7 @@ class ExactTrees:
         threshold, error = np.empty(n), np.empty(n)
         finish(self._cuts, words, rules, nodes, threshold, error)
         if nodes.whole[0, END] < self._n_rows:
-            walk_others(self._columns, self._cuts, nodes, threshold, np.empty(n, np.int64))
+            walk_others(self._codes, self._cuts, nodes, threshold, np.empty(n, np.int64))
         whole = nodes.whole[:n]
         weight = whole[:, WEIGHT].astype(np.float64)
         return GrownTree(
@@ -632,56 +631,60 @@ def plant(gradient, samples, is_counted, scale, rules, chosen, words, nodes):
 
 
 @kernel(bare=True)
-def grow_alone(group, columns, words, rules, nodes, room):
+def grow_alone(group, codes, words, rules, nodes, room):
     """Span after span, as long as there is room for all children."""
     state = nodes.state
     while state[FIRST] < state[LAST]:
         if state[N_NODES] + 2 * (state[LAST] - state[FIRST]) > len(nodes.whole):
             return
-        search_nodes(group, columns, words, rules, nodes, room)
-        split_nodes(columns, words, rules, nodes, room)
+        search_nodes(group, codes, words, rules, nodes, room)
+        split_nodes(codes, words, rules, nodes, room)
 
 
 @kernel(bare=True)
-def search_span(group, columns, words, rules, nodes, room):
-    search_nodes(group, columns, words, rules, nodes, room)
+def search_span(group, codes, words, rules, nodes, room):
+    search_nodes(group, codes, words, rules, nodes, room)
 
 
 @kernel(bare=True)
-def split_span(columns, words, rules, nodes, room):
-    split_nodes(columns, words, rules, nodes, room)
+def split_span(codes, words, rules, nodes, room):
+    split_nodes(codes, words, rules, nodes, room)
 
 
 @kernel(inner=True)
-def search_nodes(group, columns, words, rules, nodes, room):
+def search_nodes(group, codes, words, rules, nodes, room):
     """The best splits of the nodes whose turn it is, by the features of a group."""
     first, last = nodes.state[FIRST], nodes.state[LAST]
     whole = nodes.whole
-    for node in range(first, last):
+    for place in range(first, last):
+        node, sibling = in_turn(whole, place)
         room.best[node - first, 0] = -1
         room.best_score[node - first] = -np.inf
-        if whole[node, IS_OPEN] and not is_large(whole[node]):
-            search_few(group, columns, words, rules, nodes, room, node)
-    if first == 0:
-        if is_large(whole[first]):
-            count(group, words, nodes, room, first)
-            search(group, words, rules, nodes, room, first)
-        return
-    for left in range(first, last, 2):
-        is_left_small = n_rows(whole[left]) <= n_rows(whole[left + 1])
-        small = left if is_left_small else left + 1
-        large = 2 * left + 1 - small
-        is_rest = is_large(whole[large]) and whole[large, INHERITS]
-        if is_rest or is_large(whole[small]):
-            count(group, words, nodes, room, small)
-        if is_rest:
-            subtract(whole, room, small, large)
-        if is_large(whole[small]):
-            search(group, words, rules, nodes, room, small)
-        if is_large(whole[large]):
-            if not is_rest:
-                count(group, words, nodes, room, large)
-            search(group, words, rules, nodes, room, large)
+        if is_rest(whole[node]):
+            subtract(whole, room, sibling, node)
+        elif is_large(whole[node]) or is_rest(whole[sibling]):
+            count(group, words, nodes, room, node)
+        if is_large(whole[node]):
+            search(group, words, rules, nodes, room, node)
+        elif whole[node, IS_OPEN]:
+            search_few(group, codes, words, rules, nodes, room, node)
+
+
+@kernel(inner=True)
+def in_turn(whole, place):
+    """A node and its sibling; of the two, the one of fewer rows comes first."""
+    if place == 0:
+        return place, place
+    left = place - 1 + place % 2
+    is_left_large = n_rows(whole[left]) > n_rows(whole[left + 1])
+    node = place if not is_left_large else 2 * left + 1 - place
+    return node, 2 * left + 1 - node
+
+
+@kernel(inner=True)
+def is_rest(node):
+    """Whether the histogram of a node is what its sibling leaves of their parent's."""
+    return is_large(node) and node[INHERITS]
 
 
 @kernel(inner=True)
@@ -957,7 +960,7 @@ def read_in_order(
 
 
 @kernel(inner=True)
-def search_few(group, columns, words, rules, nodes, room, node):
+def search_few(group, codes, words, rules, nodes, room, node):
     """The best split of a node of few rows, which are sorted by each feature."""
     own = nodes.whole[node]
     asked = asked_of(own, node)
@@ -968,7 +971,7 @@ def search_few(group, columns, words, rules, nodes, room, node):
         feature = group.features[k]
         for p in range(n):
             row = np.int64(nodes.rows[start + p])
-            key = (code_of(columns, feature, row) << 32) | row
+            key = (code_of(codes, feature, row) << 32) | row
             free = p
             while free > 0 and keys[free - 1] > key:
                 keys[free] = keys[free - 1]
@@ -993,14 +996,14 @@ def take_better(nodes, other, room):
 
 
 @kernel(inner=True)
-def split_nodes(columns, words, rules, nodes, room):
+def split_nodes(codes, words, rules, nodes, room):
     """Part the rows of the nodes that were searched."""
     first, last = nodes.state[FIRST], nodes.state[LAST]
     for node in range(first, last):
         if nodes.whole[node, IS_OPEN]:
             best = room.best[node - first]
             if best[0] >= 0 and is_worth_it(words, rules, nodes, node, best):
-                split(columns, rules, nodes, node, best)
+                split(codes, rules, nodes, node, best)
             else:
                 give_back(nodes, nodes.whole[node, SLOT])
     nodes.state[FIRST] = last
@@ -1048,17 +1051,17 @@ def scatter_of(words, rules, nodes, node):
 
 
 @kernel(inner=True)
-def split(columns, rules, nodes, node, best):
+def split(codes, rules, nodes, node, best):
     """Part the rows of a node and make its children."""
     whole, state = nodes.whole, nodes.state
     feature, left = best[0], state[N_NODES]
-    place = columns.place[feature]
-    if columns.width[feature] == 0:
-        middle, code, next_code = part(columns.narrow[place], best, nodes, node, left)
-    elif columns.width[feature] == 1:
-        middle, code, next_code = part(columns.medium[place], best, nodes, node, left)
+    place = codes.place[feature]
+    if codes.width[feature] == 0:
+        middle, code, next_code = part(codes.narrow[place], best, nodes, node, left)
+    elif codes.width[feature] == 1:
+        middle, code, next_code = part(codes.medium[place], best, nodes, node, left)
     else:
-        middle, code, next_code = part(columns.wide[place], best, nodes, node, left)
+        middle, code, next_code = part(codes.wide[place], best, nodes, node, left)
     own = whole[node]
     own[LEFT], own[FEATURE], own[CODE], own[NEXT_CODE] = left, feature, code, next_code
     state[N_NODES] += 2
@@ -1109,14 +1112,14 @@ def give_back(nodes, slot):
 
 
 @kernel(inner=True)
-def part(codes, best, nodes, node, left):
+def part(column, best, nodes, node, left):
     """The rows that go left first; where the others begin, and the codes beside the split."""
     rows, spare, one = nodes.rows, nodes.spare, np.uint64(1)
     start, end, limit = nodes.whole[node, START], nodes.whole[node, END], best[5]
     at_left, at_right = np.uint64(start), np.uint64(0)
     for p in range(start, end):
         row = rows[p]
-        is_right = np.uint64(np.int64(codes[np.uint64(row)]) > limit)
+        is_right = np.uint64(np.int64(column[np.uint64(row)]) > limit)
         rows[at_left] = row
         spare[at_right] = row
         at_left += one - is_right
@@ -1129,9 +1132,9 @@ def part(codes, best, nodes, node, left):
         return middle, limit, best[BESIDE]
     code, next_code = np.int64(-1), np.int64(1) << 32
     for p in range(start, middle):
-        code = max(code, np.int64(codes[np.uint64(rows[p])]))
+        code = max(code, np.int64(column[np.uint64(rows[p])]))
     for p in range(middle, end):
-        next_code = min(next_code, np.int64(codes[np.uint64(rows[p])]))
+        next_code = min(next_code, np.int64(column[np.uint64(rows[p])]))
     return middle, code, next_code
 
 
@@ -1155,7 +1158,7 @@ def finish(cuts, words, rules, nodes, threshold, error):
 
 
 @kernel(bare=True)
-def walk_others(columns, cuts, nodes, threshold, limit):
+def walk_others(codes, cuts, nodes, threshold, limit):
     """Rows that take no part go where their values lead; limit: the highest code that goes left."""
     whole = nodes.whole
     for node in range(nodes.state[N_NODES]):
@@ -1173,6 +1176,6 @@ def walk_others(columns, cuts, nodes, threshold, limit):
         if nodes.node_of[i] < 0:
             node = np.int64(0)
             while whole[node, LEFT] >= 0:
-                is_right = code_of(columns, whole[node, FEATURE], i) > limit[node]
+                is_right = code_of(codes, whole[node, FEATURE], i) > limit[node]
                 node = whole[node, LEFT] + np.int64(is_right)
             nodes.node_of[i] = node

@@ -2,8 +2,9 @@
 
 Rows are visited in small parts of the table, node by node, and asked for all features at once, so
 the codes of a row lie side by side. Columns that have the same code in most rows (one-hot columns,
-counts of words) are kept as lists of the others instead: their commonest code is what the rest
-leaves of the node. Sparse matrices are read without being filled up.
+counts of words) are sparse: that code is left out, being what the rest leaves of the node. Sparse
+columns which never have an entry in the same row share a byte; if too few of them do, rows have
+lists of entries instead. Sparse matrices are read without being filled up.
 """
 
 from __future__ import annotations
@@ -19,11 +20,15 @@ from margrove._memory import require_memory
 from margrove._threads import run_tiles
 from margrove.grove.binning import _coded, _take_columns
 
-__all__ = ["MOST_BINS", "GradientBins", "GradientTable", "bins_and_table"]
+__all__ = ["COLUMNS_OF_A_BLOCK", "MOST_BINS", "GradientBins", "GradientTable", "bins_and_table"]
 
 MOST_BINS = 255  # and one for what is missing
+COLUMNS_OF_A_BLOCK = 256  # whose cells have numbers of 16 bits
 _RARE = 0.3  # share of other codes up to which the commonest is left out
 _COLUMNS_AT_ONCE = 8
+# Reading a row's list takes as long as some bytes, and so does each entry of it.
+_BYTES_OF_A_LIST = 4
+_BYTES_OF_AN_ENTRY = 2
 
 
 @dataclass(frozen=True)
@@ -50,13 +55,19 @@ class GradientBins:
 class GradientTable(NamedTuple):
     """n rows, d features: each has a place, the dense ones first.
 
-    n_rows, n_dense
+    n_rows
+    n_dense        features that have a byte of their own; the others are sparse
     features       int64 (d,)  which feature is at a place; places int64 (d,): the reverse
-    dense          uint8 (n, n_dense)  codes row by row; columns uint8 (n_dense, n): the same
-    starts         int64 (n + 1,)  cells[starts[i] : starts[i + 1]] are the other cells of row i
-    cells          uint32
-    column_starts  int64 (d - n_dense + 1,)  rows and codes of a sparse column
-    column_rows    int32, ascending; column_codes uint8
+    by_columns     uint8 (m, n)  bytes that stand for codes
+    cells_at       int64 (m,)  the cell of byte 0 of a column
+    by_rows        uint16 (n, m)  cells of each row, counted from the first of a block of columns
+    columns        int64 (d,)  in which column a feature is, -1 for those that are in lists
+    bytes_at       int64 (d,)  the byte that stands for its code 0
+    places_at      int64 (m + 1,)  the first place of a column
+    starts         int64 (n + 1,)  entries[starts[i] : starts[i + 1]] are the other cells of row i
+    entries        uint32
+    list_starts    int64 (lists + 1,)  rows and codes of a feature that is in a list
+    list_rows      int32, ascending; list_codes uint8
     first          int64 (d + 1,)  where the cells of the feature at a place begin
     n_codes        int64 (d,)  of the feature at a place; the code n_codes is "missing"
     omitted        int64 (d,)  the code without entries, -1 for dense features
@@ -67,13 +78,17 @@ class GradientTable(NamedTuple):
     n_dense: int
     features: np.ndarray
     places: np.ndarray
-    dense: np.ndarray
+    by_columns: np.ndarray
+    cells_at: np.ndarray
+    by_rows: np.ndarray
     columns: np.ndarray
+    bytes_at: np.ndarray
+    places_at: np.ndarray
     starts: np.ndarray
-    cells: np.ndarray
-    column_starts: np.ndarray
-    column_rows: np.ndarray
-    column_codes: np.ndarray
+    entries: np.ndarray
+    list_starts: np.ndarray
+    list_rows: np.ndarray
+    list_codes: np.ndarray
     first: np.ndarray
     n_codes: np.ndarray
     omitted: np.ndarray
@@ -280,62 +295,144 @@ def _few_categories(
 
 
 def _table(columns: list[_Column], n: int, is_category: np.ndarray) -> GradientTable:
-    d = len(columns)
-    dense = [j for j in range(d) if columns[j].rows is None]
-    sparse = [j for j in range(d) if columns[j].rows is not None]
-    features = np.array(dense + sparse, np.int64)
-    places = np.empty(d, np.int64)
-    places[features] = np.arange(d)
-    n_codes = np.array([len(columns[j].lows) for j in features], np.int64)
-    first = np.concatenate([[0], np.cumsum(n_codes + 1)]).astype(np.int64)
-    by_columns = np.empty((len(dense), n), np.uint8)
+    dense = [j for j, own in enumerate(columns) if own.rows is None]
+    sparse = [j for j, own in enumerate(columns) if own.rows is not None]
+    bundles = _bundles(columns, sparse, n)
+    bundled = [j for bundle in bundles for j in bundle]
+    listed = [] if bundled else sparse
+    features = np.array(dense + bundled + listed, np.int64)
+    layout = _layout(columns, dense, bundles, listed)
+    by_columns = np.empty((len(dense) + len(bundles), n), np.uint8)
     for k, j in enumerate(dense):
         by_columns[k] = columns[j].codes
-    by_rows = np.empty((n, len(dense)), np.uint8)
-    _transpose(by_columns, by_rows)
-    column_starts = np.cumsum([0] + [len(columns[j].codes) for j in sparse]).astype(np.int64)
-    rows: list[Any] = [columns[j].rows for j in sparse]
-    column_rows = np.concatenate([*rows, np.empty(0, np.int32)])
-    column_codes = np.concatenate([columns[j].codes for j in sparse] + [np.empty(0, np.uint8)])
-    starts = np.zeros(n + 1 if sparse else 1, np.int64)
-    cells = np.empty(len(column_rows), np.uint32)
-    if sparse:
-        np.cumsum(np.bincount(column_rows, minlength=n), out=starts[1:])
-        _by_rows(column_starts, column_rows, column_codes, first[len(dense) :], starts[:-1].copy(),
-                 cells)  # fmt: skip
+    for k, bundle in enumerate(bundles, start=len(dense)):
+        _fill_bundle(columns, bundle, by_columns[k])
+    by_rows = np.empty((n, len(by_columns)), np.uint16)
+    _transpose(by_columns, layout["cells_at"], by_rows)
+    places = np.empty(len(columns), np.int64)
+    places[features] = np.arange(len(columns))
     return GradientTable(
         n_rows=n,
         n_dense=len(dense),
         features=features,
         places=places,
-        dense=by_rows,
-        columns=by_columns,
-        starts=starts,
-        cells=cells,
-        column_starts=column_starts,
-        column_rows=column_rows.astype(np.int32),
-        column_codes=column_codes.astype(np.uint8),
-        first=first,
-        n_codes=n_codes,
+        by_rows=by_rows,
+        by_columns=by_columns,
+        n_codes=np.array([len(columns[j].lows) for j in features], np.int64),
         omitted=np.array([columns[j].omitted for j in features], np.int64),
         is_category=is_category[features],
+        **layout,
+        **_lists([columns[j] for j in listed], n, layout["first"][len(dense) + len(bundled) :]),
     )
 
 
+def _size(column: _Column) -> int:
+    """Cells: its codes, and missing."""
+    return len(column.lows) + 1
+
+
+def _bundles(columns: list[_Column], sparse: list[int], n: int) -> list[list[int]]:
+    """Sparse columns of which no two have an entry in the same row, and room in a byte; none, if
+    that takes more bytes than lists take time."""
+    entries = sum(len(columns[j].codes) for j in sparse)
+    most = int(_BYTES_OF_A_LIST + _BYTES_OF_AN_ENTRY * entries / max(n, 1))
+    bundles: list[list[int]] = []
+    sizes: list[int] = []
+    taken: list[np.ndarray] = []
+    for j in sparse:
+        rows, size = columns[j].rows, _size(columns[j])
+        for k in range(len(bundles)):
+            if sizes[k] + size <= MOST_BINS and not taken[k][rows].any():
+                break
+        else:
+            if len(bundles) == most or size > MOST_BINS:
+                return []
+            bundles.append([])
+            sizes.append(0)
+            taken.append(np.zeros(n, np.bool_))
+            k = len(bundles) - 1
+        bundles[k].append(j)
+        sizes[k] += size
+        taken[k][rows] = True
+    return bundles
+
+
+def _fill_bundle(columns: list[_Column], bundle: list[int], found: np.ndarray) -> None:
+    """The cell of each row's entry, counted from the first of the bundle; the last is for none."""
+    found[:] = sum(_size(columns[j]) for j in bundle)
+    begin = 0
+    for j in bundle:
+        found[columns[j].rows] = columns[j].codes + np.uint8(begin)
+        begin += _size(columns[j])
+
+
+def _layout(
+    columns: list[_Column], dense: list[int], bundles: list[list[int]], listed: list[int]
+) -> dict[str, np.ndarray]:
+    """Where cells, bytes and places begin."""
+    first: list[int] = []
+    column_of, bytes_at, cells_at, places_at = [], [], [], []
+    cell = 0
+    for k, members in enumerate([*([j] for j in dense), *bundles]):
+        cells_at.append(cell)
+        places_at.append(len(first))
+        for j in members:
+            first.append(cell)
+            column_of.append(k)
+            bytes_at.append(cell - cells_at[-1])
+            cell += _size(columns[j])
+        cell += int(k >= len(dense))  # for rows without an entry
+    places_at.append(len(first))
+    for j in listed:
+        first.append(cell)
+        column_of.append(-1)
+        bytes_at.append(0)
+        cell += _size(columns[j])
+    found = {
+        "first": [*first, cell],
+        "columns": column_of,
+        "bytes_at": bytes_at,
+        "cells_at": cells_at,
+        "places_at": places_at,
+    }
+    return {name: np.array(own, np.int64) for name, own in found.items()}
+
+
+def _lists(columns: list[_Column], n: int, first: np.ndarray) -> dict[str, np.ndarray]:
+    """Entries column by column, and their cells row by row."""
+    rows: list[Any] = [own.rows for own in columns]
+    list_rows = np.concatenate([*rows, np.empty(0, np.int32)]).astype(np.int32)
+    list_codes = np.concatenate([*(own.codes for own in columns), np.empty(0, np.uint8)])
+    list_starts = np.cumsum([0] + [len(own.codes) for own in columns]).astype(np.int64)
+    starts = np.zeros(n + 1 if columns else 1, np.int64)
+    entries = np.empty(len(list_rows), np.uint32)
+    if columns:
+        np.cumsum(np.bincount(list_rows, minlength=n), out=starts[1:])
+        _by_rows(list_starts, list_rows, list_codes, first, starts[:-1].copy(), entries)
+    return {
+        "starts": starts,
+        "entries": entries,
+        "list_starts": list_starts,
+        "list_rows": list_rows,
+        "list_codes": list_codes.astype(np.uint8),
+    }
+
+
 @kernel
-def _transpose(columns, rows):
-    """Some rows at a time, which stay in the cache."""
+def _transpose(columns, cells_at, rows):
+    """Bytes as cells; some rows at a time, which stay in the cache."""
     d, n = columns.shape
     for start in range(0, n, 512):
         for k in range(d):
+            at = cells_at[k] - cells_at[k - k % COLUMNS_OF_A_BLOCK]
             for i in range(start, min(start + 512, n)):
-                rows[i, k] = columns[k, i]
+                rows[i, k] = np.uint16(at + np.int64(columns[k, i]))
 
 
 @kernel
-def _by_rows(column_starts, column_rows, column_codes, first, places, cells):
-    for k in range(len(column_starts) - 1):
-        for p in range(column_starts[k], column_starts[k + 1]):
-            row = column_rows[p]
-            cells[places[row]] = np.uint32(first[k] + np.int64(column_codes[p]))
+def _by_rows(list_starts, list_rows, list_codes, first, places, entries):
+    for k in range(len(list_starts) - 1):
+        for p in range(list_starts[k], list_starts[k + 1]):
+            row = list_rows[p]
+            entries[places[row]] = np.uint32(first[k] + np.int64(list_codes[p]))
             places[row] += 1

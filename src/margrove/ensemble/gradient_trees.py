@@ -35,7 +35,7 @@ from margrove.ensemble.gradient_search import (
     unit_of_gain,
     value_of,
 )
-from margrove.ensemble.gradient_tables import GradientTable
+from margrove.ensemble.gradient_tables import COLUMNS_OF_A_BLOCK, GradientTable
 from margrove.ensemble.gradient_words import (
     BITS,
     SAMPLES_OF_A_WORD,
@@ -76,11 +76,11 @@ _NOTHING, _PLANT, _PART, _LOOK, _SUM_UP = range(5)
 
 
 class GrowthRules(NamedTuple):
-    """order: of splitting; max_leaves, max_depth; min_samples, min_hessian: of a leaf;
-    min_worth: samples of a node whose share of the hessian a child must have; l2:
-    regularization; longest_step: beyond which values grow like a logarithm only; rate: factor of the values; tried: the share of features that a node may be
-    split by; seed of the draw of these; adds: whether the values of the leaves are written, and
-    added to the scores.
+    """order: of splitting; max_leaves, max_depth; min_samples, min_hessian: of a leaf; min_worth:
+    samples of a node whose share of the hessian a child must have; l2: regularization;
+    longest_step: beyond which values grow like a logarithm only; rate: factor of the values; tried:
+    the share of features that a node may be split by; seed of the draw of these; adds: whether the
+    values of the leaves are written, and added to the scores.
 
     signs        int64 (d,) by place, -1, 0 or 1: which way predictions may go; empty without
     sets         bool (sets, d) by place: features that may be on one path; empty without
@@ -341,7 +341,7 @@ def _share_of(total, rank, size):
 
 @kernel(inner=True)
 def _first_place(table, rank, size):
-    """Where the places of a core begin: all have about as many cells."""
+    """Where the places of a core begin: all have about as many cells, and bytes are not shared."""
     d = len(table.features)
     wanted = ((table.first[d] + _COST_OF_FEATURE * d) * rank) // size
     low, high = 0, d
@@ -351,6 +351,8 @@ def _first_place(table, rank, size):
             low = middle + 1
         else:
             high = middle
+    if low < d and table.columns[low] >= 0:
+        low = table.places_at[table.columns[low]]
     return low
 
 
@@ -523,15 +525,26 @@ def _take_next(rules, tree):
 
 @kernel(inner=True)
 def _say_who_goes_left(table, tree, node, goes_left):
+    """For each byte of the feature's column; for each code, if it is in a list."""
     own = tree.whole[node]
-    n_codes = table.n_codes[own[PLACE]]
-    for code in range(n_codes):
-        if own[IS_SET] == 1:
-            word = tree.sets[node, code // 32]
-            goes_left[code] = np.uint8((word >> np.uint32(code % 32)) & np.uint32(1))
-        else:
-            goes_left[code] = np.uint8(code <= own[CODE])
-    goes_left[n_codes] = np.uint8(own[MISSING_LEFT] == 1)
+    place = own[PLACE]
+    n_codes, at = table.n_codes[place], table.bytes_at[place]
+    if table.omitted[place] >= 0:
+        is_left = _goes_left(own, tree.sets[node], table.omitted[place], n_codes)
+        for byte in range(len(goes_left)):
+            goes_left[byte] = is_left
+    for code in range(n_codes + 1):
+        goes_left[at + code] = _goes_left(own, tree.sets[node], code, n_codes)
+
+
+@kernel(inner=True)
+def _goes_left(node, codes_on_left, code, n_codes):
+    if code == n_codes:
+        return np.uint8(node[MISSING_LEFT] == 1)
+    if node[IS_SET] == 1:
+        word = codes_on_left[code // 32]
+        return np.uint8((word >> np.uint32(code % 32)) & np.uint32(1))
+    return np.uint8(code <= node[CODE])
 
 
 @kernel(inner=True)
@@ -541,10 +554,13 @@ def _part(team, rank, size, table, tree, room):
     begin, length = tree.whole[node, START], tree.whole[node, END] - tree.whole[node, START]
     start, end = begin + _share_of(length, rank, size), begin + _share_of(length, rank + 1, size)
     place = tree.whole[node, PLACE]
-    if place < table.n_dense:
-        left = _part_dense(table.columns[place], room.goes_left, tree.rows, tree.spare, start, end)
+    column = table.columns[place]
+    if column >= 0:
+        left = _part_by_bytes(
+            table.by_columns[column], room.goes_left, tree.rows, tree.spare, start, end
+        )
     else:
-        left = _part_sparse(table, place, room.goes_left, tree.rows, tree.spare, start, end)
+        left = _part_by_list(table, place, room.goes_left, tree.rows, tree.spare, start, end)
     room.counts[rank, 0] = left
     meet(team, size)
     before, total = np.int64(0), np.int64(0)
@@ -561,7 +577,7 @@ def _part(team, rank, size, table, tree, room):
 
 
 @kernel(inner=True)
-def _part_dense(column, goes_left, rows, spare, start, end):
+def _part_by_bytes(column, goes_left, rows, spare, start, end):
     """Without a branch: each row is written to both sides, and one of them moves on."""
     low, high = np.uint64(start), np.uint64(end - 1)
     one = np.uint64(1)
@@ -576,18 +592,18 @@ def _part_dense(column, goes_left, rows, spare, start, end):
 
 
 @kernel(inner=True)
-def _part_sparse(table, place, goes_left, rows, spare, start, end):
-    """The rows of the node and those of the column both ascend."""
-    k = place - table.n_dense
-    at, stop = table.column_starts[k], table.column_starts[k + 1]
+def _part_by_list(table, place, goes_left, rows, spare, start, end):
+    """The rows of the node and those of the list both ascend."""
+    k = place - table.places_at[-1]
+    at, stop = table.list_starts[k], table.list_starts[k + 1]
     omitted_left = goes_left[table.omitted[place]]
     low, high = start, end - 1
     for p in range(start, end):
         row = rows[p]
-        at = _advance_to(table.column_rows, at, stop, row)
+        at = _advance_to(table.list_rows, at, stop, row)
         is_left = omitted_left
-        if at < stop and table.column_rows[at] == row:
-            is_left = goes_left[table.column_codes[at]]
+        if at < stop and table.list_rows[at] == row:
+            is_left = goes_left[table.list_codes[at]]
         if is_left:
             spare[low] = row
             low += 1
@@ -598,16 +614,16 @@ def _part_sparse(table, place, goes_left, rows, spare, start, end):
 
 
 @kernel(inner=True)
-def _advance_to(column_rows, at, stop, row):
+def _advance_to(list_rows, at, stop, row):
     """The first entry from `at` on of this row or a later one, in growing strides."""
     stride = 1
-    while at + stride < stop and column_rows[at + stride] < row:
+    while at + stride < stop and list_rows[at + stride] < row:
         at += stride
         stride *= 2
     low, high = at, min(at + stride, stop)
     while low < high:
         middle = (low + high) // 2
-        if column_rows[middle] < row:
+        if list_rows[middle] < row:
             low = middle + 1
         else:
             high = middle
@@ -808,31 +824,40 @@ def _count(table, source, tree, start, end, words, sums):
 
 @kernel(inner=True)
 def _count_words(table, packed, rows, start, end, first, last, words):
-    _count_dense(table, packed, rows, start, end, first, min(last, table.n_dense), words)
-    if last > table.n_dense:
-        low, high = table.first[max(first, table.n_dense)], table.first[last]
+    """For the features at some places."""
+    n_places = table.places_at[-1]  # of those in bytes
+    if first < n_places:
+        begin = table.columns[first]
+        stop = table.columns[min(last, n_places) - 1] + 1
+        _count_bytes(table, packed, rows, start, end, begin, stop, words)
+    if last > n_places:
+        low, high = table.first[max(first, n_places)], table.first[last]
         _count_entries(table, packed, rows, start, end, low, high, words)
 
 
 @kernel(inner=True)
-def _count_dense(table, packed, rows, begin, stop, first, n_dense, words):
-    """Hot: one addition for each row and feature."""
-    places, dense = table.first, table.dense
-    for p in range(begin, stop):
-        row = np.uint64(rows[p])
-        word = packed[row]
-        for k in range(first, n_dense):
-            at = np.uint64(k)
-            words[np.uint64(places[at]) + np.uint64(dense[row, at])] += word
+def _count_bytes(table, packed, rows, start, end, begin, stop, words):
+    """Hot: one addition for each row and column."""
+    by_rows = table.by_rows
+    while begin < stop:
+        block = begin - begin % COLUMNS_OF_A_BLOCK
+        last = min(stop, block + COLUMNS_OF_A_BLOCK)
+        own = words[table.cells_at[block] :]
+        for p in range(start, end):
+            row = np.uint64(rows[p])
+            word = packed[row]
+            for k in range(begin, last):
+                own[np.uint64(by_rows[row, np.uint64(k)])] += word
+        begin = last
 
 
 @kernel(inner=True)
-def _count_entries(table, packed, rows, begin, stop, low, high, words):
-    for p in range(begin, stop):
+def _count_entries(table, packed, rows, start, end, low, high, words):
+    for p in range(start, end):
         row = np.uint64(rows[p])
         word = packed[row]
         for q in range(table.starts[row], table.starts[row + np.uint64(1)]):
-            cell = np.int64(table.cells[q])
+            cell = np.int64(table.entries[q])
             if low <= cell < high:
                 words[cell] += word
 
@@ -840,20 +865,22 @@ def _count_entries(table, packed, rows, begin, stop, low, high, words):
 @kernel(inner=True)
 def _count_widely(table, source, rows, start, end, sums):
     has_copies = len(source.copies) > 0
-    has_entries = table.n_dense < len(table.features)
+    has_lists = len(table.list_starts) > 1
+    n_columns = len(table.cells_at)
     for p in range(start, end):
         row = np.uint64(rows[p])
         g, h = source.g[row], source.h[row]
         times = source.copies[row] if has_copies else np.int64(1)
-        for k in range(table.n_dense):
-            at = np.uint64(k)
-            cell = np.uint64(table.first[at]) + np.uint64(table.dense[row, at])
+        for k in range(n_columns):
+            column = np.uint64(k)
+            block = table.cells_at[k - k % COLUMNS_OF_A_BLOCK]
+            cell = np.uint64(block) + np.uint64(table.by_rows[row, column])
             sums[0, cell] += g
             sums[1, cell] += h
             sums[2, cell] += times
-        if has_entries:
+        if has_lists:
             for q in range(table.starts[row], table.starts[row + np.uint64(1)]):
-                cell = np.uint64(table.cells[q])
+                cell = np.uint64(table.entries[q])
                 sums[0, cell] += g
                 sums[1, cell] += h
                 sums[2, cell] += times
@@ -876,7 +903,7 @@ def _fill_omitted(table, first, last, sums, node):
     for place in range(max(first, table.n_dense), last):
         at = table.first[place] + table.omitted[place]
         g, h, count = node[TOTAL_G], node[TOTAL_H], node[COUNT]
-        for cell in range(table.first[place], table.first[place + 1]):
+        for cell in range(table.first[place], table.first[place] + table.n_codes[place] + 1):
             if cell != at:
                 less_g, less_h, less = sums_of_cell(sums, is_packed, cell)
                 g, h, count = g - less_g, h - less_h, count - less
@@ -1022,23 +1049,20 @@ def add_to_others(table, tree, rows, raw):
         while tree.whole[node, LEFT] >= 0:
             own = tree.whole[node]
             code = _code_of(table, own[PLACE], row)
-            if own[IS_SET] == 1 and code < table.n_codes[own[PLACE]]:
-                word = tree.sets[node, code // 32]
-                is_left = (word >> np.uint32(code % 32)) & np.uint32(1) == 1
-            elif code == table.n_codes[own[PLACE]]:
-                is_left = own[MISSING_LEFT] == 1
-            else:
-                is_left = code <= own[CODE]
-            node = own[LEFT] if is_left else own[LEFT] + 1
+            is_left = _goes_left(own, tree.sets[node], code, table.n_codes[own[PLACE]])
+            node = own[LEFT] + 1 - np.int64(is_left)
         raw[row] += tree.real[node, VALUE]
 
 
 @kernel(inner=True)
 def _code_of(table, place, row):
-    if place < table.n_dense:
-        return np.int64(table.columns[place, row])
-    k = place - table.n_dense
-    at = _advance_to(table.column_rows, table.column_starts[k], table.column_starts[k + 1], row)
-    if at < table.column_starts[k + 1] and table.column_rows[at] == row:
-        return np.int64(table.column_codes[at])
-    return table.omitted[place]
+    column = table.columns[place]
+    if column >= 0:
+        code = np.int64(table.by_columns[column, row]) - table.bytes_at[place]
+        is_there = 0 <= code <= table.n_codes[place]
+        return code if is_there else table.omitted[place]
+    k = place - table.places_at[-1]
+    stop = table.list_starts[k + 1]
+    at = _advance_to(table.list_rows, table.list_starts[k], stop, row)
+    is_there = at < stop and table.list_rows[at] == row
+    return np.int64(table.list_codes[at]) if is_there else table.omitted[place]

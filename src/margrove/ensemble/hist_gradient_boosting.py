@@ -203,9 +203,10 @@ class _HistGradientBoosting(GradientBoosted):
                 names = given.table.feature_names
                 name = repr(str(names[column])) if names is not None else str(column)
                 warnings.warn(
-                    f"Column {name} of X has {len(labels)} categories: the {self.max_bins - 1} most "
-                    f"frequent ones are told apart (max_bins={self.max_bins}), all others are taken "
-                    "for one. Group them by what they have in common, or let them be numbers.",
+                    f"Column {name} of X has {len(labels)} categories: the {self.max_bins - 1} "
+                    f"most frequent ones are told apart (max_bins={self.max_bins}), all others "
+                    "are taken for one. Group them by what they have in common, or let them be "
+                    "numbers.",
                     DataWarning,
                     stacklevel=3,
                 )

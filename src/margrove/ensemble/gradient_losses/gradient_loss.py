@@ -58,7 +58,7 @@ class GradientLoss(ABC):
 
     @property
     def longest_step(self) -> float:
-        """Newton steps beyond are not to be trusted: second derivatives change as fast as scores do.
+        """Newton steps beyond are not to be trusted: second derivatives change as scores do.
 
         A step of 16 takes odds of 1 : 1 to ten million : 1.
         """
