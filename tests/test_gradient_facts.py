@@ -7,10 +7,13 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LinearRegression
 from sklearn.metrics import log_loss, mean_pinball_loss, mean_poisson_deviance
 
 from margrove import (
     AdaBoostClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
@@ -171,6 +174,31 @@ def test_the_bend_of_huber_is_found_anew_for_other_rows() -> None:
     told = loss_curve(model, X, Y)
     np.testing.assert_allclose(told.test, told.training)
     assert told.test[-1] > 0.0
+
+
+def test_losses_of_the_classic_pair() -> None:
+    model = GradientBoostingClassifier(n_estimators=6).fit(IRIS[::2], LABELS[::2])
+    told = loss_curve(model, IRIS[1::2], LABELS[1::2])
+    wanted = [log_loss(LABELS[1::2], p) for p in model.staged_predict_proba(IRIS[1::2])]
+    np.testing.assert_allclose(told.test[1:], wanted)
+    stopped = GradientBoostingRegressor(
+        n_estimators=200, n_iter_no_change=3, learning_rate=0.5, random_state=0
+    ).fit(X, Y)
+    told = loss_curve(stopped)
+    assert np.array_equal(told.validation, -stopped.history_.validation_score)
+    assert describe(stopped, X, Y).n_rounds == stopped.n_estimators_ < 200
+
+
+def test_losses_of_boosting_that_starts_from_another_model() -> None:
+    model = GradientBoostingRegressor(n_estimators=6, init=LinearRegression()).fit(X, Y)
+    told = loss_curve(model, X, Y)
+    start = 0.5 * np.mean((Y - model.init_.predict(X)) ** 2)
+    assert told.test[0] == pytest.approx(start)
+    np.testing.assert_allclose(told.test, told.training)
+    assert describe(model, X, Y).loss_of_rows == pytest.approx(told.training[-1])
+    line = GradientBoostingRegressor(n_estimators=2, init=LinearRegression()).fit(X[:, :1], Y)
+    with pytest.raises(ValueError, match="starts from LinearRegression"):
+        gradient_stages(line, X[:, :1], Y)
 
 
 def test_a_score_that_is_no_loss() -> None:

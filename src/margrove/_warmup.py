@@ -25,6 +25,7 @@ def run_everything_once() -> None:
         _run_on_many_rows()
         _run_trees()
         _run_ensembles()
+        _run_gradient_boosting()
 
 
 def _run_perceptrons(X: Any, y: np.ndarray) -> None:
@@ -123,3 +124,33 @@ def _toy_data() -> Iterator[tuple[Any, np.ndarray]]:
     for dtype in (np.float64, np.float32):
         yield X.astype(dtype), y
         yield sp.csr_array(X.astype(dtype)), y
+
+
+def _run_gradient_boosting() -> None:
+    """Both pairs, with weights and lists of entries; enough rows to be packed, and for tables."""
+    from margrove.ensemble.gradient_boosting import (
+        GradientBoostingClassifier,
+        GradientBoostingRegressor,
+    )
+    from margrove.ensemble.hist_gradient_boosting import (
+        HistGradientBoostingClassifier,
+        HistGradientBoostingRegressor,
+    )
+
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((_MANY_ROWS, 20)).round(1)
+    y = X[:, 0] + X[:, 1] > 0
+    three = (X[:, 0] > 0).astype(int) + (X[:, 1] > 0)
+    brief: dict[str, Any] = {"max_iter": 2, "early_stopping": False}
+    for table in (X, sp.csr_matrix(np.where(X > 1.0, X, 0.0))):
+        for labels in (y, three):
+            model = HistGradientBoostingClassifier(**brief).fit(table, labels)
+            model.predict(table)
+            model.predict(table[:1])
+    for loss in ("squared_error", "absolute_error", "poisson"):
+        weight = rng.random(len(X))
+        HistGradientBoostingRegressor(loss, **brief).fit(X, np.abs(X[:, 0]), weight).predict(X)
+    HistGradientBoostingRegressor(subsample=0.5, **brief).fit(X, X[:, 0])
+    for labels in (y, three):
+        GradientBoostingClassifier(n_estimators=2).fit(X, labels).predict(X)
+    GradientBoostingRegressor(n_estimators=2).fit(X, X[:, 0], rng.random(len(X)))

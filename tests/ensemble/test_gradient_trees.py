@@ -395,6 +395,21 @@ def test_values_of_leaves_are_newton_steps(l2, copies) -> None:
         assert growth.whole[leaf, trees.COUNT] == times[rows].sum()
 
 
+@pytest.mark.nojit
+def test_steps_that_are_too_long_are_shortened() -> None:
+    X, n_categories = numbers(1, 100)
+    _, table = bins_and_table(X, n_categories)
+    g, h = gradients(2, 100)
+    whole = grown(table, g, 1e-2 * h, rules(table, rate=0.5))
+    short = grown(table, g, 1e-2 * h, rules(table, rate=0.5, longest_step=20.0))
+    steps, found = (own.real(trees.VALUE)[own.leaves] / 0.5 for own in (whole, short))
+    is_long = np.abs(steps) > 20.0
+    assert 0 < is_long.sum() < len(steps)
+    assert np.array_equal(found[~is_long], steps[~is_long])
+    expected = np.sign(steps) * (20.0 + np.log1p(np.abs(steps) - 20.0))
+    assert np.allclose(found[is_long], expected[is_long], rtol=1e-12)
+
+
 def test_values_have_all_digits_although_gradients_of_the_search_have_few() -> None:
     n = 3000
     x = np.arange(n) % 2

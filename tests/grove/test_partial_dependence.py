@@ -17,6 +17,7 @@ from margrove import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ExtraTreesRegressor,
+    GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
@@ -25,6 +26,8 @@ from margrove import (
 )
 from margrove.exceptions import InvalidDataError
 from margrove.grove.tree_sums import tree_sum_of
+
+TAKES_GAPS = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
 
 
 def table(n=80, d=4, *, gaps=0.0, seed=0):
@@ -168,11 +171,12 @@ def test_boosting(base, n_classes) -> None:
         HistGradientBoostingRegressor(max_iter=5),
         HistGradientBoostingRegressor("poisson", max_iter=5),
         HistGradientBoostingClassifier(max_iter=5),
+        GradientBoostingClassifier(n_estimators=5),
     ],
-    ids=["numbers", "counts", "classes"],
+    ids=["numbers", "counts", "classes", "classic"],
 )
 def test_raw_scores_of_gradient_boosting(model, features) -> None:
-    X, y = table(300, gaps=0.05)
+    X, y = table(300, gaps=0.05 * isinstance(model, TAKES_GAPS))
     is_class = hasattr(model, "predict_proba")
     for n_classes in (2, 4) if is_class else (1,):
         targets = np.digitize(y, [0.0, 0.3, 0.6][: n_classes - 1]) if is_class else y - y.min()

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.utils._param_validation import InvalidParameterError
 from tests.grove.hand_made import arrays, chain
 from tests.oracles import shap as oracle
@@ -25,6 +25,8 @@ from margrove import (
     DecisionTreeRegressor,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
@@ -345,14 +347,24 @@ def test_boosting_of_sparse_rows_and_any_number_of_threads() -> None:
         assert np.array_equal(one.base, two.base)
 
 
+@pytest.mark.parametrize("settings", [{}, {"init": "zero"}, {"subsample": 0.5}])
+@pytest.mark.parametrize("n_classes", [1, 2, 3])
+def test_classic_boosting(n_classes, settings) -> None:
+    X, y = table()
+    kind = GradientBoostingRegressor if n_classes == 1 else GradientBoostingClassifier
+    model = kind(n_estimators=4, random_state=0, **settings)
+    model.fit(X, y if n_classes == 1 else np.digitize(y, [1.5, 3.0][: n_classes - 1]))
+    found = agrees(model, X[:2])
+    has_base_of_means(model, found)
+    assert found.values.shape == ((2, 4) if n_classes < 3 else (2, 4, 3))
+    agrees(model, X[:2], X[20:25])
+
+
 def test_boosting_that_starts_from_another_model_is_refused() -> None:
     X, y = table()
-    model = boosted(HistGradientBoostingRegressor).fit(X, y)
-    model.init = DecisionTreeRegressor()
-    with pytest.raises(ValueError, match=r"starts from DecisionTreeRegressor\. Use init=None"):
+    model = GradientBoostingRegressor(n_estimators=2, init=LinearRegression()).fit(X, y)
+    with pytest.raises(ValueError, match=r"starts from LinearRegression\. Use init=None"):
         shap_values(model, X)
-    model.init = "zero"
-    agrees(model, X[:1])
 
 
 def test_boosting_without_a_split() -> None:

@@ -130,6 +130,10 @@ def check_targets(y: Any, n_rows: int, *, multi_output: bool = False) -> np.ndar
             "This estimator requires y to be passed, but the target y is None: give one number "
             "for each row of X."
         )
+    if getattr(getattr(y, "dtype", None), "kind", "") in ("m", "M"):
+        raise InvalidDataError(
+            f"y holds {y.dtype}, which is a time. Turn it into numbers first, for example seconds."
+        )
     with np.errstate(over="ignore", invalid="ignore"):  # of a sum that only looks for NaN
         targets = check_array(
             y, ensure_2d=False, dtype=np.float64, input_name="y", allow_nd=False, order="C"

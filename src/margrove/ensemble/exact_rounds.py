@@ -119,7 +119,8 @@ class ExactRounds:
         return {"loss": self.losses[-1]}
 
     def all_losses(self) -> np.ndarray:
-        return np.array(self.losses)
+        """Before the first round and after each, but for one that was interrupted."""
+        return np.array(self.losses[: self._first + self.rounds + 1])
 
     def read_steps(self) -> list[Any]:
         return []
@@ -199,13 +200,16 @@ class ExactRounds:
 
     def _newton_steps(self, tree: Grown, score: int, rows: np.ndarray) -> np.ndarray:
         gradient, hessian = self._gradient[score], self._hessian[score]
-        weight = np.ones(0) if self._weight is None else self._weight
+        weight = np.ones(0) if self._rows.weight is None else self._rows.weight
+        copies = np.ones(0, np.int64) if self._rows.copies is None else self._rows.copies
+        samples = len(rows) if self._rows.copies is None else int(copies.sum())
         scales = np.array(
-            [_power_for(own, weight, _BITS_OF_SUMS - len(rows).bit_length())
+            [_power_for(own, weight, _BITS_OF_SUMS - samples.bit_length())
              for own in (gradient, hessian)]
         )  # fmt: skip
         sums = np.zeros((tree.n_nodes, 2), np.int64)
-        _add_up(tree.leaf_of_rows, rows, gradient, hessian, read_only(weight), scales, sums)
+        _add_up(tree.leaf_of_rows, rows, gradient, hessian, read_only(weight), read_only(copies),
+                scales, sums)  # fmt: skip
         g, h = (sums / scales).T
         steps: np.ndarray = np.where(h > _LEAST_HESSIAN, -g / np.maximum(h, _LEAST_HESSIAN), 0.0)
         return steps
@@ -221,11 +225,12 @@ def _power_for(values: np.ndarray, weight: np.ndarray, bits: int) -> float:
 
 
 @kernel
-def _add_up(leaf_of_rows, rows, gradient, hessian, weight, scales, sums):
+def _add_up(leaf_of_rows, rows, gradient, hessian, weight, copies, scales, sums):
     """In whole numbers, whose sums do not depend on the order of the rows."""
     for p in range(len(rows)):
         row = rows[p]
-        times = weight[row] if len(weight) else 1.0
+        own = weight[row] if len(weight) else 1.0
+        times = copies[row] if len(copies) else np.int64(1)
         leaf = leaf_of_rows[row]
-        sums[leaf, 0] += np.int64(np.rint(gradient[row] * times * scales[0]))
-        sums[leaf, 1] += np.int64(np.rint(hessian[row] * times * scales[1]))
+        sums[leaf, 0] += times * np.int64(np.rint(gradient[row] * own * scales[0]))
+        sums[leaf, 1] += times * np.int64(np.rint(hessian[row] * own * scales[1]))

@@ -105,6 +105,8 @@ class GradientBoosted(Estimator):
             y=y,
             fitted=fitted,
         )
+        if ending == "interrupt" and not process.rounds:
+            raise KeyboardInterrupt  # there is nothing to keep but what was there before
         while not process.rounds and not process.finished:
             process.advance(_WORK_AT_ONCE)
         return ending
@@ -373,7 +375,7 @@ def history_of(
     process: Any, rounds: list[list[PackedTree]], outcome: str, scale: float
 ) -> GradientHistory:
     """What a process has found; its targets were divided by `scale`."""
-    scores = [] if process.monitor is None else process.monitor.scores
+    scores = [] if process.monitor is None else process.monitor.scores[: len(rounds) + 1]
     unseen = len(rounds) + 1 - len(scores) if scores else 0  # rounds before there was a monitor
     return GradientHistory(
         process.all_losses(),

@@ -234,7 +234,7 @@ class _GradientBoosting(GradientBoosted):
             return replace(self._after_last_fit(given, loss), before=before)
         start = np.zeros(loss.n_scores)
         if self.init is None:
-            start = loss.start(given.y, given.training_rows.total_weight)
+            start = given.training_rows.start(loss)
         return SoFar([], start, (), (), given.scale, before)
 
     def _process(
@@ -471,8 +471,10 @@ class GradientBoostingRegressor(BoostedRegressor, _GradientBoosting):
         The share of rows that each round is grown on, drawn without replacement.
     criterion : {"friedman_mse", "squared_error", "deprecated"}, default="deprecated"
         All mean the same splits.
-    min_samples_split, min_samples_leaf : int or float, default=2 and 1
-        The fewest samples of a node that is split, and of a leaf; or their share.
+    min_samples_split : int or float, default=2
+        The fewest samples of a node that is split, or their share.
+    min_samples_leaf : int or float, default=1
+        The fewest samples of a leaf, or their share.
     min_weight_fraction_leaf : float, default=0.0
         The least share of the weight of all rows that a leaf must have.
     max_depth : int or None, default=3
@@ -526,6 +528,12 @@ class GradientBoostingRegressor(BoostedRegressor, _GradientBoosting):
         Round by round: training loss, validation score, leaves; and why boosting ended.
     feature_importances_ : ndarray of shape (n_features,)
         The share of each feature in what impurity fell by.
+    max_features_ : int
+        Features that each split is chosen from.
+    n_outputs_ : int
+        Always 1.
+    categories_ : dict
+        Always empty: see `HistGradientBoostingRegressor` for categories.
     n_features_in_ : int
     feature_names_in_ : ndarray
         Where X has names.
@@ -645,8 +653,10 @@ class GradientBoostingClassifier(BoostedClassifier, _GradientBoosting):
         The share of rows that each round is grown on, drawn without replacement.
     criterion : {"friedman_mse", "squared_error", "deprecated"}, default="deprecated"
         All mean the same splits.
-    min_samples_split, min_samples_leaf : int or float, default=2 and 1
-        The fewest samples of a node that is split, and of a leaf; or their share.
+    min_samples_split : int or float, default=2
+        The fewest samples of a node that is split, or their share.
+    min_samples_leaf : int or float, default=1
+        The fewest samples of a leaf, or their share.
     min_weight_fraction_leaf : float, default=0.0
         The least share of the weight of all rows that a leaf must have.
     max_depth : int or None, default=3
@@ -684,6 +694,8 @@ class GradientBoostingClassifier(BoostedClassifier, _GradientBoosting):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels.
+    n_classes_ : int
+        Their number.
     n_estimators_ : int
         The number of rounds.
     estimators_ : ndarray of DecisionTreeRegressor of shape (n_estimators_, n_trees_per_iteration_)
@@ -700,6 +712,12 @@ class GradientBoostingClassifier(BoostedClassifier, _GradientBoosting):
         Round by round: training loss, validation score, leaves; and why boosting ended.
     feature_importances_ : ndarray of shape (n_features,)
         The share of each feature in what impurity fell by.
+    max_features_ : int
+        Features that each split is chosen from.
+    n_outputs_ : int
+        Always 1.
+    categories_ : dict
+        Always empty: see `HistGradientBoostingClassifier` for categories.
     n_features_in_ : int
     feature_names_in_ : ndarray
         Where X has names.

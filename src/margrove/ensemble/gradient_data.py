@@ -142,7 +142,8 @@ class RowDraws:
         content = _with_nan_as_number(_finite(data.X))
         form = canonical_form(content, data.y, np.ones(data.n_rows))
         places = np.empty(data.n_rows, np.uint64)
-        places[np.argsort(form.group_of, kind="stable")] = np.arange(1, data.n_rows + 1)
+        weight = np.zeros(data.n_rows) if data.weight is None else data.weight
+        places[np.lexsort((weight, form.group_of))] = np.arange(1, data.n_rows + 1)
         self._places, self._seed, self._y = places, seed, data.y
         self._classes = data.classes
 

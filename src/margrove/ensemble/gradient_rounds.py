@@ -30,6 +30,7 @@ _SLOTS_OF_A_PATH = 48  # pending larger halves of at most 2^31 rows, and some
 _CELLS_TO_SHARE_A_TREE = 1 << 15
 _ROWS_OF_A_TILE = 1 << 15
 _TREES_AT_ONCE = 8
+_MOST_REPEATED = 10_000_000
 _NO_TEAM = np.zeros(1, np.int64)
 _NO_WORDS = np.empty(0, np.int64)
 
@@ -70,6 +71,12 @@ class TrainingRows:
             return self.copies.astype(np.float64) if self.copies is not None else self.weight
         total: np.ndarray = self.weight * self.copies
         return total
+
+    def start(self, loss: GradientLoss) -> np.ndarray:
+        """The raw scores before the first round; products would round where sums do not."""
+        if self.weight is None or self.copies is None or self.copies.sum() > _MOST_REPEATED:
+            return loss.start(self.y, self.total_weight)
+        return loss.start(np.repeat(self.y, self.copies), np.repeat(self.weight, self.copies))
 
 
 @dataclass
@@ -256,8 +263,8 @@ class GradientRounds:
         grown = [tree for tree in own.grown if tree is not None]
         if self.monitor is not None:
             self._tell(self.monitor, grown)
-        self._round = None
         self.trees.append(grown)
+        self._round = None
 
     def _tell(self, monitor: Monitor, grown: list[PackedTree]) -> None:
         training_loss = None
@@ -271,10 +278,13 @@ class GradientRounds:
         return loss.value(self._rows.y, self.raw, self._weight)
 
     def all_losses(self) -> np.ndarray:
-        """The loss of the training set before the first round, and after each."""
-        if len(self.losses) <= self._first + self.rounds:
-            self.losses.append(self._loss_so_far())
-        return np.array(self.losses)
+        """The loss of the training set before the first round, and after each.
+
+        What an interrupted round has left does not count.
+        """
+        known = self.losses[: self._first + self.rounds + 1]
+        is_known = len(known) == self._first + self.rounds + 1
+        return np.array(known if is_known else [*known, self._loss_so_far()])
 
     def _grow_side_by_side(self, own: _Round) -> float:
         """A tree on each core, some at a time."""

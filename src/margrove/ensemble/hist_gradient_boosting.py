@@ -277,7 +277,7 @@ class _HistGradientBoosting(GradientBoosted):
     def _so_far(self, given: GradientData, loss: GradientLoss) -> SoFar:
         """Where the first round, or that after an earlier fit, begins."""
         if not self._is_going_on():
-            start = loss.start(given.y, given.training_rows.total_weight)
+            start = given.training_rows.start(loss)
             return SoFar([], start, (), (), given.scale)
         return self._after_last_fit(given, loss)
 

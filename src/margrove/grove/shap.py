@@ -88,7 +88,7 @@ def shap_values(
         `decision_function`, and numbers before the link of the loss, such as their logarithms.
     X : array-like, sparse matrix or dataframe of shape (n, n_features)
         The rows to explain, as for `predict`. Missing values count like others.
-    background : the same, with any number of rows, optional
+    background : array-like, sparse matrix or dataframe of shape (m, n_features), optional
         Rows that stand for a feature's values when it is not known (interventional values). By
         default the trees' own training rows do, branch by branch (path-dependent values).
     check : bool, default=True
