@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles.gradient_trees import codes_by_rows, codes_of
 
-from margrove.ensemble.gradient_tables import MOST_BINS, bins_and_table
+from margrove.ensemble.gradient_tables import COLUMNS_OF_A_BLOCK, MOST_BINS, bins_and_table
 
 NUMBERS = np.zeros(50, np.int64)
 
@@ -199,27 +199,78 @@ def test_sparse_matrices_have_the_codes_of_dense_ones(case, weights) -> None:
     assert table.n_codes[table.places].tolist() == bins.n_codes.tolist()
 
 
+def assert_is_in_order(table) -> None:
+    """What the parts of a table say of each other."""
+    d, n_columns = len(table.features), len(table.by_columns)
+    assert np.array_equal(table.places[table.features], np.arange(d))
+    assert (table.omitted[: table.n_dense] == -1).all()
+    assert (table.omitted[table.n_dense :] >= 0).all()
+    assert (np.diff(table.first) > table.n_codes).all()
+    assert table.n_cells == table.first[-1]
+    in_bytes = table.columns >= 0
+    assert np.array_equal(in_bytes, np.arange(d) < table.places_at[-1])
+    for k in range(n_columns):
+        own = np.flatnonzero(table.columns == k)
+        assert np.array_equal(own, np.arange(table.places_at[k], table.places_at[k + 1]))
+        assert np.array_equal(table.bytes_at[own], table.first[own] - table.cells_at[k])
+    for k in range(len(table.list_starts) - 1):
+        rows = table.list_rows[table.list_starts[k] : table.list_starts[k + 1]]
+        assert (np.diff(rows) > 0).all()
+
+
 @pytest.mark.nojit
-def test_columns_of_one_common_code_are_lists_of_the_others() -> None:
+def test_columns_of_one_common_code_leave_it_out() -> None:
     rng = np.random.default_rng(1)
     X = np.c_[rng.random(100) < 0.1, rng.normal(size=100), rng.random(100) > 0.1,
               np.where(rng.random(100) < 0.8, np.nan, 3.0), np.ones(100)].astype(float)  # fmt: skip
     for own in (X, sp.csr_matrix(X)):
-        bins, codes, table = coded(own)
-        assert np.array_equal(table.places[table.features], np.arange(5))
+        _, codes, table = coded(own)
+        assert_is_in_order(table)
         assert table.features[0] == 1
-        assert np.array_equal(table.dense.T, table.columns)
-        assert np.array_equal(np.diff(table.first), table.n_codes + 1)
-        assert table.n_cells == (bins.n_codes + 1).sum()
-        assert (table.omitted[: table.n_dense] == -1).all()
         if own is X:
             assert table.n_dense == 1
             commonest = [np.argmax(np.bincount(codes[:, j])) for j in table.features[1:]]
             assert table.omitted[1:].tolist() == commonest
-        for k in range(5 - table.n_dense):
-            own_rows = table.column_rows[table.column_starts[k] : table.column_starts[k + 1]]
-            assert (np.diff(own_rows) > 0).all()
-    assert len(table.column_rows) == len(table.cells)
+
+
+@pytest.mark.nojit
+def test_columns_that_never_meet_share_a_byte() -> None:
+    rng = np.random.default_rng(0)
+    n = 400
+    labels = rng.integers(0, 30, n)
+    X = np.where(labels[:, None] == np.arange(30), rng.integers(1, 4, (n, 30)), 0.0)
+    X = np.c_[X, np.full(n, 7.0), np.full(n, np.nan)]  # nor do columns that are the same throughout
+    for own in (X, sp.csr_matrix(X)):
+        bins, codes, table = coded(own)
+        assert_is_in_order(table)
+        assert_codes_say_where_values_lie(bins, codes, X)
+        dense = table.n_dense  # sparse matrices have zeros for commonest values
+        assert len(table.by_columns) == dense + 1
+        assert len(table.list_rows) == 0
+
+
+def test_columns_that_meet_often_are_lists() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.integers(1, 4, (500, 30)) * (rng.random((500, 30)) < 0.1)
+    X[:, 3] = rng.integers(0, 9, 500)
+    for own in (X.astype(float), sp.csr_matrix(X.astype(float))):
+        bins, codes, table = coded(own)
+        assert_is_in_order(table)
+        assert_codes_say_where_values_lie(bins, codes, X.astype(float))
+        assert len(table.by_columns) == table.n_dense == 1
+        assert (
+            len(table.list_rows) == len(table.entries) == np.count_nonzero(X[:, np.arange(30) != 3])
+        )
+
+
+def test_more_columns_than_a_block() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2 * COLUMNS_OF_A_BLOCK + 20))
+    bins, codes, table = coded(X, np.zeros(X.shape[1], np.int64))
+    assert_is_in_order(table)
+    assert (bins.n_codes == 255).all()
+    assert table.n_cells > 2 * 2**16
+    assert_codes_say_where_values_lie(bins, codes, X)
 
 
 # -- categories ------------------------------------------------------------------------------------

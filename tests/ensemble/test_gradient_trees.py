@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.oracles import gradient_trees as oracle
 
 from margrove._team import run_team
+from margrove.ensemble import gradient_tables
 from margrove.ensemble import gradient_trees as trees
 from margrove.ensemble.gradient_packing import meanings_of, packed
 from margrove.ensemble.gradient_tables import bins_and_table
@@ -52,6 +53,23 @@ def numbers(seed, n, d=6):
     return X, np.zeros(d, np.int64)
 
 
+def indicators(seed, n, d=40):
+    """Columns of which one is 1 in each row: they share a byte."""
+    labels = np.random.default_rng(seed).integers(0, d, n)
+    return (labels[:, None] == np.arange(d)).astype(float), np.zeros(d, np.int64)
+
+
+def crowded(seed, n, d=16):
+    """Sparse columns that meet too often to share bytes: they are in lists."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(1, 9, (n, d)) * (rng.random((n, d)) < 0.15)
+    X[:, 0] = rng.integers(0, 9, n)
+    return X.astype(float), np.zeros(d, np.int64)
+
+
+TABLES = {"mixed": numbers, "indicators": indicators, "crowded": crowded}
+
+
 def gradients(seed, n):
     rng = np.random.default_rng(seed + 1000)
     return rng.normal(size=n), rng.random(n) + 0.1
@@ -74,7 +92,7 @@ def rules(table, *, order=trees.BEST_FIRST, max_leaves=8, max_depth=2**31, min_s
 class Growth:
     """A tree, and what it is grown on.
 
-    Rows may be repeated `repeats` times, all of them one after the other: `rows_of` names them once.
+    All rows may be repeated, one table after the other: `rows_of` names them once.
     """
 
     def __init__(
@@ -199,6 +217,7 @@ def cases(draw):
         "min_worth": draw(st.sampled_from([0.0, 0.0, 3.0])),
         "l2": draw(st.sampled_from([0.0, 0.7, 20.0])),
         "packed": draw(st.booleans()),
+        "lists": draw(st.booleans()),
     }
 
 
@@ -206,7 +225,11 @@ def grown_in(case, signs=None):
     """A tree, and what the oracle is to grow; few rows are packed where they are repeated."""
     n, repeats = case["n"], MANY if case["packed"] else 1
     X, n_categories = mixed_columns(case["seed"], n, missing=case["missing"])
-    _, table = bins_and_table(np.tile(X, (repeats, 1)), n_categories)
+    with pytest.MonkeyPatch.context() as patch:
+        if case["lists"]:
+            patch.setattr(gradient_tables, "_BYTES_OF_A_LIST", 0)
+            patch.setattr(gradient_tables, "_BYTES_OF_AN_ENTRY", 0)
+        _, table = bins_and_table(np.tile(X, (repeats, 1)), n_categories)
     g, h = (np.tile(own, repeats) for own in gradients(case["seed"], n))
     names = ("order", "max_depth", "min_hessian", "min_worth", "l2", "max_leaves")
     limits = {name: case[name] for name in names} | {"min_samples": repeats * case["min_samples"]}
@@ -230,7 +253,7 @@ def test_each_split_is_the_best_of_all(case) -> None:
 def test_each_split_is_the_best_of_all_without_the_compiler_too(order) -> None:
     case = {"seed": 3, "n": 30, "missing": 0.2, "order": order, "max_leaves": 6, "max_depth": 4,
             "min_samples": 2, "min_hessian": 0.5, "min_worth": 1.0, "l2": 0.3,
-            "packed": order == trees.BEST_FIRST}  # fmt: skip
+            "packed": order == trees.BEST_FIRST, "lists": order == trees.SMALL_FIRST}  # fmt: skip
     assert_as_the_oracle(*grown_in(case))
 
 
@@ -278,7 +301,7 @@ def test_of_equal_splits_that_by_the_first_feature() -> None:
         assert table.features[growth.whole[0, trees.PLACE]] == best
     X = np.c_[x, rare]  # the first row apart: both can
     for columns in ((0, 1), (1, 0)):
-        _, table = bins_and_table(X[:, columns], np.zeros(2, np.int64))
+        _, table = bins_and_table(X[:, columns].copy(), np.zeros(2, np.int64))
         growth = grown(table, np.where(x == 0.0, 19.0, -1.0), np.ones(20), rules(table))
         assert table.n_dense == 1
         assert table.features[growth.whole[0, trees.PLACE]] == 0
@@ -326,18 +349,22 @@ def counted(growth, node, copies):
     return found
 
 
+@pytest.mark.parametrize("kind", TABLES)
 @pytest.mark.parametrize(
     ("n", "copies", "wide"),
     [(1200, 1, False), (400, 1, True), (400, 8, False), (400, 8, True), (3000, 8, False),
      (12_000, 1, False)],
 )  # fmt: skip
-def test_histograms_by_subtraction_are_those_of_the_rows(n, copies, wide) -> None:
-    X, n_categories = numbers(n, n, d=4)
+def test_histograms_by_subtraction_are_those_of_the_rows(n, copies, wide, kind) -> None:
+    X, n_categories = TABLES[kind](n, n)
     _, table = bins_and_table(X, n_categories, max_bins=20)
-    assert 0 < table.n_dense < 4
+    is_listed = table.columns < 0
+    assert is_listed.any() == (kind == "crowded")
+    assert kind != "indicators" or len(table.by_columns) == 1
+    real = sorted(oracle.meaning_of_cells(table))
     g, h = gradients(n, n)
     times = np.random.default_rng(1).integers(1, copies + 1, n) if copies > 1 else None
-    growth = Growth(table, g, h, rules(table, max_leaves=12), copies=times, wide=wide)
+    growth = Growth(table, g, h, rules(table, max_leaves=8), copies=times, wide=wide)
     seen, sizes = 0, set()
     while not growth.is_done():
         is_look = growth.tree.state[trees.JOB] == trees._LOOK
@@ -346,10 +373,11 @@ def test_histograms_by_subtraction_are_those_of_the_rows(n, copies, wide) -> Non
             continue
         for node in growth.tree.state[[trees.SMALL, trees.LARGE]]:
             if node >= 0:
-                assert np.array_equal(histogram_of(growth, node), counted(growth, node, times))
+                expected = counted(growth, node, times)
+                assert np.array_equal(histogram_of(growth, node)[:, real], expected[:, real])
                 sizes.add(bool(growth.whole[node, trees.IS_PACKED]))
                 seen += 1
-    assert seen >= 15
+    assert seen >= 10
     n_samples = n if times is None else int(times.sum())
     both = {False, True} if n_samples > SAMPLES_OF_A_WORD else {True}
     assert sizes == ({False} if wide else both)
@@ -579,17 +607,23 @@ def grown_by_team(table, g, h, own, n_threads, **given):
         (1200, {"signs": [1, -1, 0, 1, 0, 0]}),
         (1200, {"tried": 0.5, "seed": 7}),
         (1200, {"wide": True}),
+        (1200, {"kind": "indicators"}),
+        (1200, {"kind": "crowded"}),
         (40_000, {}),
         (40_000, {"wide": True}),
         (40_000, {"copies": True}),
+        (40_000, {"kind": "indicators"}),
+        (40_000, {"kind": "crowded", "wide": True}),
     ],
 )
 def test_several_cores_grow_the_same_tree(n, case, n_threads) -> None:
-    X, n_categories = numbers(9, n)
-    X[np.random.default_rng(1).random(X.shape) < 0.05] = np.nan
+    case = dict(case)
+    kind = case.pop("kind", "mixed")
+    X, n_categories = TABLES[kind](9, n)
+    if kind == "mixed":
+        X[np.random.default_rng(1).random(X.shape) < 0.05] = np.nan
     _, table = bins_and_table(X, n_categories, max_bins=60)
     g, h = gradients(10, n)
-    case = dict(case)
     given = {"wide": case.pop("wide", False)}
     if case.pop("copies", False):
         given["copies"] = np.random.default_rng(2).integers(1, 5, n)
@@ -597,7 +631,8 @@ def test_several_cores_grow_the_same_tree(n, case, n_threads) -> None:
     alone = Growth(table, g, h, own, **given)
     assert alone.go_on() == trees.ADDED
     assert len(alone.leaves) > 10
-    assert_same_tree(alone, grown_by_team(table, g, h, own, n_threads, **given))
+    for _ in range(50 if n < 2000 else 3):  # cores that do not wait for each other fail at times
+        assert_same_tree(alone, grown_by_team(table, g, h, own, n_threads, **given))
 
 
 def test_the_order_of_rows_does_not_matter() -> None:

@@ -13,6 +13,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from margrove.ensemble.gradient_tables import COLUMNS_OF_A_BLOCK
+
 BEST_FIRST, LEVEL_BY_LEVEL = "best first", "level by level"
 _SMOOTH = 10.0  # hessian by which the mean gradients of categories are drawn to 0
 _BARELY = 1.0 + 1e-12
@@ -25,27 +27,44 @@ def codes_of(table) -> np.ndarray:
     """The codes of a `GradientTable`, (rows, features), from its columns."""
     codes = np.empty((table.n_rows, len(table.features)), np.int64)
     for place, feature in enumerate(table.features):
-        if place < table.n_dense:
-            codes[:, feature] = table.columns[place]
+        column = table.columns[place]
+        if column >= 0:
+            own = table.by_columns[column].astype(np.int64) - table.bytes_at[place]
+            is_there = (own >= 0) & (own <= table.n_codes[place])
+            codes[:, feature] = np.where(is_there, own, table.omitted[place])
             continue
-        k = place - table.n_dense
-        entries = slice(table.column_starts[k], table.column_starts[k + 1])
+        k = place - int(table.places_at[-1])
+        entries = slice(table.list_starts[k], table.list_starts[k + 1])
         codes[:, feature] = table.omitted[place]
-        codes[table.column_rows[entries], feature] = table.column_codes[entries]
+        codes[table.list_rows[entries], feature] = table.list_codes[entries]
     return codes
 
 
 def codes_by_rows(table) -> np.ndarray:
     """The same, from its rows."""
+    meaning = meaning_of_cells(table)
     codes = np.empty((table.n_rows, len(table.features)), np.int64)
     codes[:, table.features] = table.omitted
+    blocks = np.arange(table.by_rows.shape[1])
+    blocks -= blocks % COLUMNS_OF_A_BLOCK
     for row in range(table.n_rows):
-        codes[row, table.features[: table.n_dense]] = table.dense[row]
-        if table.n_dense < len(table.features):
-            for cell in table.cells[table.starts[row] : table.starts[row + 1]].astype(int):
-                place = int(np.searchsorted(table.first, cell, side="right")) - 1
-                codes[row, table.features[place]] = cell - table.first[place]
+        cells = (table.cells_at[blocks] + table.by_rows[row]).tolist()
+        if len(table.list_starts) > 1:
+            cells += table.entries[table.starts[row] : table.starts[row + 1]].tolist()
+        for cell in cells:
+            if cell in meaning:
+                feature, code = meaning[cell]
+                codes[row, feature] = code
     return codes
+
+
+def meaning_of_cells(table) -> dict[int, tuple[int, int]]:
+    """Feature and code of each cell that has some."""
+    return {
+        int(table.first[place]) + code: (int(feature), code)
+        for place, feature in enumerate(table.features)
+        for code in range(int(table.n_codes[place]) + 1)
+    }
 
 
 # -- trees --
@@ -137,9 +156,10 @@ def value_of(problem: Problem, rows, low, high) -> float:
 
 def _part(problem: Problem, nodes: list[Node], node: Node) -> None:
     is_left = set(node.split.left)
-    sides = [own for own in node.rows if own in is_left], [
-        own for own in node.rows if own not in is_left
-    ]
+    sides = (
+        [own for own in node.rows if own in is_left],
+        [own for own in node.rows if own not in is_left],
+    )
     children = [Node(rows, node.depth + 1, node.low, node.high) for rows in sides]
     signs = problem.rules.signs
     sign = 0 if signs is None else signs[node.split.feature]

@@ -96,10 +96,10 @@ class ExactRounds:
         self._n_threads = n_threads
         self._gradient, self._hessian = np.empty_like(raw), np.empty_like(raw)
         if monitor is not None and not monitor.scores:
-            monitor.add([], None, raw)
+            monitor.add([], None, raw, self._loss_of_round())
         self.trees: list[list[PackedTree]] = []
         # before the first round, and after each: of the rows that its trees were grown on
-        self.losses = list(losses) or [self._loss_of(loss, None)]
+        self.losses = list(losses) or [self._loss_of(self._loss_of_round(), None)]
         self.oob_losses: list[tuple[float, float]] = []  # of the others, before and after
         self._is_stopped = False
 
@@ -128,9 +128,9 @@ class ExactRounds:
     def advance(self, work: float) -> float:
         """One round."""
         number = self._first + self.rounds
-        y, n, k = self._rows.y, len(self._rows.y), len(self.raw)
+        n, k = len(self._rows.y), len(self.raw)
         drawn = self._draw(number)
-        loss = self.loss.for_round(y, self.raw, self._weight)
+        loss = self._loss_of_round()
         self._derive(loss)
         others = None if drawn is None else np.setdiff1d(np.arange(n), drawn, assume_unique=True)
         before = None if others is None else self._loss_of(loss, others)
@@ -149,10 +149,13 @@ class ExactRounds:
         if others is not None and before is not None:
             self.oob_losses.append((before, self._loss_of(loss, others)))
         if self.monitor is not None:
-            self.monitor.add(grown, self.losses[-1], raw)
+            self.monitor.add(grown, self.losses[-1], raw, loss)
         self.trees.append(grown)
         self._is_stopped = self.after_round(number)
         return float(n * k)
+
+    def _loss_of_round(self) -> GradientLoss:
+        return self.loss.for_round(self._rows.y, self.raw, self._weight)
 
     def _derive(self, loss: GradientLoss) -> None:
         """Gradients without weights, which the trees have themselves."""

@@ -33,6 +33,7 @@ __all__ = ["BoostedClassifier", "BoostedRegressor", "GradientBoosted", "Gradient
 
 _FEATURE_BITS = np.int64(0xFFFFFFF)
 _WORK_AT_ONCE = 1e9
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -55,14 +56,16 @@ class GradientHistory:
     def rounds(self) -> int:
         return len(self.n_leaves)
 
-    def in_units_of(self, scale: float, loss: GradientLoss) -> GradientHistory:
+    def in_units_of(
+        self, scale: float, loss: GradientLoss, *, scores_are_losses: bool
+    ) -> GradientHistory:
         """With losses of targets that were divided by this."""
         if scale == 1.0:
             return self
         with np.errstate(over="ignore"):
             unit = np.float64(scale) ** -loss.degree
-            return replace(self, training_loss=self.training_loss * unit,
-                           validation_score=self.validation_score * unit)  # fmt: skip
+            scores = self.validation_score * (unit if scores_are_losses else 1.0)
+            return replace(self, training_loss=self.training_loss * unit, validation_score=scores)
 
 
 class GradientBoosted(Estimator):
@@ -119,7 +122,8 @@ class GradientBoosted(Estimator):
                 f"warm_start=True goes on with the loss of the last fit, {self._loss!r}. Use "
                 "warm_start=False to start anew."
             )
-        history = self.history_.in_units_of(given.scale, loss)
+        by_loss = getattr(self, "scoring", "loss") == "loss"
+        history = self.history_.in_units_of(given.scale, loss, scores_are_losses=by_loss)
         scores = history.validation_score[~np.isnan(history.validation_score)]
         return SoFar(
             self._rounds,
@@ -377,12 +381,13 @@ def history_of(
     """What a process has found; its targets were divided by `scale`."""
     scores = [] if process.monitor is None else process.monitor.scores[: len(rounds) + 1]
     unseen = len(rounds) + 1 - len(scores) if scores else 0  # rounds before there was a monitor
+    by_loss = process.monitor is None or process.monitor.scores_are_losses
     return GradientHistory(
         process.all_losses(),
         np.array([np.nan] * unseen + scores),
         np.array([sum(tree.n_leaves for tree in own) for own in rounds], np.int64),
         outcome,
-    ).in_units_of(1.0 / scale, process.loss)
+    ).in_units_of(1.0 / scale, process.loss, scores_are_losses=by_loss)
 
 
 def _scores_of_classes(raw: np.ndarray) -> np.ndarray:
@@ -439,7 +444,7 @@ def warn_of_failure(name: str, rounds: list[list[PackedTree]], history: Gradient
             stacklevel=3,
         )
     first, last = history.training_loss[0], history.training_loss[-1]
-    if last > first:
+    if last - first > _ROUNDING * abs(first):
         warnings.warn(
             f"The training loss of {name} has risen from {first:.6g} to {last:.6g}: steps are too "
             "long. Lower learning_rate, or raise l2_regularization or min_samples_leaf.",

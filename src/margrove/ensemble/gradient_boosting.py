@@ -244,7 +244,6 @@ class _GradientBoosting(GradientBoosted):
         monitor: Monitor | None = None
         if held_out is not None:
             monitor = ClassicMonitor(
-                loss,
                 kind,
                 held_out,
                 so_far.raw_of(held_out.X, kind),
@@ -392,7 +391,7 @@ class _GradientBoosting(GradientBoosted):
             np.array([before for before, _ in process.oob_losses]),
             np.empty(0, np.int64),
             "",
-        ).in_units_of(1.0 / given.scale, process.loss)
+        ).in_units_of(1.0 / given.scale, process.loss, scores_are_losses=True)
         factor = _factor_of(process.loss)
         scores, before = factor * history.training_loss, factor * history.validation_score
         improvement = before - scores
@@ -514,13 +513,13 @@ class GradientBoostingRegressor(BoostedRegressor, _GradientBoosting):
     ----------
     n_estimators_ : int
         The number of rounds.
-    estimators_ : ndarray of DecisionTreeRegressor of shape (n_estimators_, n_trees_per_iteration_)
+    estimators_ : ndarray of DecisionTreeRegressor of shape (n_rounds, n_trees)
         The trees, made when they are asked for.
     init_ : estimator or "zero"
         What boosting started from.
-    train_score_ : ndarray of shape (n_estimators_,)
+    train_score_ : ndarray of shape (n_rounds,)
         The loss after each round, of the rows that its trees were grown on.
-    oob_improvement_, oob_scores_ : ndarray of shape (n_estimators_,)
+    oob_improvement_, oob_scores_ : ndarray of shape (n_rounds,)
         With subsample < 1: what each round made better on the other rows, and their loss.
     oob_score_ : float
         The last of them.
@@ -698,13 +697,13 @@ class GradientBoostingClassifier(BoostedClassifier, _GradientBoosting):
         Their number.
     n_estimators_ : int
         The number of rounds.
-    estimators_ : ndarray of DecisionTreeRegressor of shape (n_estimators_, n_trees_per_iteration_)
+    estimators_ : ndarray of DecisionTreeRegressor of shape (n_rounds, n_trees)
         The trees, made when they are asked for.
     init_ : estimator or "zero"
         What boosting started from.
-    train_score_ : ndarray of shape (n_estimators_,)
+    train_score_ : ndarray of shape (n_rounds,)
         The loss after each round, of the rows that its trees were grown on.
-    oob_improvement_, oob_scores_ : ndarray of shape (n_estimators_,)
+    oob_improvement_, oob_scores_ : ndarray of shape (n_rounds,)
         With subsample < 1: what each round made better on the other rows, and their loss.
     oob_score_ : float
         The last of them.

@@ -62,7 +62,6 @@ class Monitor:
 
     def __init__(
         self,
-        loss: GradientLoss,
         kind: Kind,
         held_out: HeldOut | None,
         raw: np.ndarray,
@@ -72,33 +71,43 @@ class Monitor:
         tol: float = 1e-7,
         scores: Sequence[float] = (),
     ) -> None:
-        self._loss, self._kind, self._held_out, self._raw = loss, kind, held_out, raw
+        self._kind, self._held_out, self._raw = kind, held_out, raw
         self._score, self._patience, self._tol = score, patience, tol
         self.scores = list(scores)
+
+    @property
+    def scores_are_losses(self) -> bool:
+        return self._score is None
 
     @property
     def wants_training_loss(self) -> bool:
         return self._held_out is None and self._score is None
 
-    def add(self, trees: list[PackedTree], training_loss: float | None, raw: np.ndarray) -> None:
+    def add(
+        self,
+        trees: list[PackedTree],
+        training_loss: float | None,
+        raw: np.ndarray,
+        loss: GradientLoss,
+    ) -> None:
         """Score the model with the trees of another round, or as it is before the first one.
 
-        `raw` is of the training set.
+        `raw` is of the training set, `loss` that of the round.
         """
         if self._held_out is not None:
             for score, tree in enumerate(trees):
                 add_trees([tree], self._held_out.X, self._kind, self._raw[score])
-            self.scores.append(self._score_of(self._raw))
+            self.scores.append(self._score_of(self._raw, loss))
         elif training_loss is not None:
             self.scores.append(-training_loss)
         else:
-            self.scores.append(self._score_of(raw))
+            self.scores.append(self._score_of(raw, loss))
 
-    def _score_of(self, raw: np.ndarray) -> float:
+    def _score_of(self, raw: np.ndarray, loss: GradientLoss) -> float:
         if self._score is not None:
             return float(self._score(raw))
         assert self._held_out is not None
-        return -self._loss.value(self._held_out.y, raw, self._held_out.weight)
+        return -loss.value(self._held_out.y, raw, self._held_out.weight)
 
     @property
     def says_stop(self) -> bool:

@@ -225,7 +225,7 @@ class GradientRounds:
     def _begin(self) -> _Round:
         """Take gradients, and draw rows."""
         rows = self._rows
-        loss = self.loss.for_round(rows.y, self.raw, self._weight)
+        loss = self._loss_of_round()
         loss_so_far = self._derive(loss)
         if len(self.losses) == self._first + self.rounds:
             self.losses.append(loss_so_far)
@@ -271,11 +271,13 @@ class GradientRounds:
         if monitor.wants_training_loss:
             training_loss = self._loss_so_far()
             self.losses.append(training_loss)
-        monitor.add(grown, training_loss, self.raw)
+        monitor.add(grown, training_loss, self.raw, self._loss_of_round())
+
+    def _loss_of_round(self) -> GradientLoss:
+        return self.loss.for_round(self._rows.y, self.raw, self._weight)
 
     def _loss_so_far(self) -> float:
-        loss = self.loss.for_round(self._rows.y, self.raw, self._weight)
-        return loss.value(self._rows.y, self.raw, self._weight)
+        return self._loss_of_round().value(self._rows.y, self.raw, self._weight)
 
     def all_losses(self) -> np.ndarray:
         """The loss of the training set before the first round, and after each.

@@ -25,7 +25,8 @@ __all__ = ["COLUMNS_OF_A_BLOCK", "MOST_BINS", "GradientBins", "GradientTable", "
 MOST_BINS = 255  # and one for what is missing
 COLUMNS_OF_A_BLOCK = 256  # whose cells have numbers of 16 bits
 _RARE = 0.3  # share of other codes up to which the commonest is left out
-_COLUMNS_AT_ONCE = 8
+_COLUMNS_AT_ONCE = 8  # a cache line of float64
+_CELLS_AT_ONCE = 1 << 22  # fewer columns of many rows, between which an interrupt is heard
 # Reading a row's list takes as long as some bytes, and so does each entry of it.
 _BYTES_OF_A_LIST = 4
 _BYTES_OF_AN_ENTRY = 2
@@ -132,7 +133,7 @@ def bins_and_table(
     if is_sparse:
         X = X.tocsc()
         X.sort_indices()
-    step = 1 if is_sparse else _COLUMNS_AT_ONCE
+    step = 1 if is_sparse else max(1, min(_COLUMNS_AT_ONCE, _CELLS_AT_ONCE // max(n, 1)))
 
     def code(tile: int) -> None:
         first = tile * step

@@ -357,7 +357,6 @@ class _HistGradientBoosting(GradientBoosted):
             rows = held_out or HeldOut(given.X, given.y, given.training_rows.total_weight)
             score = self._scorer(given, rows, loss)
         return Monitor(
-            loss,
             kind,
             held_out,
             raw,
@@ -505,7 +504,7 @@ class HistGradientBoostingRegressor(BoostedRegressor, _HistGradientBoosting):
         Trees of a round: one, or one for each of more than two classes.
     history_ : GradientHistory
         Round by round: training loss, validation score, leaves; and why boosting ended.
-    train_score_, validation_score_ : ndarray of shape (n_iter_ + 1,)
+    train_score_, validation_score_ : ndarray of shape (n_rounds + 1,)
         With early stopping, minus the training loss, and the validation scores; else empty.
     do_early_stopping_ : bool
     feature_importances_ : ndarray of shape (n_features,)
@@ -689,7 +688,7 @@ class HistGradientBoostingClassifier(BoostedClassifier, _HistGradientBoosting):
         Trees of a round: one, or one for each of more than two classes.
     history_ : GradientHistory
         Round by round: training loss, validation score, leaves; and why boosting ended.
-    train_score_, validation_score_ : ndarray of shape (n_iter_ + 1,)
+    train_score_, validation_score_ : ndarray of shape (n_rounds + 1,)
         With early stopping, minus the training loss, and the validation scores; else empty.
     do_early_stopping_ : bool
     feature_importances_ : ndarray of shape (n_features,)

@@ -23,6 +23,7 @@ from margrove._threads import run_tiles
 __all__ = ["BinnedDataset", "Codes", "bin_columns", "midpoint"]
 
 _COLUMNS_AT_ONCE = 8  # a cache line of float64
+_CELLS_AT_ONCE = 1 << 22  # fewer columns of many rows, between which an interrupt is heard
 _LARGEST_TABLE = 1 << 22  # of integers that are looked up rather than sorted
 
 
@@ -116,7 +117,7 @@ def bin_columns(
     columns: list[np.ndarray] = [np.empty(0, np.uint8)] * d
     values: list[np.ndarray] = [np.empty(0)] * d
     missing = np.zeros(d, dtype=bool)
-    step = 1 if is_sparse else _COLUMNS_AT_ONCE
+    step = 1 if is_sparse else max(1, min(_COLUMNS_AT_ONCE, _CELLS_AT_ONCE // max(n, 1)))
 
     def code(tile: int) -> None:
         first = tile * step
