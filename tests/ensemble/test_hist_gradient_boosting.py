@@ -123,6 +123,25 @@ def test_the_history_is_that_of_the_stages(name) -> None:
         assert (np.diff(history.training_loss) < 0.0).all()
 
 
+@pytest.mark.parametrize("name", LEARNERS)
+def test_predictions_are_the_scores_of_the_training(name, monkeypatch) -> None:
+    processes = []
+
+    class Kept(gradient_rounds.GradientRounds):
+        def __init__(self, *given, **settings):
+            super().__init__(*given, **settings)
+            processes.append(self)
+
+    monkeypatch.setattr(hist_gradient_boosting, "GradientRounds", Kept)
+    model, X, y = learner(name)
+    X = with_holes(X)
+    for settings in ({}, {"subsample": 0.5}, {"max_iter": 14, "warm_start": True}):
+        model.set_params(**settings).fit(X, y)
+        assert np.array_equal(raw_of(model, X), processes[-1].raw)
+    if isinstance(model, HistGradientBoostingClassifier):
+        assert np.array_equal(np.atleast_2d(model.decision_function(X).T), processes[-1].raw)
+
+
 def test_the_squared_error_of_the_training_set_never_rises() -> None:
     X, y = DIABETES
     for settings in (
@@ -243,7 +262,7 @@ def test_scikit_learn_comes_to_the_same_loss(name) -> None:
     )
     # Leaves of little hessian are avoided here: what is left of the loss may be more.
     assert start - ours == pytest.approx(start - theirs, rel=0.03)
-    assert is_number or ours < 0.3 * start
+    assert is_number or ours < 0.5 * start
 
 
 def test_scikit_learn_comes_to_the_same_loss_with_categories() -> None:

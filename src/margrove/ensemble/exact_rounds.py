@@ -147,7 +147,8 @@ class ExactRounds:
         self.raw = raw
         self.losses.append(self._loss_of(loss, drawn))
         if others is not None and before is not None:
-            self.oob_losses.append((before, self._loss_of(loss, others)))
+            after = self._loss_of(loss, others)
+            self.oob_losses.append((before, after) if len(others) else (np.nan, np.nan))
         if self.monitor is not None:
             self.monitor.add(grown, self.losses[-1], raw, loss)
         self.trees.append(grown)

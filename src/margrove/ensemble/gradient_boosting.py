@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from margrove._data import check_table, like_fitted
 from margrove._estimator import RANDOM_STATE, RUN_CONTROL
+from margrove._slices import unwatched
 from margrove.ensemble.exact_gradient_trees import ExactTrees
 from margrove.ensemble.exact_rounds import ExactRounds, Grower, TreeOfItsOwn
 from margrove.ensemble.gradient_boosted import (
@@ -303,7 +304,8 @@ class _GradientBoosting(GradientBoosted):
             if rows is not None:
                 weight[np.setdiff1d(np.arange(given.n_rows), rows, assume_unique=True)] = 0.0
             tree = DecisionTreeRegressor(**asked, random_state=seed_of_member(seed, number))
-            tree.fit(given.X, -gradient, sample_weight=weight)
+            with unwatched():
+                tree.fit(given.X, -gradient, sample_weight=weight)
             return TreeOfItsOwn(tree.arrays_, tree.apply(given.X), kind)
 
         return grow
@@ -387,8 +389,8 @@ class _GradientBoosting(GradientBoosted):
     ) -> dict[str, Any]:
         """What each round has made better on the rows that its trees were not grown on."""
         history = GradientHistory(
-            np.array([after for _, after in process.oob_losses]),
-            np.array([before for before, _ in process.oob_losses]),
+            np.array([after for _, after in process.oob_losses[: process.rounds]]),
+            np.array([before for before, _ in process.oob_losses[: process.rounds]]),
             np.empty(0, np.int64),
             "",
         ).in_units_of(1.0 / given.scale, process.loss, scores_are_losses=True)
@@ -401,7 +403,7 @@ class _GradientBoosting(GradientBoosted):
         return {
             "oob_scores_": scores,
             "oob_improvement_": improvement,
-            "oob_score_": float(scores[-1]) if len(scores) else np.nan,
+            "oob_score_": float(scores[-1]),
         }
 
     # -- asking --

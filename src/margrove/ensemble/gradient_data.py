@@ -43,6 +43,7 @@ class GradientData:
     copies    int64 (n,) or None: samples that a row stands for, where all weights are whole
     classes   the labels, or None
     scale     a power of two: what targets at the edge of floating point were divided by
+    origin    int64 (n,)  which row of the user's each was; None: as they stand
     """
 
     table: TreeTable
@@ -51,6 +52,7 @@ class GradientData:
     copies: np.ndarray | None
     classes: np.ndarray | None
     scale: float = 1.0
+    origin: np.ndarray | None = None
 
     @property
     def X(self) -> Any:  # noqa: N802
@@ -78,7 +80,12 @@ class GradientData:
             y=self.y[rows],
             weight=None if self.weight is None else self.weight[rows],
             copies=None if self.copies is None else self.copies[rows],
+            origin=rows if self.origin is None else self.origin[rows],
         )
+
+    def with_origin(self, kept: np.ndarray | slice) -> GradientData:
+        """Rows that were kept of the user's."""
+        return self if isinstance(kept, slice) else replace(self, origin=kept)
 
     def spread_out(self) -> GradientData:
         """A row of its own for each sample, where rows are to be drawn.
@@ -102,7 +109,7 @@ def number_data(table: TreeTable, y: Any, sample_weight: Any, loss: GradientLoss
     targets = loss.check_targets(targets[kept]) + 0.0
     scale = power_of_two_near(targets) if loss.degree else 1.0
     data = _data(table.of_rows(kept), targets / scale, moderate(weight)[kept], sample_weight, None)
-    return replace(data, scale=scale)
+    return replace(data.with_origin(kept), scale=scale)
 
 
 def class_data(table: TreeTable, y: Any, sample_weight: Any, class_weight: Any) -> GradientData:
@@ -113,7 +120,7 @@ def class_data(table: TreeTable, y: Any, sample_weight: Any, class_weight: Any) 
     data = _data(
         table.of_rows(kept), codes.astype(np.float64), found.weight[kept], sample_weight,
         found.classes,
-    )  # fmt: skip
+    ).with_origin(kept)  # fmt: skip
     if np.all(found.factors == 1.0):
         return data
     factor = found.factors[codes]

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from margrove._memory import require_memory
 from margrove._team import run_team
 from margrove._threads import available_cores, run_tiles
 from margrove.ensemble import gradient_trees as trees
@@ -147,6 +148,7 @@ class GradientRounds:
         self.raw = raw
         self._gradient, self._hessian = np.empty((k, n)), np.empty((k, n))
         self._everyone = np.arange(n, dtype=np.int32)
+        self._most_leaves, self._n_slots, self._is_tight = self._sizes(n)
         self._benches = self._new_benches(k, n)
         self._round: _Round | None = None
         self.trees: list[list[PackedTree]] = []
@@ -163,7 +165,12 @@ class GradientRounds:
         return [self._new_bench(n, n_cores) for _ in range(n_benches)]
 
     def _new_bench(self, n: int, n_cores: int) -> _Bench:
-        most, n_slots = self._sizes(n)
+        most, n_slots = self._most_leaves, self._n_slots
+        require_memory(
+            24.0 * n_slots * self._table.n_cells,
+            "The histograms of all leaves",
+            "Lower max_leaf_nodes, or let it be None.",
+        )
         n_sets = 0 if self._settings.sets is None else len(self._settings.sets)
         return _Bench(
             trees.new_tree(n, most, n_slots, n_sets),
@@ -172,18 +179,19 @@ class GradientRounds:
             n_cores,
         )
 
-    def _sizes(self, n: int) -> tuple[int, int]:
-        """The most leaves that a tree can have, and of histograms that it needs."""
+    def _sizes(self, n: int) -> tuple[int, int, bool]:
+        """The most leaves of a tree, histograms that it needs, and whether it may run out of
+        leaves."""
         settings = self._settings
         copies = self._rows.copies
         samples = n if copies is None else int(copies.sum())
         most = max(min(samples // max(settings.min_samples_leaf, 1), n, _MOST_LEAVES), 1)
         if settings.max_depth is not None:
             most = min(most, 2 ** min(settings.max_depth, 20))
-        if settings.max_leaf_nodes is None:
-            return most, min(most + 1, _SLOTS_OF_A_PATH)
-        most = min(most, settings.max_leaf_nodes)
-        return most, most + 1
+        asked = settings.max_leaf_nodes
+        if asked is not None and asked < most:
+            return asked, asked + 1, True
+        return most, min(most + 1, _SLOTS_OF_A_PATH), False
 
     # -- a process --
 
@@ -335,14 +343,14 @@ class GradientRounds:
     def _rules(self, own: _Round, score: int) -> trees.GrowthRules:
         settings, features = self._settings, self._table.features
         order = trees.LEVEL_BY_LEVEL if settings.level_wise else trees.BEST_FIRST
-        if settings.max_leaf_nodes is None:  # all are split that can be: in which order is all one
+        if not self._is_tight:  # all are split that can be: in which order is all one
             order = trees.SMALL_FIRST
         signs, sets = settings.signs, settings.sets
         is_even = own.loss.is_constant_hessian or own.loss.differs_from_mean
         number = (self._first + self.rounds) * len(self.raw) + score
         return trees.GrowthRules(
             order,
-            len(self._benches[0].tree.frontier) // 2,
+            self._most_leaves,
             2**31 if settings.max_depth is None else settings.max_depth,
             settings.min_samples_leaf,
             settings.min_hessian,

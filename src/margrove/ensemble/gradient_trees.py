@@ -300,7 +300,7 @@ def _next_job(table, rules, tree, room):
         if state[PHASE] == TOO_LOPSIDED:
             return _NOTHING
         state[SMALL], state[LARGE] = 0, -1
-        _allow_features_of_children(rules, tree, room)
+        _allow_features_of_children(table, rules, tree, room)
         return _LOOK
     if job == _SUM_UP:
         state[PHASE] = ADDED
@@ -310,7 +310,7 @@ def _next_job(table, rules, tree, room):
     else:
         _write_children(rules, tree, state[NODE], state[MIDDLE])
         if state[SMALL] >= 0:
-            _allow_features_of_children(rules, tree, room)
+            _allow_features_of_children(table, rules, tree, room)
             return _LOOK
     if state[N_FRONTIER] > 0 and state[N_LEAVES] < rules.max_leaves:
         state[NODE] = _take_next(rules, tree)
@@ -352,7 +352,9 @@ def _first_place(table, rank, size):
         else:
             high = middle
     if low < d and table.columns[low] >= 0:
-        low = table.places_at[table.columns[low]]
+        column = table.columns[low]
+        if low > table.places_at[column]:
+            low = table.places_at[column + 1]
     return low
 
 
@@ -689,13 +691,13 @@ def _bound_children(rules, tree, node, first):
 
 
 @kernel(inner=True)
-def _allow_features_of_children(rules, tree, room):
+def _allow_features_of_children(table, rules, tree, room):
     if tree.open_sets.shape[1] == 0 and rules.tried >= 1.0:
         return
     for k in range(2):
         node = tree.state[SMALL] if k == 0 else tree.state[LARGE]
         if node >= 0:
-            _allow_features(rules, tree, room, node, k)
+            _allow_features(table, rules, tree, room, node, k)
 
 
 @kernel(inner=True)
@@ -711,7 +713,7 @@ def _join_children(table, rules, tree, room):
 
 
 @kernel(inner=True)
-def _allow_features(rules, tree, room, node, k):
+def _allow_features(table, rules, tree, room, node, k):
     """Which features a node may be split by: those of open sets, and of these some at random."""
     allowed = room.allowed[k]
     n_sets = tree.open_sets.shape[1]
@@ -726,7 +728,8 @@ def _allow_features(rules, tree, room, node, k):
     if rules.tried >= 1.0:
         return
     n = 0
-    for place in range(d):
+    for feature in range(d):  # in their own order, which places are not
+        place = table.places[feature]
         if n_sets == 0 or allowed[place]:
             room.shuffle[n] = place
             n += 1
@@ -826,7 +829,7 @@ def _count(table, source, tree, start, end, words, sums):
 def _count_words(table, packed, rows, start, end, first, last, words):
     """For the features at some places."""
     n_places = table.places_at[-1]  # of those in bytes
-    if first < n_places:
+    if first < min(last, n_places):
         begin = table.columns[first]
         stop = table.columns[min(last, n_places) - 1] + 1
         _count_bytes(table, packed, rows, start, end, begin, stop, words)

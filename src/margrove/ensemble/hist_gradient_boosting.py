@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.metrics import check_scoring
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from margrove._data import check_labels, check_targets, check_weights
+from margrove._data import check_labels, check_targets, check_weights, moderate
 from margrove._estimator import RANDOM_STATE, RUN_CONTROL
 from margrove.ensemble.gradient_boosted import (
     BoostedClassifier,
@@ -124,7 +124,7 @@ class _HistGradientBoosting(GradientBoosted):
         self
         """
         self._check_parameters()
-        self._check_validation(X_val, y_val)
+        self._check_validation(X_val, y_val, sample_weight_val)
         given = self._data(read_table(X, self, self.categorical_features), y, sample_weight)
         seed = self._seed()
         self._require_same_kind(given)
@@ -135,7 +135,7 @@ class _HistGradientBoosting(GradientBoosted):
         if X_val is not None:
             held_out = self._read_held_out(X_val, y_val, sample_weight_val, given)
         elif stops_early and self.validation_fraction is not None:
-            given, held_out = self._set_apart(given, seed)
+            given, held_out = self._set_apart(given, y, seed)
         self._warn_of_many_categories(given)
         so_far = self._so_far(given, self._loss_for(given))
         process = self._process(given, held_out, so_far, seed, stops_early)
@@ -161,7 +161,9 @@ class _HistGradientBoosting(GradientBoosted):
     def _targets_like_fitted(self, y: Any, n: int, given: GradientData) -> np.ndarray:
         raise NotImplementedError
 
-    def _check_validation(self, X_val: Any, y_val: Any) -> None:
+    def _check_validation(self, X_val: Any, y_val: Any, sample_weight_val: Any) -> None:
+        if sample_weight_val is not None and X_val is None:
+            raise ValueError("sample_weight_val is provided, but X_val was not provided.")
         for name, own, other, given in (("X_val", X_val, "y_val", y_val),
                                         ("y_val", y_val, "X_val", X_val)):  # fmt: skip
             if own is not None and given is None:
@@ -216,14 +218,16 @@ class _HistGradientBoosting(GradientBoosted):
         fitted.__dict__ = self.get_params(deep=False) | given.table.attributes
         rows = read_table_like_fitted(X, fitted)
         targets = self._targets_like_fitted(y, rows.shape[0], given)
-        weight = None if sample_weight is None else check_weights(sample_weight, rows.shape[0])
+        weight = None
+        if sample_weight is not None:
+            weight = moderate(check_weights(sample_weight, rows.shape[0]))
         return HeldOut(rows, targets, weight)
 
-    def _set_apart(self, given: GradientData, seed: int) -> tuple[GradientData, HeldOut]:
+    def _set_apart(self, given: GradientData, y: Any, seed: int) -> tuple[GradientData, HeldOut]:
         """Rows to train on, and rows to see when to stop."""
         n, share = given.n_rows, self.validation_fraction
         if hasattr(share, "get_n_splits"):
-            train, apart = next(iter(share.split(np.zeros((n, 1)), given.y)))
+            train, apart = _parts_by(share, given, y)
         else:
             size = int(share) if isinstance(share, Integral) else int(np.ceil(share * n))
             if size >= n:
@@ -797,3 +801,19 @@ class HistGradientBoostingClassifier(BoostedClassifier, _HistGradientBoosting):
 def _is_place(given: Any, d: int) -> bool:
     is_whole = isinstance(given, Integral) and not isinstance(given, (bool, np.bool_))
     return is_whole and 0 <= int(given) < d
+
+
+def _parts_by(splitter: Any, given: GradientData, y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Rows to train on, and rows apart, by the first split of the user's rows."""
+    targets = np.asarray(y)
+    split = next(iter(splitter.split(np.zeros((len(targets), 1)), targets)), None)
+    if split is None:
+        raise ValueError(f"validation_fraction={splitter!r} makes no split. Use another splitter.")
+    origin = np.arange(given.n_rows) if given.origin is None else given.origin
+    train, apart = (np.flatnonzero(np.isin(origin, own)) for own in split)
+    if not len(train) or not len(apart):
+        raise ValueError(
+            f"validation_fraction={splitter!r} leaves {len(train)} rows to train on and "
+            f"{len(apart)} to see when to stop. Use another splitter."
+        )
+    return train, apart

@@ -143,6 +143,8 @@ def register_gradient_loss(
     True
     >>> del GRADIENT_LOSSES["log_cosh"]
     """
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"name must be a string by which the loss is asked for. Got {name!r}.")
     if name in GRADIENT_LOSSES:
         raise ValueError(f"A loss named {name!r} exists already: {sorted(GRADIENT_LOSSES)}.")
     GRADIENT_LOSSES[name] = GradientLoss.of_functions(
