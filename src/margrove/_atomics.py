@@ -7,6 +7,7 @@ int64 array. There is no lock in here, so nothing can be left locked.
 from __future__ import annotations
 
 import ctypes
+import platform
 import sys
 from typing import Any
 
@@ -16,7 +17,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["atomic_add", "atomic_read", "atomic_swap", "atomic_write", "give_way"]
+__all__ = ["atomic_add", "atomic_read", "atomic_swap", "atomic_write", "give_way", "relax"]
 
 _GIVE_WAY = "margrove_give_way"
 _WORD = 8
@@ -75,6 +76,25 @@ def _read_and_change(operation: str) -> Any:
 
 atomic_add = _read_and_change("add")  # returns what was there before
 atomic_swap = _read_and_change("xchg")
+
+
+@intrinsic
+def relax(typing: Any) -> Any:
+    """Wait a few cycles, and leave the core to the thread that shares it."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        machine, number = platform.machine().lower(), ir.IntType(32)
+        if machine in ("x86_64", "amd64"):
+            kind = ir.FunctionType(ir.VoidType(), [])
+            pause = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse2.pause")
+            builder.call(pause, [])
+        elif machine in ("aarch64", "arm64"):
+            kind = ir.FunctionType(ir.VoidType(), [number])
+            hint = cgutils.get_or_insert_function(builder.module, kind, "llvm.aarch64.hint")
+            builder.call(hint, [number(1)])
+        return context.get_dummy_value()
+
+    return types.void(), generate
 
 
 @intrinsic

@@ -1,10 +1,11 @@
 """Several threads inside one compiled loop: one leads, the others do their share of each step.
 
 Starting a thread takes as long as the whole search of a small node, so trees that are split node by
-node need something quicker than a thread for each step. Here helpers are started once a call. They
-enlist from within compiled code whenever they get there, and wait for orders; the leader goes on
-meanwhile, shares each step with those who are there, and dismisses them at the end. Handing over a
-step takes a tenth of a microsecond.
+node need something quicker than a thread for each step. Here helpers enlist from within compiled
+code whenever they get there, and wait for orders; the leader goes on meanwhile, shares each step
+with those who are there, and dismisses them at the end. Handing over a step takes a tenth of a
+microsecond. To wake a thread can take longer than to grow a tree, too: between two calls helpers
+keep awake for some milliseconds before they go.
 
 Nothing hangs: who has enlisted is in compiled code, which no interrupt leaves half-way, and who
 comes too late goes away again. A step must not depend on the number of those who share it.
@@ -13,15 +14,18 @@ comes too late goes away again. A step must not depend on the number of those wh
 from __future__ import annotations
 
 import _thread
+import ctypes
+import os
+import sys
 from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
 
-from margrove._atomics import atomic_add, atomic_read, atomic_swap, atomic_write, give_way
+from margrove._atomics import atomic_add, atomic_read, atomic_swap, atomic_write, give_way, relax
 from margrove._jit import kernel
 
-__all__ = ["await_order", "call_up", "dismiss", "enlist", "meet", "report", "run_team",
+__all__ = ["Team", "await_order", "call_up", "dismiss", "enlist", "meet", "report", "ring",
            "size_of_order", "wait_for_reports"]  # fmt: skip
 
 # Words of a team, each on a cache line of its own.
@@ -30,36 +34,117 @@ _ENLISTED, _ORDER, _REPORTS, _ARRIVED, _MEETINGS = (_LINE * k for k in range(5))
 _CLOSED = 1 << 40  # more than will ever enlist
 _GO_HOME = -1
 _SIZE_BITS = 10  # of an order: the rest is its number
-_SPINS = 2000  # about a microsecond or two; then other threads may have the core
+_PATIENCE = 20_000  # spins without a call, some ten milliseconds
+_SPINS = 500  # some ten microseconds; then other threads may have the core
+
+_C_LIBRARY = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 Result = TypeVar("Result")
 
 
-def run_team(
-    lead: Callable[[np.ndarray], Result], assist: Callable[[np.ndarray], None], n_threads: int
-) -> Result:
-    """`lead(team)` on this thread, and `assist(team)` on others while that lasts.
+class Team:
+    """A leader and its helpers, for one call after the other; more than cores are of no use.
 
-    Both call a kernel: the leader's ends with `dismiss`, a helper's starts with `enlist`. More
-    threads than cores are of no use.
+    Helpers know nothing of this object: without calls they go by themselves.
     """
-    team = np.zeros(5 * _LINE, np.int64)
 
-    def help_out() -> None:
+    def __init__(self, n_threads: int) -> None:
+        self._n_helpers = n_threads - 1
+        self._bell = np.zeros(_LINE, np.int64)
+        self._calls = 0
+        self._job: list[Callable[[], object]] = []
+        self._awake: list[None] = []  # one for each helper; lists are changed in one step
+
+    def run(
+        self,
+        lead: Callable[[np.ndarray, int, np.ndarray], Result],
+        assist: Callable[[np.ndarray, int, np.ndarray], object],
+    ) -> Result:
+        """`lead(bell, call, words)` on this thread, and `assist(...)` on others while that lasts.
+
+        Both call a kernel: the leader's begins with `ring` and ends with `dismiss`, a helper's
+        begins with `enlist`.
+        """
+        self._calls += 1
+        bell, call, words = self._bell, self._calls, np.zeros(5 * _LINE, np.int64)
+        self._job[:] = [lambda: assist(bell, call, words)]
+        self._wake()
         try:
-            assist(team)
-        except Exception:  # the leader does without, or meets the same error
-            return
+            return lead(bell, call, words)
+        finally:  # also after an interrupt before the compiled part
+            words[_ENLISTED], words[_ORDER] = _CLOSED, _GO_HOME
+            self._job.clear()
 
-    try:
-        for _ in range(n_threads - 1):
+    def _wake(self) -> None:
+        while len(self._awake) < self._n_helpers:
+            self._awake.append(None)
             try:
-                _thread.start_new_thread(help_out, ())
+                place = (_current_core(), len(self._awake))
+                _thread.start_new_thread(
+                    _help, (self._bell, self._calls - 1, self._job, self._awake, place)
+                )
             except RuntimeError:  # no more threads to be had
+                self._awake.pop()
                 break
-        return lead(team)
-    finally:  # also after an interrupt before the compiled part
-        team[_ENLISTED], team[_ORDER] = _CLOSED, _GO_HOME
+
+
+def _help(
+    bell: np.ndarray,
+    call: int,
+    job: list[Callable[[], object]],
+    awake: list[None],
+    place: tuple[int, int],
+) -> None:
+    """A helper's life: wait for a call, do its share, wait for the next one."""
+    try:
+        _step_aside(*place)
+        while (call := int(wait_for_call(bell, call))) >= 0:
+            for assist in job[:]:
+                assist()
+    except Exception:  # the leader does without, or meets the same error
+        return
+    finally:
+        awake.pop()
+
+
+def _current_core() -> int:
+    """The core that this thread is on; -1 where that cannot be known."""
+    find = getattr(_C_LIBRARY, "sched_getcpu", None)
+    return -1 if find is None else int(find())
+
+
+def _step_aside(core_of_leader: int, rank: int) -> None:
+    """Move this thread to another core than the leader's, but do not bind it to that.
+
+    Some schedulers leave a new thread where it was started for many milliseconds, although other
+    cores are idle: it would wait for the leader, and the leader for it.
+    """
+    if core_of_leader < 0 or not hasattr(os, "sched_setaffinity"):
+        return
+    allowed = os.sched_getaffinity(0)
+    others = sorted(allowed - {core_of_leader})
+    if others:
+        os.sched_setaffinity(0, {others[rank % len(others)]})
+        os.sched_setaffinity(0, allowed)
+
+
+@kernel(bare=True)
+def wait_for_call(bell, last):
+    """The number of the call after the last one; -1 if there is none for some milliseconds."""
+    for spins in range(_PATIENCE):
+        call = atomic_read(bell, 0)
+        if call > last:
+            return call
+        if spins > _SPINS:
+            give_way()
+        relax()
+    return np.int64(-1)
+
+
+@kernel(inner=True)
+def ring(bell, call):
+    """Call the helpers, from where they need not wait for Python's lock."""
+    atomic_write(bell, 0, call)
 
 
 @kernel(inner=True)
@@ -80,6 +165,7 @@ def await_order(team, last):
         spins += 1
         if spins > _SPINS:
             give_way()
+        relax()
 
 
 @kernel(inner=True)
@@ -111,6 +197,7 @@ def wait_for_reports(team, n_helpers):
         spins += 1
         if spins > _SPINS:
             give_way()
+        relax()
     if n_helpers > 0:
         atomic_write(team, _REPORTS, 0)
 
@@ -138,3 +225,4 @@ def meet(team, size):
         spins += 1
         if spins > _SPINS:
             give_way()
+        relax()

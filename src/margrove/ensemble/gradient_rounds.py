@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from margrove._memory import require_memory
-from margrove._team import run_team
+from margrove._team import Team
 from margrove._threads import available_cores, run_tiles
 from margrove.ensemble import gradient_trees as trees
 from margrove.ensemble.gradient_losses import GradientLoss
@@ -150,6 +150,7 @@ class GradientRounds:
         self._everyone = np.arange(n, dtype=np.int32)
         self._most_leaves, self._n_slots, self._is_tight = self._sizes(n)
         self._benches = self._new_benches(k, n)
+        self._team = Team(self._n_threads)
         self._round: _Round | None = None
         self.trees: list[list[PackedTree]] = []
         self.losses = list(losses)
@@ -380,11 +381,10 @@ class GradientRounds:
     def _lead(self, growth: _Growth, bench: _Bench, work: float) -> int:
         given = (self._table, growth.source, growth.rules, growth.tree, bench.room, float(work))
         if bench.n_cores == 1:
-            return int(trees.grow(_NO_TEAM, trees.ALONE, *given))
-        return run_team(
-            lambda team: int(trees.grow(team, trees.LEADS, *given)),
-            lambda team: trees.grow(team, trees.ASSISTS, *given),
-            bench.n_cores,
+            return int(trees.grow(_NO_TEAM, 0, _NO_TEAM, trees.ALONE, *given))
+        return self._team.run(
+            lambda *team: int(trees.grow(*team, trees.LEADS, *given)),
+            lambda *team: trees.grow(*team, trees.ASSISTS, *given),
         )
 
     def _keep(self, own: _Round, tree: trees.BoostedTree, score: int) -> None:

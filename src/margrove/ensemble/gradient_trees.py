@@ -25,6 +25,7 @@ from margrove._team import (
     enlist,
     meet,
     report,
+    ring,
     size_of_order,
     wait_for_reports,
 )
@@ -228,12 +229,12 @@ def begin(tree: BoostedTree) -> None:
 
 
 @kernel(bare=True)
-def grow(team, role, table, source, rules, tree, room, work):
+def grow(bell, call, team, role, table, source, rules, tree, room, work):
     """Grow a tree, or go on for about so many cells; the phase that it is in afterwards.
 
     A new one is prepared by `begin`. If it is TOO_LOPSIDED, begin again with room for whole numbers
-    g and h in the source. `role` is ALONE, or that in a team; ASSISTS does its share of the steps
-    until the leader needs no help.
+    g and h in the source. `role` is ALONE, or that in a team (see `_team`); ASSISTS does its share
+    of the steps until the leader needs no help.
     """
     state = tree.state
     order, rank, size = np.int64(0), np.int64(0), np.int64(1)
@@ -241,8 +242,9 @@ def grow(team, role, table, source, rules, tree, room, work):
         rank = enlist(team)
         if rank < 0:
             return np.int64(-1)
-    elif state[JOB] != _NOTHING:
+    elif role == LEADS:
         state[STEP] = 0
+        ring(bell, call)
     while True:
         if role == ASSISTS:
             order = await_order(team, order)

@@ -1,0 +1,21 @@
+"""A team for one call, whose helpers are called before the leader begins."""
+
+from __future__ import annotations
+
+from margrove._jit import compiled_for_user
+from margrove._team import Team, ring
+
+__all__ = ["run_team"]
+
+
+@compiled_for_user
+def call_now(bell, call):
+    ring(bell, call)
+
+
+def run_team(lead, assist, n_threads):
+    def ring_and_lead(bell, call, words):
+        call_now(bell, call)
+        return lead(words)
+
+    return Team(n_threads).run(ring_and_lead, lambda bell, call, words: assist(words))
