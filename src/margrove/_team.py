@@ -34,7 +34,7 @@ _ENLISTED, _ORDER, _REPORTS, _ARRIVED, _MEETINGS = (_LINE * k for k in range(5))
 _CLOSED = 1 << 40  # more than will ever enlist
 _GO_HOME = -1
 _SIZE_BITS = 10  # of an order: the rest is its number
-_PATIENCE = 20_000  # spins without a call, some ten milliseconds
+_PATIENCE = 10_000  # spins without a call, some ten milliseconds
 _SPINS = 500  # some ten microseconds; then other threads may have the core
 
 _C_LIBRARY = ctypes.CDLL(None) if sys.platform == "linux" else None
