@@ -1,9 +1,9 @@
 """Gradient boosting against LightGBM, XGBoost and scikit-learn: 100 rounds of 31 leaves, 255 bins.
 
 Settings are LightGBM's defaults, for all. Quality is the loss on a fifth of the rows that is held
-back, for tables of less than 50,000 rows the mean over five such splits (one split alone tells
-LightGBM from itself with another seed by 1 %); it may be 1 % worse than a peer's. Frames with categories go to all as they are, but for
-columns of more than 255 categories, which scikit-learn takes as numbers.
+back, for tables of less than 50,000 rows the mean over five such splits (one alone tells equal
+models apart by 1 %); it may be 1 % worse than a peer's. Frames with categories go to all as they
+are, but for columns of more than 255 categories, which scikit-learn takes as numbers.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ import numpy as np
 
 from margrove._data import read_only
 from margrove._jit import kernel
+from margrove._memory import require_memory
 from margrove._threads import run_tiles
 from margrove.ensemble.gradient_losses import GradientLoss
 from margrove.ensemble.gradient_monitor import Monitor
@@ -94,6 +95,9 @@ class ExactRounds:
         self._first, self._draw = first_round, draw
         self.after_round: Callable[[int], bool] = lambda number: False
         self._n_threads = n_threads
+        require_memory(
+            24.0 * raw.size, "The gradients of all classes", "Use fewer classes, or fewer rows."
+        )
         self._gradient, self._hessian = np.empty_like(raw), np.empty_like(raw)
         if monitor is not None and not monitor.scores:
             monitor.add([], None, raw, self._loss_of_round())

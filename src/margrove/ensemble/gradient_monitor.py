@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from margrove._memory import require_memory
 from margrove.ensemble.gradient_losses import GradientLoss
 from margrove.grove.packed import Kind, PackedTree
 from margrove.grove.walk import leaves_of_rows
@@ -42,6 +43,11 @@ class SoFar:
 
     def raw_of(self, X: Any, kind: Kind) -> np.ndarray:
         """Raw scores of rows, (scores, n)."""
+        require_memory(
+            8.0 * len(self.start) * X.shape[0],
+            "The scores of all classes",
+            "Use fewer classes, or fewer rows.",
+        )
         raw = np.repeat(self.start[:, None] * self.scale, X.shape[0], axis=1)
         if self.before is not None:
             raw += self.before(X)

@@ -146,6 +146,9 @@ class GradientRounds:
         self._n_threads = min(n_threads, available_cores())
         k, n = raw.shape
         self.raw = raw
+        require_memory(
+            16.0 * k * n, "The gradients of all classes", "Use fewer classes, or fewer rows."
+        )
         self._gradient, self._hessian = np.empty((k, n)), np.empty((k, n))
         self._everyone = np.arange(n, dtype=np.int32)
         self._most_leaves, self._n_slots, self._is_tight = self._sizes(n)
