@@ -33,7 +33,7 @@ __all__ = ["BoostedClassifier", "BoostedRegressor", "GradientBoosted", "Gradient
 
 _FEATURE_BITS = np.int64(0xFFFFFFF)
 _WORK_AT_ONCE = 1e9
-_ROUNDING = 1e-9
+_CLEARLY = 0.1  # by which a loss has risen
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,16 @@ class GradientHistory:
             return self
         with np.errstate(over="ignore"):
             unit = np.float64(scale) ** -loss.degree
-            scores = self.validation_score * (unit if scores_are_losses else 1.0)
-            return replace(self, training_loss=self.training_loss * unit, validation_score=scores)
+            scores = self.validation_score
+            if scores_are_losses:
+                scores = _times(scores, unit)
+            losses = _times(self.training_loss, unit)
+            return replace(self, training_loss=losses, validation_score=scores)
+
+
+def _times(losses: np.ndarray, unit: np.float64) -> np.ndarray:
+    """Also where the unit is infinite: no loss is none in any unit."""
+    return np.multiply(losses, unit, out=np.zeros_like(losses), where=losses != 0.0)
 
 
 class GradientBoosted(Estimator):
@@ -444,7 +452,7 @@ def warn_of_failure(name: str, rounds: list[list[PackedTree]], history: Gradient
             stacklevel=3,
         )
     first, last = history.training_loss[0], history.training_loss[-1]
-    if last - first > _ROUNDING * abs(first):
+    if np.isfinite(first) and last - first > _CLEARLY * abs(first):
         warnings.warn(
             f"The training loss of {name} has risen from {first:.6g} to {last:.6g}: steps are too "
             "long. Lower learning_rate, or raise l2_regularization or min_samples_leaf.",

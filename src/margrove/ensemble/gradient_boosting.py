@@ -422,8 +422,8 @@ class _GradientBoosting(GradientBoosted):
         raw = self._raw_of_init(init, rows, loss)
         if raw.shape != (loss.n_scores, rows.shape[0]) or not np.isfinite(raw).all():
             raise ValueError(
-                f"init={type(init).__name__} must say a finite number of each row, or a "
-                f"probability of each class. Got an answer of shape {raw.T.shape} for "
+                f"init={type(init).__name__} must say a finite number of each row (> 0, if "
+                f"the loss is of logarithms), or a probability of each class. Got an answer of shape {raw.T.shape} for "
                 f"{rows.shape[0]} rows. Use another init."
             )
         return raw
@@ -621,7 +621,8 @@ class GradientBoostingRegressor(BoostedRegressor, _GradientBoosting):
     def _raw_of_init(self, init: Any, X: Any, loss: GradientLoss) -> np.ndarray:
         found = np.asarray(init.predict(X), dtype=np.float64).reshape(1, -1)
         if isinstance(loss, LogLinkLoss):
-            found = np.log(np.maximum(found, _LEAST_SHARE))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found = np.log(found)  # of what is not positive, no number: refused
         return np.ascontiguousarray(found)
 
     def _dummy(self, given: GradientData) -> Any:

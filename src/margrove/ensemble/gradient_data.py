@@ -31,7 +31,7 @@ __all__ = ["GradientData", "RowDraws", "class_data", "number_data"]
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _HELD_OUT, _SUBSAMPLE = 7, 8  # purposes of draws
 _MOST_SAMPLES = 2**31 - 1
-_MOST_CELLS = 1e8  # of rows that are spread out
+_MOST_CELLS = 2e7  # of rows that are spread out
 
 
 @dataclass(frozen=True)
