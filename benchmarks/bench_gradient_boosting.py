@@ -148,12 +148,12 @@ def quality(model, data):
 
 
 PLAN = {
-    "california 16512 x 8": ("california", 9),
-    "higgs_11k 8787 x 28": ("higgs_11k", 9),
-    "adult 39073 x 14, 8 of them categories": ("adult", 9),
-    "bank_marketing 36168 x 16, 9 of them categories": ("bank_marketing", 9),
-    "letter 16000 x 16, 26 classes": ("letter", 5),
-    "flights 261876 x 10, 4 of them categories": ("flights", 5),
+    "california 16512 x 8": ("california", 7),
+    "higgs_11k 8787 x 28": ("higgs_11k", 7),
+    "adult 39073 x 14, 8 of them categories": ("adult", 7),
+    "bank_marketing 36168 x 16, 9 of them categories": ("bank_marketing", 7),
+    "letter 16000 x 16, 26 classes": ("letter", 3),
+    "flights 261876 x 10, 4 of them categories": ("flights", 3),
     "covtype 160000 x 54, 7 classes": ("covtype 200000", 3),
     "covtype 464809 x 54, 7 classes": ("covtype", 1),
 }

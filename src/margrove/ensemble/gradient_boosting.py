@@ -422,9 +422,9 @@ class _GradientBoosting(GradientBoosted):
         raw = self._raw_of_init(init, rows, loss)
         if raw.shape != (loss.n_scores, rows.shape[0]) or not np.isfinite(raw).all():
             raise ValueError(
-                f"init={type(init).__name__} must say a finite number of each row (> 0, if "
-                f"the loss is of logarithms), or a probability of each class. Got an answer of shape {raw.T.shape} for "
-                f"{rows.shape[0]} rows. Use another init."
+                f"init={type(init).__name__} must say a finite number of each row (> 0, if the "
+                "loss is of logarithms), or a probability of each class. Got an answer of shape "
+                f"{raw.T.shape} for {rows.shape[0]} rows. Use another init."
             )
         return raw
 
