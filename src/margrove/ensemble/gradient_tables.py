@@ -280,19 +280,18 @@ def _few_categories(
     max_bins: int,
     weight: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A code for each category; if they are too many, neighbours share one, frequent ones do not.
-
-    Labels are in their order, and what begins alike often is alike.
-    """
+    """A code for each category; if they are too many, the rare ones share the last code."""
     of_categories = np.full(n_categories, -1, np.int64)
     numbers = numbers.astype(np.int64)
     new = np.arange(len(numbers) + 1)
     if len(numbers) > max_bins:
         counts = np.bincount(codes, weights=weight, minlength=len(numbers))[: len(numbers)]
-        begins = _begins_of_bins(counts.astype(np.float64), max_bins)
-        new = np.append(np.cumsum(begins) - 1, np.count_nonzero(begins))
+        frequent = np.sort(np.lexsort((numbers, -counts))[: max_bins - 1])
+        new = np.full(len(numbers) + 1, max_bins - 1)
+        new[frequent] = np.arange(len(frequent))
+        new[-1] = max_bins
     of_categories[numbers] = new[:-1]
-    n_codes = int(new[-1])
+    n_codes = min(len(numbers), max_bins)
     return new.astype(np.uint8)[codes], np.arange(n_codes, dtype=np.float64), of_categories
 
 

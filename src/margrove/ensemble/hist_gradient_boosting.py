@@ -205,9 +205,10 @@ class _HistGradientBoosting(GradientBoosted):
                 names = given.table.feature_names
                 name = repr(str(names[column])) if names is not None else str(column)
                 warnings.warn(
-                    f"Column {name} of X has {len(labels)} categories, but max_bins="
-                    f"{self.max_bins}: rare ones that are neighbours in the order of labels are "
-                    "taken for one. Group them by what they have in common, if you know it.",
+                    f"Column {name} of X has {len(labels)} categories: the {self.max_bins - 1} "
+                    f"most frequent ones are told apart (max_bins={self.max_bins}), all others "
+                    "are taken for one. Group them by what they have in common, or let them be "
+                    "numbers.",
                     DataWarning,
                     stacklevel=3,
                 )
@@ -464,7 +465,7 @@ class HistGradientBoostingRegressor(BoostedRegressor, _HistGradientBoosting):
     categorical_features : array-like, "from_dtype", "all" or None, default="from_dtype"
         Columns whose values are categories: a mask, numbers or names. "from_dtype" takes those of a
         dataframe that hold labels. Any number of categories will do: if they are more than
-        `max_bins`, rare ones that are neighbours in the order of labels are split together.
+        `max_bins`, rare ones are split together.
     monotonic_cst : array-like of int, dict or None, default=None
         1, 0 or -1 of each feature: predictions may only rise, or only fall, with it.
     interaction_cst : {"pairwise", "no_interactions"}, sequence of sets of int or None, default=None
@@ -644,7 +645,7 @@ class HistGradientBoostingClassifier(BoostedClassifier, _HistGradientBoosting):
     categorical_features : array-like, "from_dtype", "all" or None, default="from_dtype"
         Columns whose values are categories: a mask, numbers or names. "from_dtype" takes those of a
         dataframe that hold labels. Any number of categories will do: if they are more than
-        `max_bins`, rare ones that are neighbours in the order of labels are split together.
+        `max_bins`, rare ones are split together.
     monotonic_cst : array-like of int, dict or None, default=None
         1, 0 or -1 of each feature: predictions may only rise, or only fall, with it.
     interaction_cst : {"pairwise", "no_interactions"}, sequence of sets of int or None, default=None
