@@ -105,7 +105,7 @@ class ExactRounds:
         # before the first round, and after each: of the rows that its trees were grown on
         self.losses = list(losses) or [self._loss_of(self._loss_of_round(), None)]
         self.oob_losses: list[tuple[float, float]] = []  # of the others, before and after
-        self._is_stopped = False
+        self.was_stopped = False
 
     @property
     def rounds(self) -> int:
@@ -113,7 +113,7 @@ class ExactRounds:
 
     @property
     def finished(self) -> bool:
-        return self.rounds >= (self.total or 0) or self._is_stopped or self.stopped_early
+        return self.rounds >= (self.total or 0) or self.was_stopped or self.stopped_early
 
     @property
     def stopped_early(self) -> bool:
@@ -156,7 +156,7 @@ class ExactRounds:
         if self.monitor is not None:
             self.monitor.add(grown, self.losses[-1], raw, loss)
         self.trees.append(grown)
-        self._is_stopped = self.after_round(number)
+        self.was_stopped = self.after_round(number)
         return float(n * k)
 
     def _loss_of_round(self) -> GradientLoss:

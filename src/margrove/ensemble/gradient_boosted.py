@@ -18,6 +18,7 @@ from margrove._slices import Ending, drive
 from margrove._threads import resolve_n_jobs
 from margrove.ensemble.gradient_data import GradientData
 from margrove.ensemble.gradient_losses import GradientLoss, gradient_loss_of, loss_names
+from margrove.ensemble.gradient_losses.own import OwnLoss
 from margrove.ensemble.gradient_monitor import SoFar
 from margrove.exceptions import ConvergenceWarning, DataWarning
 from margrove.grove.assembly import preorder
@@ -28,8 +29,8 @@ from margrove.grove.scoring import TreeScores
 from margrove.grove.tree_arrays import TreeArrays
 
 __all__ = ["BoostedClassifier", "BoostedRegressor", "GradientBoosted", "GradientHistory",
-           "class_loss_of", "history_of", "kind_of", "regression_loss_of", "require_same_classes",
-           "warn_of_failure"]  # fmt: skip
+           "class_loss_of", "history_of", "kind_of", "progress_of", "regression_loss_of",
+           "require_same_classes", "warn_of_failure"]  # fmt: skip
 
 _FEATURE_BITS = np.int64(0xFFFFFFF)
 _WORK_AT_ONCE = 1e9
@@ -92,6 +93,7 @@ class GradientBoosted(Estimator):
     _rounds: list[list[PackedTree]]
     _kind: Kind
     _seed_of_fit: int
+    _progress: tuple[tuple[float, ...], tuple[float, ...]]
 
     # -- training --
 
@@ -130,16 +132,8 @@ class GradientBoosted(Estimator):
                 f"warm_start=True goes on with the loss of the last fit, {self._loss!r}. Use "
                 "warm_start=False to start anew."
             )
-        by_loss = getattr(self, "scoring", "loss") == "loss"
-        history = self.history_.in_units_of(given.scale, loss, scores_are_losses=by_loss)
-        scores = history.validation_score[~np.isnan(history.validation_score)]
-        return SoFar(
-            self._rounds,
-            self._scores.start / given.scale,
-            tuple(history.training_loss.tolist()),
-            tuple(scores.tolist()),
-            given.scale,
-        )
+        losses, scores = self._progress
+        return SoFar(self._rounds, self._scores.start / given.scale, losses, scores, given.scale)
 
     # -- asking --
 
@@ -398,6 +392,12 @@ def history_of(
     ).in_units_of(1.0 / scale, process.loss, scores_are_losses=by_loss)
 
 
+def progress_of(process: Any, n_rounds: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Losses and scores in units of the process, from which a warm start goes on."""
+    scores = [] if process.monitor is None else process.monitor.scores[: n_rounds + 1]
+    return tuple(process.all_losses().tolist()), tuple(scores)
+
+
 def _scores_of_classes(raw: np.ndarray) -> np.ndarray:
     return raw[0] if len(raw) == 1 else np.ascontiguousarray(raw.T)
 
@@ -417,7 +417,7 @@ def kind_of(n_categories: np.ndarray) -> Kind:
 
 def regression_loss_of(loss: str | GradientLoss) -> GradientLoss:
     """What `loss` asks for, of numbers."""
-    found = gradient_loss_of(loss)
+    found = _usable(gradient_loss_of(loss))
     if found.for_classes:
         names = loss_names(for_classes=False)
         raise ValueError(f"loss={found.name!r} is for classes. Use one of {names}.")
@@ -426,11 +426,17 @@ def regression_loss_of(loss: str | GradientLoss) -> GradientLoss:
 
 def class_loss_of(loss: str | GradientLoss, given: GradientData) -> GradientLoss:
     """What `loss` asks for, of the classes that are given."""
-    found = gradient_loss_of(loss)
+    found = _usable(gradient_loss_of(loss))
     if not found.for_classes:
         names = loss_names(for_classes=True)
         raise ValueError(f"loss={found.name!r} is for numbers. Use one of {names}.")
     return found.with_classes(len(given.labels))
+
+
+def _usable(loss: GradientLoss) -> GradientLoss:
+    if isinstance(loss, OwnLoss):
+        loss.require_numbers()
+    return loss
 
 
 def require_same_classes(classes: np.ndarray, given: GradientData) -> None:

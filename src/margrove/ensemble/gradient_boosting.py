@@ -27,6 +27,7 @@ from margrove.ensemble.gradient_boosted import (
     class_loss_of,
     history_of,
     kind_of,
+    progress_of,
     regression_loss_of,
     require_same_classes,
 )
@@ -36,6 +37,7 @@ from margrove.ensemble.gradient_losses.log_link import LogLinkLoss
 from margrove.ensemble.gradient_monitor import ClassicMonitor, HeldOut, Monitor, SoFar
 from margrove.ensemble.samples import seed_of_member
 from margrove.ensemble.weak_learners import TreeMembers
+from margrove.exceptions import FitCancelled
 from margrove.grove.binning import bin_columns
 from margrove.grove.decision_tree import _number_of_features
 from margrove.grove.encoding import TreeTable
@@ -150,7 +152,11 @@ class _GradientBoosting(GradientBoosted):
         if monitor is not None:
             process.after_round = self._heard(monitor, fitted)
         ending = self._run(process, X, y, fitted)
-        self._commit(fitted("stopped early" if process.stopped_early else ending))
+        if process.stopped_early:
+            outcome = "stopped early"
+        else:
+            outcome = "callback" if process.was_stopped else ending
+        self._commit(fitted(outcome))
         return self
 
     # -- what is given --
@@ -304,8 +310,14 @@ class _GradientBoosting(GradientBoosted):
             if rows is not None:
                 weight[np.setdiff1d(np.arange(given.n_rows), rows, assume_unique=True)] = 0.0
             tree = DecisionTreeRegressor(**asked, random_state=seed_of_member(seed, number))
-            with unwatched():
-                tree.fit(given.X, -gradient, sample_weight=weight)
+            try:
+                with unwatched():
+                    tree.fit(given.X, -gradient, sample_weight=weight)
+            except FitCancelled as cancelled:
+                raise FitCancelled(
+                    f"Fitting {type(self).__name__} was cancelled; the estimator is as it was "
+                    "before."
+                ) from cancelled
             return TreeOfItsOwn(tree.arrays_, tree.apply(given.X), kind)
 
         return grow
@@ -339,7 +351,7 @@ class _GradientBoosting(GradientBoosted):
     ) -> dict[str, Any]:
         loss, kind = process.loss, kind_of(given.table.n_categories)
         rounds = so_far.rounds + [
-            [tree if given.scale == 1.0 else rescaled(tree, given.scale, 1) for tree in own]
+            [tree if given.scale == 1.0 else rescaled(tree, given.scale, 0) for tree in own]
             for own in process.trees
         ]
         history = history_of(process, rounds, outcome, given.scale)
@@ -359,6 +371,7 @@ class _GradientBoosting(GradientBoosted):
             "_seed_of_fit": seed,
             "_rates": rates,
             "history_": history,
+            "_progress": progress_of(process, len(rounds)),
             "_init_model": init,
             "init_": self._init_of_fit(given, so_far, init),
             "n_estimators_": len(rounds),
@@ -619,7 +632,12 @@ class GradientBoostingRegressor(BoostedRegressor, _GradientBoosting):
         return self._loss_of_name()
 
     def _raw_of_init(self, init: Any, X: Any, loss: GradientLoss) -> np.ndarray:
-        found = np.asarray(init.predict(X), dtype=np.float64).reshape(1, -1)
+        try:
+            found = np.asarray(init.predict(X), dtype=np.float64).reshape(1, -1)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"init={type(init).__name__} must predict a number for each row: {error}"
+            ) from error
         if isinstance(loss, LogLinkLoss):
             with np.errstate(divide="ignore", invalid="ignore"):
                 found = np.log(found)  # of what is not positive, no number: refused

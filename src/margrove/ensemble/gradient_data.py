@@ -31,6 +31,7 @@ __all__ = ["GradientData", "RowDraws", "class_data", "number_data"]
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _HELD_OUT, _SUBSAMPLE = 7, 8  # purposes of draws
 _MOST_SAMPLES = 2**31 - 1
+_TINY = 1e-30  # weights below are brought to 1: hessians of leaves have a least size
 _MOST_CELLS = 2e7  # of rows that are spread out
 
 
@@ -108,7 +109,8 @@ def number_data(table: TreeTable, y: Any, sample_weight: Any, loss: GradientLoss
     kept = which_count(weight)
     targets = loss.check_targets(targets[kept]) + 0.0
     scale = power_of_two_near(targets) if loss.degree else 1.0
-    data = _data(table.of_rows(kept), targets / scale, moderate(weight)[kept], sample_weight, None)
+    rows = _of_rows(table, kept)
+    data = _data(rows, targets / scale, moderate(weight)[kept], sample_weight, None)
     return replace(data.with_origin(kept), scale=scale)
 
 
@@ -118,13 +120,27 @@ def class_data(table: TreeTable, y: Any, sample_weight: Any, class_weight: Any) 
     kept = which_count(found.weight)
     codes = found.codes[kept]
     data = _data(
-        table.of_rows(kept), codes.astype(np.float64), found.weight[kept], sample_weight,
+        _of_rows(table, kept), codes.astype(np.float64), found.weight[kept], sample_weight,
         found.classes,
     ).with_origin(kept)  # fmt: skip
     if np.all(found.factors == 1.0):
         return data
     factor = found.factors[codes]
     return replace(data, weight=factor if data.weight is None else data.weight * factor)
+
+
+def _of_rows(table: TreeTable, kept: np.ndarray | slice) -> TreeTable:
+    """Without rows of weight 0, and without categories that only these have."""
+    if isinstance(kept, slice) or not table.categories:
+        return table.of_rows(kept)
+    rows, categories = table.X[kept], {}
+    for column, labels in table.categories.items():
+        numbers = rows[:, column]
+        is_there = ~np.isnan(numbers)
+        used, places = np.unique(numbers[is_there].astype(np.int64), return_inverse=True)
+        rows[is_there, column] = places
+        categories[column] = labels[used]
+    return TreeTable(rows, table.feature_names, categories)
 
 
 def _data(
@@ -136,6 +152,8 @@ def _data(
 ) -> GradientData:
     if sample_weight is None or np.all(weight == 1.0):
         return GradientData(table, y, None, None, classes)
+    if weight.max() < _TINY:
+        weight = np.ldexp(weight, -int(np.frexp(weight.max())[1]))
     is_whole = np.all(weight == np.floor(weight)) and weight.sum() <= _MOST_SAMPLES
     if is_whole:
         return GradientData(table, y, None, samples_of(weight, sample_weight), classes)

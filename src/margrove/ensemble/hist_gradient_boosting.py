@@ -22,6 +22,7 @@ from margrove.ensemble.gradient_boosted import (
     class_loss_of,
     history_of,
     kind_of,
+    progress_of,
     regression_loss_of,
     require_same_classes,
     warn_of_failure,
@@ -409,7 +410,7 @@ class _HistGradientBoosting(GradientBoosted):
         outcome: str,
     ) -> dict[str, Any]:
         rounds = so_far.rounds + [
-            [tree if given.scale == 1.0 else rescaled(tree, given.scale, 1) for tree in own]
+            [tree if given.scale == 1.0 else rescaled(tree, given.scale, 0) for tree in own]
             for own in process.trees
         ]
         kind = kind_of(given.table.n_categories)
@@ -422,6 +423,7 @@ class _HistGradientBoosting(GradientBoosted):
             "_scores": TreeScores(rounds, kind.n_categories, so_far.start * given.scale),
             "_seed_of_fit": seed,
             "history_": history,
+            "_progress": progress_of(process, len(rounds)),
             "do_early_stopping_": stops_early,
             "train_score_": -history.training_loss if stops_early else np.array([]),
             "validation_score_": history.validation_score,
@@ -809,6 +811,11 @@ def _parts_by(splitter: Any, given: GradientData, y: Any) -> tuple[np.ndarray, n
     split = next(iter(splitter.split(np.zeros((len(targets), 1)), targets)), None)
     if split is None:
         raise ValueError(f"validation_fraction={splitter!r} makes no split. Use another splitter.")
+    if not isinstance(split, tuple) or len(split) != 2:
+        raise ValueError(
+            f"validation_fraction={splitter!r} must yield pairs of rows to train on and rows "
+            f"apart. Got {split!r}."
+        )
     origin = np.arange(given.n_rows) if given.origin is None else given.origin
     train, apart = (np.flatnonzero(np.isin(origin, own)) for own in split)
     if not len(train) or not len(apart):

@@ -51,6 +51,27 @@ class OwnLoss(GradientLoss):
             if not callable(given):
                 raise TypeError(f"{what} must be callable. Got {given!r} instead.")
 
+    def require_numbers(self) -> None:
+        """Raise unless the functions can be compiled, and are of numbers."""
+        functions: list[tuple[str, Any, tuple[float, ...]]] = [
+            ("value", self.value_at, (1.0, 0.5)),
+            ("gradient", self.gradient_at, (1.0, 0.5)),
+            ("hessian", self.hessian_at, (1.0, 0.5)),
+        ]
+        if self.prediction_at is not None:
+            functions.append(("link_inverse", self.prediction_at, (0.5,)))
+        for what, function, given in functions:
+            try:
+                float(_compiled(function)(*given))
+            except ArithmeticError:
+                continue  # of these numbers, not of all
+            except Exception as error:
+                reason = str(error).strip().splitlines()[-1:] or [type(error).__name__]
+                raise TypeError(
+                    f"{what} of loss={self.name!r} must take {len(given)} numbers and return one, "
+                    f"and be a function that Numba can compile. Got: {reason[0]}"
+                ) from error
+
     @property
     def differs_from_mean(self) -> bool:
         return self.leaf_value_of is not None
@@ -58,7 +79,12 @@ class OwnLoss(GradientLoss):
     def start(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         if self.start_of is None:
             return np.array([self._best_constant(y, weight)])
-        return np.array([float(self.start_of(y, _given_or_ones(weight, len(y))))])
+        found = float(self.start_of(read_only(y), read_only(_given_or_ones(weight, len(y)))))
+        if not math.isfinite(found):
+            raise ValueError(
+                f"start of loss={self.name!r} returned {found!r}. Let it return a finite number."
+            )
+        return np.array([found])
 
     def leaf_value(self, residuals: np.ndarray, weights: np.ndarray | None) -> float:
         if self.leaf_value_of is None:
@@ -124,6 +150,11 @@ class OwnTwoClassLoss(OwnLoss, TwoClassLoss):
             return both_probabilities(raw[0])
         second = super().link_inverse(raw)
         return np.stack([1.0 - second, second], axis=1)
+
+
+@functools.lru_cache(maxsize=256)
+def _compiled(function: Callable[..., Any]) -> Any:
+    return compiled_for_user(function)
 
 
 def _given_or_ones(weight: np.ndarray | None, n_rows: int) -> np.ndarray:
