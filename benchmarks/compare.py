@@ -163,7 +163,8 @@ def memory_figure(name: str) -> float:
 
 
 def machine() -> str:
-    names = ["margrove", "numpy", "scipy", "scikit-learn", "numba", "scikit-learn-intelex"]
+    names = ["margrove", "numpy", "scipy", "scikit-learn", "numba", "scikit-learn-intelex",
+             "lightgbm", "xgboost"]  # fmt: skip
     found = []
     for name in names:
         try:

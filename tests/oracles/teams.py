@@ -15,7 +15,8 @@ def call_now(bell, call):
 
 def run_team(lead, assist, n_threads):
     def ring_and_lead(bell, call, words):
-        call_now(bell, call)
+        if n_threads > 1:
+            call_now(bell, call)
         return lead(words)
 
     return Team(n_threads).run(ring_and_lead, lambda bell, call, words: assist(words))
