@@ -11,6 +11,7 @@ from tests.oracles import exact_gradient_trees as oracle
 
 from margrove import DecisionTreeRegressor
 from margrove.ensemble import exact_gradient_trees as exact
+from margrove.ensemble import exact_tables
 from margrove.grove.binning import bin_columns
 from margrove.grove.packed import Kind, unfolded
 from margrove.grove.scores import SQUARED
@@ -46,8 +47,8 @@ def grown(X, gradient, weight=None, samples=None, rows=None, **settings):
 
 def use_few_bins(monkeypatch) -> None:
     """So that small tables have bins of several codes."""
-    monkeypatch.setattr(exact, "_FEWEST_BINS", 2)
-    monkeypatch.setattr(exact, "_BINS_OF_ROOT", 0.7)
+    monkeypatch.setattr(exact_tables, "_FEWEST_BINS", 2)
+    monkeypatch.setattr(exact_tables, "_BINS_OF_ROOT", 0.7)
 
 
 def assert_as_the_oracle(tree, nodes, X) -> None:
@@ -207,7 +208,7 @@ def test_threads_and_groups_do_not_show(weighted, max_depth, monkeypatch) -> Non
     X = np.c_[table(4, n), table(5, n)]
     g, weight = gradients(4, n, "whole"), gradients(6, n) ** 2 if weighted else None
     one = grown(X, g, weight, max_depth=max_depth)
-    monkeypatch.setattr(exact, "_ENTRIES_OF_A_CORE", 1000)
+    monkeypatch.setattr(exact_tables, "_ENTRIES_OF_A_CORE", 1000)
     for n_threads in (2, 5):
         trees = trees_of(X, n_threads=n_threads, max_depth=max_depth)
         assert len(trees._groups) == n_threads

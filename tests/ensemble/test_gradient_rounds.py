@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
 from sklearn.ensemble import HistGradientBoostingRegressor as Peer
 
+from margrove.ensemble import gradient_nodes as parts
 from margrove.ensemble import gradient_rounds
-from margrove.ensemble import gradient_trees as trees
 from margrove.ensemble.gradient_boosted import kind_of
 from margrove.ensemble.gradient_losses import gradient_loss_of
 from margrove.ensemble.gradient_monitor import HeldOut, Monitor, SoFar, add_trees
@@ -256,7 +256,7 @@ def test_one_target_far_away() -> None:
     y[0] = 1e7
     process = rounds_of(X, y, loss_of("squared_error"), 40, min_samples_leaf=1, learning_rate=0.5)
     process.advance(1e12)
-    assert process._benches[0].tree.state[trees.IS_WIDE] == 1
+    assert process._benches[0].tree.state[parts.IS_WIDE] == 1
     while not process.finished:
         process.advance(1e12)
     assert process.all_losses()[-1] < 1e-9 * process.all_losses()[0]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.oracles import gradient_trees as oracle
 from tests.oracles.teams import run_team
 
+from margrove.ensemble import gradient_nodes as parts
 from margrove.ensemble import gradient_tables
 from margrove.ensemble import gradient_trees as trees
 from margrove.ensemble.gradient_packing import meanings_of, packed
@@ -24,7 +25,7 @@ from margrove.grove.walk import leaves_of_rows
 
 NOTHING = np.empty(0, np.int64)
 NO_TEAM = np.zeros(1, np.int64)
-ORDERS = {trees.BEST_FIRST: oracle.BEST_FIRST, trees.LEVEL_BY_LEVEL: oracle.LEVEL_BY_LEVEL}
+ORDERS = {parts.BEST_FIRST: oracle.BEST_FIRST, parts.LEVEL_BY_LEVEL: oracle.LEVEL_BY_LEVEL}
 CATEGORIES = 5
 MANY = 150  # copies that make a few rows a table which is packed
 
@@ -75,14 +76,14 @@ def gradients(seed, n):
     return rng.normal(size=n), rng.random(n) + 0.1
 
 
-def rules(table, *, order=trees.BEST_FIRST, max_leaves=8, max_depth=2**31, min_samples=1,
+def rules(table, *, order=parts.BEST_FIRST, max_leaves=8, max_depth=2**31, min_samples=1,
           min_hessian=1e-3, min_worth=0.0, l2=0.0, longest_step=np.inf, rate=0.1, tried=1.0, seed=0,
           adds=True, signs=None, sets=None):  # fmt: skip
     """`signs` and `sets` are by feature."""
     d = len(table.features)
     signs = NOTHING if signs is None else np.asarray(signs, np.int64)[table.features]
     sets = np.empty((0, d), np.bool_) if sets is None else sets[:, table.features].copy("C")
-    return trees.GrowthRules(
+    return parts.GrowthRules(
         order=order, max_leaves=max_leaves, max_depth=max_depth, min_samples=min_samples,
         min_hessian=min_hessian, min_worth=min_worth, l2=l2, longest_step=longest_step, rate=rate,
         tried=tried, seed=seed, adds=adds, signs=signs, sets=sets,
@@ -100,27 +101,27 @@ class Growth:
     ):
         n = table.n_rows
         chosen = np.arange(n) if rows is None else rows
-        n_slots = 48 if own.order == trees.SMALL_FIRST else own.max_leaves + 1
+        n_slots = 48 if own.order == parts.SMALL_FIRST else own.max_leaves + 1
         self.table, self.rules, self.repeats = table, own, repeats
-        self.tree = trees.new_tree(len(chosen), own.max_leaves, n_slots, len(own.sets))
-        self.room = trees.new_room(table, own.max_leaves, n_slots, n_cores)
+        self.tree = parts.new_tree(len(chosen), own.max_leaves, n_slots, len(own.sets))
+        self.room = parts.new_room(table, own.max_leaves, n_slots, n_cores)
         words = np.empty(n if wide else 0, np.int64)
-        self.source = trees.Source(
+        self.source = parts.Source(
             chosen.astype(np.int32), g, h, NOTHING if copies is None else copies, np.zeros(n),
             np.empty(n, np.int64), words, words.copy(),
         )  # fmt: skip
-        self.tree.state[trees.IS_LOPSIDED] = wide
+        self.tree.state[parts.IS_LOPSIDED] = wide
         trees.begin(self.tree)
 
     def go_on(self, work=np.inf):
-        return trees.grow(NO_TEAM, 0, NO_TEAM, trees.ALONE, *self.given, float(work))
+        return trees.grow(NO_TEAM, 0, NO_TEAM, parts.ALONE, *self.given, float(work))
 
     @property
     def given(self):
         return self.table, self.source, self.rules, self.tree, self.room
 
     def is_done(self):
-        return self.tree.state[trees.JOB] == trees._NOTHING
+        return self.tree.state[parts.JOB] == trees._NOTHING
 
     @property
     def raw(self):
@@ -128,42 +129,42 @@ class Growth:
 
     @property
     def whole(self):
-        return self.tree.whole[: self.tree.state[trees.N_NODES]]
+        return self.tree.whole[: self.tree.state[parts.N_NODES]]
 
     def real(self, column):
-        return self.tree.real[: self.tree.state[trees.N_NODES], column]
+        return self.tree.real[: self.tree.state[parts.N_NODES], column]
 
     def rows_of(self, node):
         own = self.whole[node]
-        rows = np.sort(self.tree.rows[own[trees.START] : own[trees.END]])
+        rows = np.sort(self.tree.rows[own[parts.START] : own[parts.END]])
         return rows[rows < self.table.n_rows // self.repeats].tolist()
 
     @property
     def leaves(self):
-        return np.flatnonzero(self.whole[:, trees.LEFT] < 0)
+        return np.flatnonzero(self.whole[:, parts.LEFT] < 0)
 
 
 def grown(table, g, h, own, **given):
     growth = Growth(table, g, h, own, **given)
-    if growth.go_on() == trees.TOO_LOPSIDED:
+    if growth.go_on() == parts.TOO_LOPSIDED:
         words = np.empty((2, table.n_rows), np.int64)
         growth.source = growth.source._replace(g=words[0], h=words[1])
         trees.begin(growth.tree)
         growth.go_on()
-    assert growth.tree.state[trees.PHASE] == (trees.ADDED if own.adds else trees.GROWN)
+    assert growth.tree.state[parts.PHASE] == (parts.ADDED if own.adds else parts.GROWN)
     return growth
 
 
 def split_of(growth, node):
     own, table = growth.whole[node], growth.table
-    place = own[trees.PLACE]
-    at = int(own[trees.CODE])
-    if own[trees.IS_SET]:
+    place = own[parts.PLACE]
+    at = int(own[parts.CODE])
+    if own[parts.IS_SET]:
         words = growth.tree.sets[node]
         codes = range(int(table.n_codes[place]) + 1)
         at = frozenset(k for k in codes if int(words[k // 32]) >> (k % 32) & 1)
-    left = growth.rows_of(own[trees.LEFT])
-    is_left = bool(own[trees.MISSING_LEFT])
+    left = growth.rows_of(own[parts.LEFT])
+    is_left = bool(own[parts.MISSING_LEFT])
     return oracle.Split(int(table.features[place]), at, is_left, tuple(left))
 
 
@@ -185,16 +186,16 @@ def assert_as_the_oracle(growth, problem) -> None:
     nodes = oracle.grow(problem)
     expected = [(own.rows, own.split if own.children else None) for own in nodes]
     found = [
-        (growth.rows_of(k), None if own[trees.LEFT] < 0 else split_of(growth, k))
+        (growth.rows_of(k), None if own[parts.LEFT] < 0 else split_of(growth, k))
         for k, own in enumerate(growth.whole)
     ]
-    if growth.rules.order == trees.SMALL_FIRST:  # in which nodes come in another order
+    if growth.rules.order == parts.SMALL_FIRST:  # in which nodes come in another order
         expected.sort(key=lambda own: own[0])
         found.sort(key=lambda own: own[0])
     else:
-        inner = growth.whole[:, trees.LEFT] >= 0
+        inner = growth.whole[:, parts.LEFT] >= 0
         unit = 1.0 if problem.rules.signs is not None else problem.units[0] ** 2 / problem.units[1]
-        gains = growth.real(trees.GAIN)[inner] * growth.tree.units[2]
+        gains = growth.real(parts.GAIN)[inner] * growth.tree.units[2]
         own = [node.gain * unit for node in nodes if node.children]
         assert np.allclose(gains, own, rtol=1e-9, atol=1e-14)
     assert found == expected
@@ -209,7 +210,7 @@ def cases(draw):
         "seed": draw(st.integers(0, 10**6)),
         "n": draw(st.integers(8, 36)),
         "missing": draw(st.sampled_from([0.0, 0.0, 0.3])),
-        "order": draw(st.sampled_from([trees.BEST_FIRST, trees.LEVEL_BY_LEVEL, trees.SMALL_FIRST])),
+        "order": draw(st.sampled_from([parts.BEST_FIRST, parts.LEVEL_BY_LEVEL, parts.SMALL_FIRST])),
         "max_leaves": draw(st.integers(2, 8)),
         "max_depth": draw(st.sampled_from([1, 2, 3, 2**31])),
         "min_samples": draw(st.integers(1, 4)),
@@ -233,11 +234,11 @@ def grown_in(case, signs=None):
     g, h = (np.tile(own, repeats) for own in gradients(case["seed"], n))
     names = ("order", "max_depth", "min_hessian", "min_worth", "l2", "max_leaves")
     limits = {name: case[name] for name in names} | {"min_samples": repeats * case["min_samples"]}
-    if case["order"] == trees.SMALL_FIRST:
+    if case["order"] == parts.SMALL_FIRST:
         limits["max_leaves"] = n  # which is no limit
     own = rules(table, **limits, rate=1.0, signs=signs)
     growth = grown(table, g, h, own, repeats=repeats)
-    assert growth.tree.state[trees.IS_WIDE] == (not case["packed"])
+    assert growth.tree.state[parts.IS_WIDE] == (not case["packed"])
     bits = 11 if case["packed"] else min(40, 61 - n.bit_length())
     return growth, problem_of(growth, bits=bits, signs=signs)
 
@@ -249,23 +250,23 @@ def test_each_split_is_the_best_of_all(case) -> None:
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("order", [trees.BEST_FIRST, trees.LEVEL_BY_LEVEL, trees.SMALL_FIRST])
+@pytest.mark.parametrize("order", [parts.BEST_FIRST, parts.LEVEL_BY_LEVEL, parts.SMALL_FIRST])
 def test_each_split_is_the_best_of_all_without_the_compiler_too(order) -> None:
     case = {"seed": 3, "n": 30, "missing": 0.2, "order": order, "max_leaves": 6, "max_depth": 4,
             "min_samples": 2, "min_hessian": 0.5, "min_worth": 1.0, "l2": 0.3,
-            "packed": order == trees.BEST_FIRST, "lists": order == trees.SMALL_FIRST}  # fmt: skip
+            "packed": order == parts.BEST_FIRST, "lists": order == parts.SMALL_FIRST}  # fmt: skip
     assert_as_the_oracle(*grown_in(case))
 
 
 @given(cases(), st.lists(st.sampled_from([-1, 0, 1]), min_size=3, max_size=3))
 @settings(max_examples=30)
 def test_each_split_is_the_best_of_those_that_bounds_allow(case, signs) -> None:
-    growth, problem = grown_in(case | {"order": trees.BEST_FIRST}, (*signs, 0))
+    growth, problem = grown_in(case | {"order": parts.BEST_FIRST}, (*signs, 0))
     assert_as_the_oracle(growth, problem)
     for k, node in enumerate(oracle.grow(problem)):
-        assert (growth.real(trees.LOW)[k], growth.real(trees.HIGH)[k]) == (node.low, node.high)
+        assert (growth.real(parts.LOW)[k], growth.real(parts.HIGH)[k]) == (node.low, node.high)
         if not node.children:
-            assert node.low <= growth.real(trees.VALUE)[k] <= node.high
+            assert node.low <= growth.real(parts.VALUE)[k] <= node.high
 
 
 @given(st.integers(0, 10**6), st.integers(2, 6))
@@ -298,13 +299,13 @@ def test_of_equal_splits_that_by_the_first_feature() -> None:
         _, table = bins_and_table(X[:, columns], np.zeros(len(columns), np.int64))
         g = np.where(x < 10, 1.0, -1.0)
         growth = grown(table, g, np.ones(20), rules(table, max_leaves=2))
-        assert table.features[growth.whole[0, trees.PLACE]] == best
+        assert table.features[growth.whole[0, parts.PLACE]] == best
     X = np.c_[x, rare]  # the first row apart: both can
     for columns in ((0, 1), (1, 0)):
         _, table = bins_and_table(X[:, columns].copy(), np.zeros(2, np.int64))
         growth = grown(table, np.where(x == 0.0, 19.0, -1.0), np.ones(20), rules(table))
         assert table.n_dense == 1
-        assert table.features[growth.whole[0, trees.PLACE]] == 0
+        assert table.features[growth.whole[0, parts.PLACE]] == 0
 
 
 @pytest.mark.nojit
@@ -326,8 +327,8 @@ def test_nothing_to_gain_is_no_split() -> None:
 
 def histogram_of(growth, node):
     """g, h and samples, (3, cells), as the search of the node has seen them."""
-    sums = growth.room.sums[growth.whole[node, trees.SLOT]]
-    if growth.whole[node, trees.IS_PACKED]:
+    sums = growth.room.sums[growth.whole[node, parts.SLOT]]
+    if growth.whole[node, parts.IS_PACKED]:
         return np.array([unpacked(word) for word in sums[0]]).T
     return sums
 
@@ -367,15 +368,15 @@ def test_histograms_by_subtraction_are_those_of_the_rows(n, copies, wide, kind) 
     growth = Growth(table, g, h, rules(table, max_leaves=8), copies=times, wide=wide)
     seen, sizes = 0, set()
     while not growth.is_done():
-        is_look = growth.tree.state[trees.JOB] == trees._LOOK
+        is_look = growth.tree.state[parts.JOB] == trees._LOOK
         growth.go_on(1.0)  # a step
         if not is_look:
             continue
-        for node in growth.tree.state[[trees.SMALL, trees.LARGE]]:
+        for node in growth.tree.state[[parts.SMALL, parts.LARGE]]:
             if node >= 0:
                 expected = counted(growth, node, times)
                 assert np.array_equal(histogram_of(growth, node)[:, real], expected[:, real])
-                sizes.add(bool(growth.whole[node, trees.IS_PACKED]))
+                sizes.add(bool(growth.whole[node, parts.IS_PACKED]))
                 seen += 1
     assert seen >= 10
     n_samples = n if times is None else int(times.sum())
@@ -417,10 +418,10 @@ def test_values_of_leaves_are_newton_steps(l2, copies) -> None:
         rows = growth.rows_of(leaf)
         total_h = math.fsum(times[rows] * h[rows])
         expected = -0.3 * math.fsum(times[rows] * g[rows]) / (total_h + l2)
-        assert growth.real(trees.VALUE)[leaf] == pytest.approx(expected, rel=1e-12)
-        assert growth.real(trees.HESSIAN)[leaf] == pytest.approx(total_h, rel=1e-12)
-        assert np.array_equal(growth.raw[rows], np.full(len(rows), growth.real(trees.VALUE)[leaf]))
-        assert growth.whole[leaf, trees.COUNT] == times[rows].sum()
+        assert growth.real(parts.VALUE)[leaf] == pytest.approx(expected, rel=1e-12)
+        assert growth.real(parts.HESSIAN)[leaf] == pytest.approx(total_h, rel=1e-12)
+        assert np.array_equal(growth.raw[rows], np.full(len(rows), growth.real(parts.VALUE)[leaf]))
+        assert growth.whole[leaf, parts.COUNT] == times[rows].sum()
 
 
 @pytest.mark.nojit
@@ -430,7 +431,7 @@ def test_steps_that_are_too_long_are_shortened() -> None:
     g, h = gradients(2, 100)
     whole = grown(table, g, 1e-2 * h, rules(table, rate=0.5))
     short = grown(table, g, 1e-2 * h, rules(table, rate=0.5, longest_step=20.0))
-    steps, found = (own.real(trees.VALUE)[own.leaves] / 0.5 for own in (whole, short))
+    steps, found = (own.real(parts.VALUE)[own.leaves] / 0.5 for own in (whole, short))
     is_long = np.abs(steps) > 20.0
     assert 0 < is_long.sum() < len(steps)
     assert np.array_equal(found[~is_long], steps[~is_long])
@@ -455,7 +456,7 @@ def test_values_may_be_added_later() -> None:
     g, h = gradients(4, 80)
     growth = grown(table, g, h, rules(table, adds=False))
     assert not growth.raw.any()
-    growth.tree.real[: len(growth.whole), trees.VALUE] = np.arange(len(growth.whole))
+    growth.tree.real[: len(growth.whole), parts.VALUE] = np.arange(len(growth.whole))
     trees.add_values(growth.tree, growth.raw)
     for leaf in growth.leaves:
         assert (growth.raw[growth.rows_of(leaf)] == leaf).all()
@@ -482,7 +483,7 @@ def test_other_rows_and_packed_trees_find_the_same_leaves(missing) -> None:
     for leaf in growth.leaves:
         assert np.flatnonzero(at[::2] == leaf).tolist() == [r // 2 for r in growth.rows_of(leaf)]
     assert (tree.decrease[~tree.is_leaf] > 0.0).all()
-    assert np.array_equal(tree.weight, growth.whole[:, trees.COUNT])
+    assert np.array_equal(tree.weight, growth.whole[:, parts.COUNT])
 
 
 # -- packed words, and wide ones -------------------------------------------------------------------
@@ -494,14 +495,14 @@ def test_gradients_that_differ_much_in_size_are_counted_widely() -> None:
     _, table = bins_and_table(X, n_categories)
     g, h = gradients(6, n)
     own = rules(table, max_leaves=5)
-    assert Growth(table, g, h, own).go_on() == trees.ADDED
+    assert Growth(table, g, h, own).go_on() == parts.ADDED
     for lopsided in ((g * np.where(np.arange(n) == 0, 1e5, 1.0), h),
                      (g, h * np.where(np.arange(n) == 0, 1e5, 1.0))):  # fmt: skip
         growth = Growth(table, *lopsided, own)
-        assert growth.go_on() == trees.TOO_LOPSIDED
+        assert growth.go_on() == parts.TOO_LOPSIDED
         assert not growth.raw.any()
         growth = grown(table, *lopsided, own)
-        assert growth.tree.state[trees.IS_WIDE] == 1
+        assert growth.tree.state[parts.IS_WIDE] == 1
         assert_is_a_valid_tree(growth)
         assert_leaves_have_newton_steps(growth, *lopsided)
 
@@ -513,10 +514,10 @@ def test_rows_of_many_copies_are_counted_widely() -> None:
     copies[7] = 100_000
     own = rules(table, min_samples=20)
     growth = Growth(table, *gradients(6, 300), own, copies=copies)
-    assert growth.go_on() == trees.TOO_LOPSIDED
+    assert growth.go_on() == parts.TOO_LOPSIDED
     growth = grown(table, *gradients(6, 300), own, copies=copies)
     assert_is_a_valid_tree(growth, copies)
-    assert growth.whole[0, trees.COUNT] == 100_299
+    assert growth.whole[0, parts.COUNT] == 100_299
 
 
 def assert_is_a_valid_tree(growth, copies=None) -> None:
@@ -524,15 +525,15 @@ def assert_is_a_valid_tree(growth, copies=None) -> None:
     times = np.ones(growth.table.n_rows, np.int64) if copies is None else copies
     for k, own in enumerate(growth.whole):
         rows = growth.rows_of(k)
-        assert own[trees.COUNT] == times[rows].sum() >= growth.rules.min_samples
-        if own[trees.LEFT] >= 0:
-            left, right = (growth.rows_of(own[trees.LEFT] + side) for side in range(2))
+        assert own[parts.COUNT] == times[rows].sum() >= growth.rules.min_samples
+        if own[parts.LEFT] >= 0:
+            left, right = (growth.rows_of(own[parts.LEFT] + side) for side in range(2))
             assert sorted(left + right) == rows
-            assert growth.real(trees.GAIN)[k] > 0.0
-            for total in (trees.TOTAL_G, trees.TOTAL_H, trees.COUNT):
-                children = growth.whole[own[trees.LEFT] : own[trees.LEFT] + 2, total]
+            assert growth.real(parts.GAIN)[k] > 0.0
+            for total in (parts.TOTAL_G, parts.TOTAL_H, parts.COUNT):
+                children = growth.whole[own[parts.LEFT] : own[parts.LEFT] + 2, total]
                 assert children.sum() == own[total]
-    assert len(growth.leaves) == growth.tree.state[trees.N_LEAVES] <= growth.rules.max_leaves
+    assert len(growth.leaves) == growth.tree.state[parts.N_LEAVES] <= growth.rules.max_leaves
 
 
 def assert_leaves_have_newton_steps(growth, g, h) -> None:
@@ -550,10 +551,10 @@ def test_wide_and_packed_agree_where_nothing_is_rounded() -> None:
     _, table = bins_and_table(X, n_categories)
     g, h = rng.integers(-2000, 2001, n).astype(float), rng.integers(1, 2001, n).astype(float)
     one, other = (grown(table, g, h, rules(table, max_leaves=20), wide=k) for k in (False, True))
-    assert one.tree.state[trees.IS_WIDE] == 0
-    assert other.tree.state[trees.IS_WIDE] == 1
-    assert_same_tree(one, other, but=(trees.IS_PACKED, trees.TOTAL_G, trees.TOTAL_H, trees.LEFT_G,
-                                      trees.LEFT_H))  # fmt: skip
+    assert one.tree.state[parts.IS_WIDE] == 0
+    assert other.tree.state[parts.IS_WIDE] == 1
+    assert_same_tree(one, other, but=(parts.IS_PACKED, parts.TOTAL_G, parts.TOTAL_H, parts.LEFT_G,
+                                      parts.LEFT_H))  # fmt: skip
 
 
 # -- what does not matter --------------------------------------------------------------------------
@@ -562,18 +563,18 @@ def test_wide_and_packed_agree_where_nothing_is_rounded() -> None:
 def assert_same_tree(one, other, but=()) -> None:
     """Bit for bit; slots are left out, which are free again, and what leaves have not used."""
     assert len(one.whole) == len(other.whole)
-    inner = one.whole[:, trees.LEFT] >= 0
-    everywhere = (trees.START, trees.END, trees.DEPTH, trees.LEFT, trees.TOTAL_G, trees.TOTAL_H,
-                  trees.COUNT, trees.IS_PACKED)  # fmt: skip
-    where_split = (trees.PLACE, trees.CODE, trees.MISSING_LEFT, trees.IS_SET, trees.LEFT_G,
-                   trees.LEFT_H, trees.LEFT_COUNT)  # fmt: skip
+    inner = one.whole[:, parts.LEFT] >= 0
+    everywhere = (parts.START, parts.END, parts.DEPTH, parts.LEFT, parts.TOTAL_G, parts.TOTAL_H,
+                  parts.COUNT, parts.IS_PACKED)  # fmt: skip
+    where_split = (parts.PLACE, parts.CODE, parts.MISSING_LEFT, parts.IS_SET, parts.LEFT_G,
+                   parts.LEFT_H, parts.LEFT_COUNT)  # fmt: skip
     for columns, nodes in ((everywhere, slice(None)), (where_split, inner)):
         for column in set(columns) - set(but):
             assert np.array_equal(one.whole[nodes, column], other.whole[nodes, column]), column
-    gains = [own.real(trees.GAIN)[inner] * own.tree.units[2] for own in (one, other)]
+    gains = [own.real(parts.GAIN)[inner] * own.tree.units[2] for own in (one, other)]
     assert np.array_equal(*gains)
-    assert np.array_equal(one.real(trees.VALUE)[~inner], other.real(trees.VALUE)[~inner])
-    sets = one.whole[:, trees.IS_SET] * inner == 1
+    assert np.array_equal(one.real(parts.VALUE)[~inner], other.real(parts.VALUE)[~inner])
+    sets = one.whole[:, parts.IS_SET] * inner == 1
     assert np.array_equal(one.tree.sets[: len(inner)][sets], other.tree.sets[: len(inner)][sets])
     assert np.array_equal(one.tree.rows, other.tree.rows)
     assert np.array_equal(one.raw, other.raw)
@@ -588,14 +589,14 @@ def grown_by_team(table, g, h, own, n_threads, **given):
         while team[0] < n_threads - 1 and time.monotonic() < deadline:
             time.sleep(1e-4)
         assert team[0] == n_threads - 1
-        return trees.grow(NO_TEAM, 0, team, trees.LEADS, *growth.given, np.inf)
+        return trees.grow(NO_TEAM, 0, team, parts.LEADS, *growth.given, np.inf)
 
     def assist(team):
-        trees.grow(NO_TEAM, 0, team, trees.ASSISTS, *growth.given, np.inf)
+        trees.grow(NO_TEAM, 0, team, parts.ASSISTS, *growth.given, np.inf)
 
     phase = run_team(lead, assist, n_threads)
-    assert phase == (trees.ADDED if own.adds else trees.GROWN)
-    assert growth.tree.state[trees.SHARERS] == n_threads
+    assert phase == (parts.ADDED if own.adds else parts.GROWN)
+    assert growth.tree.state[parts.SHARERS] == n_threads
     return growth
 
 
@@ -604,8 +605,8 @@ def grown_by_team(table, g, h, own, n_threads, **given):
     ("n", "case"),
     [
         (1200, {}),
-        (1200, {"order": trees.LEVEL_BY_LEVEL}),
-        (1200, {"order": trees.SMALL_FIRST, "max_leaves": 1200}),
+        (1200, {"order": parts.LEVEL_BY_LEVEL}),
+        (1200, {"order": parts.SMALL_FIRST, "max_leaves": 1200}),
         (1200, {"signs": [1, -1, 0, 1, 0, 0]}),
         (1200, {"tried": 0.5, "seed": 7}),
         (1200, {"wide": True}),
@@ -631,7 +632,7 @@ def test_several_cores_grow_the_same_tree(n, case, n_threads) -> None:
         given["copies"] = np.random.default_rng(2).integers(1, 5, n)
     own = rules(table, **({"max_leaves": 15, "min_samples": 5} | case))
     alone = Growth(table, g, h, own, **given)
-    assert alone.go_on() == trees.ADDED
+    assert alone.go_on() == parts.ADDED
     assert len(alone.leaves) > 10
     for _ in range(10 if n < 2000 else 3):  # cores that do not wait for each other fail at times
         assert_same_tree(alone, grown_by_team(table, g, h, own, n_threads, **given))
@@ -659,7 +660,7 @@ def test_the_order_of_rows_does_not_matter() -> None:
     one = grown(table, g, h, rules(table, **own))
     other = grown(mixed, g[order], h[order], rules(mixed, **own))
     assert np.array_equal(one.raw[order], other.raw)
-    assert np.array_equal(one.real(trees.GAIN), other.real(trees.GAIN))
+    assert np.array_equal(one.real(parts.GAIN), other.real(parts.GAIN))
 
 
 @pytest.mark.parametrize("most", [4, 16, 50])
@@ -676,7 +677,7 @@ def test_copies_are_rows_repeated(most) -> None:
     one = grown(table, g, h, rules(table, **own), copies=copies)
     other = grown(long, g[rows], h[rows], rules(long, **own))
     assert np.array_equal(one.raw[rows], other.raw)
-    for column in (trees.COUNT, trees.TOTAL_G, trees.TOTAL_H):
+    for column in (parts.COUNT, parts.TOTAL_G, parts.TOTAL_H):
         assert np.array_equal(one.whole[:, column], other.whole[:, column])
 
 
@@ -688,7 +689,7 @@ def test_where_slices_end_does_not_matter(work, adds) -> None:
     g, h = gradients(13, 1200)
     own = rules(table, max_leaves=10, adds=adds)
     whole, sliced = grown(table, g, h, own), Growth(table, g, h, own)
-    last = trees.ADDED if adds else trees.GROWN
+    last = parts.ADDED if adds else parts.GROWN
     phases = [sliced.go_on(work)]
     while not sliced.is_done():
         phases.append(sliced.go_on(work))
@@ -706,7 +707,7 @@ def test_a_tree_is_grown_anew_in_the_room_of_another() -> None:
     again = Growth(table, *gradients(2, n), own)
     again.tree, again.room = first.tree, first.room
     trees.begin(again.tree)
-    assert again.go_on() == trees.ADDED
+    assert again.go_on() == parts.ADDED
     assert_same_tree(grown(table, *gradients(2, n), own), again)
 
 
@@ -719,18 +720,18 @@ def test_limits() -> None:
     g, h = gradients(5, 400)
     for limits in ({"max_leaves": 5}, {"min_samples": 60, "max_leaves": 31},
                    {"max_depth": 2, "max_leaves": 31}, {"min_hessian": 40.0, "max_leaves": 31},
-                   {"order": trees.SMALL_FIRST, "min_samples": 10, "max_leaves": 40},
-                   {"order": trees.LEVEL_BY_LEVEL, "max_leaves": 12}):  # fmt: skip
+                   {"order": parts.SMALL_FIRST, "min_samples": 10, "max_leaves": 40},
+                   {"order": parts.LEVEL_BY_LEVEL, "max_leaves": 12}):  # fmt: skip
         own = rules(table, **limits)
         growth = grown(table, g, h, own)
         assert_is_a_valid_tree(growth)
         ends = growth.leaves
         assert 2 <= len(ends) <= own.max_leaves
-        assert growth.whole[ends, trees.DEPTH].max() <= own.max_depth
-        assert growth.real(trees.HESSIAN)[ends].min() >= own.min_hessian - 0.1
-        if limits.get("order") == trees.LEVEL_BY_LEVEL:
-            inner = growth.whole[:, trees.LEFT] >= 0
-            assert (np.diff(growth.whole[inner, trees.LEFT]) == 2).all()  # one after the other
+        assert growth.whole[ends, parts.DEPTH].max() <= own.max_depth
+        assert growth.real(parts.HESSIAN)[ends].min() >= own.min_hessian - 0.1
+        if limits.get("order") == parts.LEVEL_BY_LEVEL:
+            inner = growth.whole[:, parts.LEFT] >= 0
+            assert (np.diff(growth.whole[inner, parts.LEFT]) == 2).all()  # one after the other
 
 
 def test_small_halves_first_need_few_histograms() -> None:
@@ -738,14 +739,14 @@ def test_small_halves_first_need_few_histograms() -> None:
     X, n_categories = numbers(1, n)
     _, table = bins_and_table(X, n_categories)
     g, h = gradients(3, n)
-    growth = Growth(table, g, h, rules(table, order=trees.SMALL_FIRST, max_leaves=n))
+    growth = Growth(table, g, h, rules(table, order=parts.SMALL_FIRST, max_leaves=n))
     fewest = len(growth.tree.free)
     while not growth.is_done():
         growth.go_on(1.0)
-        fewest = min(fewest, growth.tree.state[trees.N_FREE])
+        fewest = min(fewest, growth.tree.state[parts.N_FREE])
     assert len(growth.leaves) > 1000
     assert len(growth.tree.free) - fewest <= math.log2(n) + 2
-    assert growth.tree.state[trees.N_FREE] == len(growth.tree.free)
+    assert growth.tree.state[parts.N_FREE] == len(growth.tree.free)
 
 
 @pytest.mark.parametrize("tried", [0.01, 0.3, 0.55, 0.99])
@@ -759,8 +760,8 @@ def test_so_many_features_are_tried(tried) -> None:
         growth = Growth(table, *gradients(4, 1200), own)
         while not growth.is_done():
             growth.go_on(1.0)
-            if growth.tree.state[trees.JOB] == trees._LOOK:
-                for k, name in enumerate((trees.SMALL, trees.LARGE)):
+            if growth.tree.state[parts.JOB] == trees._LOOK:
+                for k, name in enumerate((parts.SMALL, parts.LARGE)):
                     if growth.tree.state[name] >= 0:
                         allowed = growth.room.allowed[k]
                         assert allowed.sum() == math.ceil(tried * 11)
@@ -782,13 +783,13 @@ def test_nodes_are_split_by_features_that_they_were_given() -> None:
     given = {}
     while not growth.is_done():
         growth.go_on(1.0)
-        if growth.tree.state[trees.JOB] == trees._LOOK:
-            for k, name in enumerate((trees.SMALL, trees.LARGE)):
+        if growth.tree.state[parts.JOB] == trees._LOOK:
+            for k, name in enumerate((parts.SMALL, parts.LARGE)):
                 given[int(growth.tree.state[name])] = growth.room.allowed[k].copy()
-    inner = np.flatnonzero(growth.whole[:, trees.LEFT] >= 0)
+    inner = np.flatnonzero(growth.whole[:, parts.LEFT] >= 0)
     assert len(inner) > 10
     for node in inner:
-        assert given[node][growth.whole[node, trees.PLACE]]
+        assert given[node][growth.whole[node, parts.PLACE]]
 
 
 @pytest.mark.nojit
@@ -801,8 +802,8 @@ def test_paths_keep_to_one_set() -> None:
     used = {0: frozenset()}
     for node in range(len(growth.whole)):
         own = growth.whole[node]
-        if own[trees.LEFT] >= 0:
-            path = used[node] | {int(table.features[own[trees.PLACE]])}
-            used[own[trees.LEFT]] = used[own[trees.LEFT] + 1] = path
+        if own[parts.LEFT] >= 0:
+            path = used[node] | {int(table.features[own[parts.PLACE]])}
+            used[own[parts.LEFT]] = used[own[parts.LEFT] + 1] = path
     assert all(any(own[list(path)].all() for own in sets) for path in used.values())
     assert {2, 3} in used.values() or {0, 1, 2} in used.values() or {4, 5, 6} in used.values()

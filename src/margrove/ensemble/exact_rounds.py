@@ -18,6 +18,7 @@ from margrove._memory import require_memory
 from margrove._threads import run_tiles
 from margrove.ensemble.gradient_losses import GradientLoss
 from margrove.ensemble.gradient_monitor import Monitor
+from margrove.ensemble.gradient_nodes import LARGEST_VALUE
 from margrove.ensemble.gradient_rounds import TrainingRows
 from margrove.grove.packed import Kind, PackedTree, packed_of
 from margrove.grove.tree_arrays import TreeArrays
@@ -25,7 +26,6 @@ from margrove.grove.tree_arrays import TreeArrays
 __all__ = ["ExactRounds", "Grower", "TreeOfItsOwn"]
 
 _LEAST_HESSIAN = 1e-150
-_LARGEST_VALUE = 1e290  # of a leaf: sums of them are finite
 _BITS_OF_SUMS = 61
 _ROWS_OF_A_TILE = 1 << 15
 
@@ -191,7 +191,7 @@ class ExactRounds:
             if len(self.raw) > 1:
                 best *= (len(self.raw) - 1) / len(self.raw)
         with np.errstate(over="ignore"):
-            values: np.ndarray = np.clip(self._rate * best, -_LARGEST_VALUE, _LARGEST_VALUE)
+            values: np.ndarray = np.clip(self._rate * best, -LARGEST_VALUE, LARGEST_VALUE)
         return values
 
     def _best_values(

@@ -16,14 +16,15 @@ from margrove._data import seed_of
 from margrove._estimator import Estimator
 from margrove._slices import Ending, drive
 from margrove._threads import resolve_n_jobs
-from margrove.ensemble.gradient_data import GradientData
+from margrove.ensemble.gradient_data import GradientData, RowDraws
 from margrove.ensemble.gradient_losses import GradientLoss, gradient_loss_of, loss_names
 from margrove.ensemble.gradient_losses.own import OwnLoss
 from margrove.ensemble.gradient_monitor import SoFar
+from margrove.ensemble.gradient_nodes import LARGEST_VALUE
 from margrove.exceptions import ConvergenceWarning, DataWarning
 from margrove.grove.assembly import preorder
 from margrove.grove.encoding import read_table_like_fitted
-from margrove.grove.packed import FEATURE_AT, Kind, PackedTree, unfolded
+from margrove.grove.packed import FEATURE_AT, Kind, PackedTree, rescaled, unfolded
 from margrove.grove.scores import SQUARED
 from margrove.grove.scoring import TreeScores
 from margrove.grove.tree_arrays import TreeArrays
@@ -80,6 +81,8 @@ def _times(losses: np.ndarray, unit: np.float64) -> np.ndarray:
 class GradientBoosted(Estimator):
     """Base of the gradient boosting models."""
 
+    learning_rate: float
+    subsample: float
     random_state: Any
     warm_start: bool
     n_jobs: int | None
@@ -106,6 +109,16 @@ class GradientBoosted(Estimator):
     def _threads(self) -> int:
         return resolve_n_jobs(self.n_jobs, unset="all")
 
+    def _rate(self) -> float:
+        return min(float(self.learning_rate), LARGEST_VALUE)
+
+    def _draws(self, given: GradientData, seed: int) -> Callable[[int], np.ndarray | None]:
+        """The rows of each round; None for all."""
+        if self.subsample == 1.0:
+            return lambda number: None
+        draws, size = RowDraws(given, seed), max(1, int(self.subsample * given.n_rows))
+        return lambda number: draws.subsample(number, size)
+
     def _run(self, process: Any, X: Any, y: Any, fitted: Callable[[], dict[str, Any]]) -> Ending:
         """Boost until the end, an interrupt or the end of the time; but for one round at least."""
         ending = drive(
@@ -123,6 +136,26 @@ class GradientBoosted(Estimator):
         while not process.rounds and not process.finished:
             process.advance(_WORK_AT_ONCE)
         return ending
+
+    def _what_was_learnt(
+        self, process: Any, given: GradientData, so_far: SoFar, seed: int, outcome: str
+    ) -> dict[str, Any]:
+        """The attributes that all of them have."""
+        rounds = so_far.rounds + [
+            [tree if given.scale == 1.0 else rescaled(tree, given.scale, 0) for tree in own]
+            for own in process.trees
+        ]
+        kind = kind_of(given.table.n_categories)
+        found = given.table.attributes | {
+            "_loss": process.loss,
+            "_rounds": rounds,
+            "_kind": kind,
+            "_scores": TreeScores(rounds, kind.n_categories, so_far.start * given.scale),
+            "_seed_of_fit": seed,
+            "_progress": progress_of(process, len(rounds)),
+            "history_": history_of(process, rounds, outcome, given.scale),
+        }
+        return found if given.classes is None else found | {"classes_": given.classes}
 
     def _after_last_fit(self, given: GradientData, loss: GradientLoss) -> SoFar:
         """Where the last fit ended, for a warm start."""

@@ -25,9 +25,7 @@ from margrove.ensemble.gradient_boosted import (
     GradientBoosted,
     GradientHistory,
     class_loss_of,
-    history_of,
     kind_of,
-    progress_of,
     regression_loss_of,
     require_same_classes,
 )
@@ -42,13 +40,11 @@ from margrove.grove.binning import bin_columns
 from margrove.grove.decision_tree import _number_of_features
 from margrove.grove.encoding import TreeTable
 from margrove.grove.packed import rescaled
-from margrove.grove.scoring import TreeScores
 from margrove.grove.tree import DecisionTreeRegressor
 
 __all__ = ["GradientBoostingClassifier", "GradientBoostingRegressor"]
 
 _DEEPEST = 16  # level by level; what grows deeper is left to a tree of its own
-_LARGEST_RATE = 1e290
 _CELLS_TO_SHARE = 1 << 20
 _LEAST_SHARE = np.finfo(np.float32).eps
 _AS_TREES_HAVE_IT = ("min_samples_split", "min_samples_leaf", "min_weight_fraction_leaf",
@@ -93,9 +89,7 @@ _PARAMETERS: dict[str, list[Any]] = {
 class _GradientBoosting(GradientBoosted):
     """What both have in common."""
 
-    learning_rate: float
     n_estimators: int
-    subsample: float
     min_samples_split: Any
     min_samples_leaf: Any
     min_weight_fraction_leaf: float
@@ -263,7 +257,7 @@ class _GradientBoosting(GradientBoosted):
             given.training_rows,
             so_far.raw_of(given.X, kind),
             loss,
-            min(float(self.learning_rate), _LARGEST_RATE),
+            self._rate(),
             self.n_estimators - len(so_far.rounds),
             first_round=len(so_far.rounds),
             draw=self._draws(given, seed),
@@ -322,12 +316,6 @@ class _GradientBoosting(GradientBoosted):
 
         return grow
 
-    def _draws(self, given: GradientData, seed: int) -> Callable[[int], np.ndarray | None]:
-        if self.subsample == 1.0:
-            return lambda number: None
-        draws, size = RowDraws(given, seed), max(1, int(self.subsample * given.n_rows))
-        return lambda number: draws.subsample(number, size)
-
     def _heard(
         self, monitor: Callable[..., Any], fitted: Callable[[], dict[str, Any]]
     ) -> Callable[[int], bool]:
@@ -349,45 +337,22 @@ class _GradientBoosting(GradientBoosted):
         seed: int,
         outcome: str,
     ) -> dict[str, Any]:
-        loss, kind = process.loss, kind_of(given.table.n_categories)
-        rounds = so_far.rounds + [
-            [tree if given.scale == 1.0 else rescaled(tree, given.scale, 0) for tree in own]
-            for own in process.trees
-        ]
-        history = history_of(process, rounds, outcome, given.scale)
-        d = given.X.shape[1]
-        known = given.table.attributes | {
+        found = self._what_was_learnt(process, given, so_far, seed, outcome)
+        rates = self._rates if so_far.rounds else np.empty(0)
+        found |= {
             "n_outputs_": 1,
-            "max_features_": _number_of_features(self.max_features, d),
-        }
-        rates = np.append(
-            self._rates if so_far.rounds else [], [self.learning_rate] * len(process.trees)
-        )
-        found = known | {
-            "_loss": loss,
-            "_rounds": rounds,
-            "_kind": kind,
-            "_scores": TreeScores(rounds, kind.n_categories, so_far.start * given.scale),
-            "_seed_of_fit": seed,
-            "_rates": rates,
-            "history_": history,
-            "_progress": progress_of(process, len(rounds)),
-            "_init_model": init,
+            "max_features_": _number_of_features(self.max_features, given.X.shape[1]),
+            "n_estimators_": len(found["_rounds"]),
             "init_": self._init_of_fit(given, so_far, init),
-            "n_estimators_": len(rounds),
-            "train_score_": history.training_loss[1:] * _factor_of(loss),
+            "_init_model": init,
+            "_rates": np.append(rates, [self.learning_rate] * len(process.trees)),
+            "train_score_": found["history_"].training_loss[1:] * _factor_of(process.loss),
         }
+        if given.classes is not None:
+            found["n_classes_"] = len(given.classes)
         if self.subsample < 1.0:
             found |= self._oob_attributes(process, given, so_far)
-        return (
-            found
-            if given.classes is None
-            else found
-            | {
-                "classes_": given.classes,
-                "n_classes_": len(given.classes),
-            }
-        )
+        return found
 
     def _init_of_fit(self, given: GradientData, so_far: SoFar, init: Any) -> Any:
         if so_far.rounds:

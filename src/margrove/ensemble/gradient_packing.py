@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from margrove._jit import kernel
-from margrove.ensemble.gradient_tables import GradientBins, GradientTable
-from margrove.ensemble.gradient_trees import (
+from margrove.ensemble.gradient_nodes import (
     CODE,
     COUNT,
     GAIN,
@@ -20,6 +19,7 @@ from margrove.ensemble.gradient_trees import (
     VALUE,
     BoostedTree,
 )
+from margrove.ensemble.gradient_tables import GradientBins, GradientTable
 from margrove.grove.packed import FEATURE_AT, MISSING_AT, SET_AT, PackedTree
 
 __all__ = ["Meanings", "meanings_of", "packed"]

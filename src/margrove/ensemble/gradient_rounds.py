@@ -16,6 +16,7 @@ import numpy as np
 from margrove._memory import require_memory
 from margrove._team import Team
 from margrove._threads import available_cores, run_tiles
+from margrove.ensemble import gradient_nodes as nodes
 from margrove.ensemble import gradient_trees as trees
 from margrove.ensemble.gradient_losses import GradientLoss
 from margrove.ensemble.gradient_monitor import Monitor
@@ -84,8 +85,8 @@ class TrainingRows:
 class _Bench:
     """Room for one tree at a time, and cores that share it."""
 
-    tree: trees.BoostedTree
-    room: trees.Room
+    tree: nodes.BoostedTree
+    room: nodes.Room
     packed: np.ndarray
     n_cores: int
 
@@ -94,9 +95,9 @@ class _Bench:
 class _Growth:
     """A tree on its way."""
 
-    tree: trees.BoostedTree
-    source: trees.Source
-    rules: trees.GrowthRules
+    tree: nodes.BoostedTree
+    source: nodes.Source
+    rules: nodes.GrowthRules
 
 
 @dataclass
@@ -177,8 +178,8 @@ class GradientRounds:
         )
         n_sets = 0 if self._settings.sets is None else len(self._settings.sets)
         return _Bench(
-            trees.new_tree(n, most, n_slots, n_sets),
-            trees.new_room(self._table, most, n_slots, n_cores),
+            nodes.new_tree(n, most, n_slots, n_sets),
+            nodes.new_room(self._table, most, n_slots, n_cores),
             np.empty(n, np.int64),
             n_cores,
         )
@@ -332,7 +333,7 @@ class GradientRounds:
         m = len(own.rows)
         tree = bench.tree._replace(rows=bench.tree.rows[:m], spare=bench.tree.spare[:m])
         trees.begin(tree)
-        source = trees.Source(
+        source = nodes.Source(
             own.rows,
             self._gradient[score],
             self._hessian[score],
@@ -344,15 +345,15 @@ class GradientRounds:
         )
         return _Growth(tree, source, self._rules(own, score))
 
-    def _rules(self, own: _Round, score: int) -> trees.GrowthRules:
+    def _rules(self, own: _Round, score: int) -> nodes.GrowthRules:
         settings, features = self._settings, self._table.features
-        order = trees.LEVEL_BY_LEVEL if settings.level_wise else trees.BEST_FIRST
+        order = nodes.LEVEL_BY_LEVEL if settings.level_wise else nodes.BEST_FIRST
         if not self._is_tight:  # all are split that can be: in which order is all one
-            order = trees.SMALL_FIRST
+            order = nodes.SMALL_FIRST
         signs, sets = settings.signs, settings.sets
         is_even = own.loss.is_constant_hessian or own.loss.differs_from_mean
         number = (self._first + self.rounds) * len(self.raw) + score
-        return trees.GrowthRules(
+        return nodes.GrowthRules(
             order,
             self._most_leaves,
             2**31 if settings.max_depth is None else settings.max_depth,
@@ -374,23 +375,23 @@ class GradientRounds:
     def _go_on(self, growth: _Growth, bench: _Bench, work: float) -> bool:
         """Grow a tree as far as the work allows; whether it is there."""
         phase = self._lead(growth, bench, work)
-        if phase == trees.TOO_LOPSIDED:
+        if phase == nodes.TOO_LOPSIDED:
             n = len(bench.packed)
             growth.source = growth.source._replace(g=np.empty(n, np.int64), h=np.empty(n, np.int64))
             trees.begin(growth.tree)
             phase = self._lead(growth, bench, work)
-        return phase == (trees.ADDED if growth.rules.adds else trees.GROWN)
+        return phase == (nodes.ADDED if growth.rules.adds else nodes.GROWN)
 
     def _lead(self, growth: _Growth, bench: _Bench, work: float) -> int:
         given = (self._table, growth.source, growth.rules, growth.tree, bench.room, float(work))
         if bench.n_cores == 1:
-            return int(trees.grow(_NO_TEAM, 0, _NO_TEAM, trees.ALONE, *given))
+            return int(trees.grow(_NO_TEAM, 0, _NO_TEAM, nodes.ALONE, *given))
         return self._team.run(
-            lambda *team: int(trees.grow(*team, trees.LEADS, *given)),
-            lambda *team: trees.grow(*team, trees.ASSISTS, *given),
+            lambda *team: int(trees.grow(*team, nodes.LEADS, *given)),
+            lambda *team: trees.grow(*team, nodes.ASSISTS, *given),
         )
 
-    def _keep(self, own: _Round, tree: trees.BoostedTree, score: int) -> None:
+    def _keep(self, own: _Round, tree: nodes.BoostedTree, score: int) -> None:
         """What a grown tree says is in the scores of all rows."""
         raw = self.raw[score]
         tree = tree._replace(rows=tree.rows[: len(own.rows)])
@@ -401,37 +402,37 @@ class GradientRounds:
             trees.add_to_others(self._table, tree, own.others, raw)
         own.grown[score] = packed(tree, self._meanings)
 
-    def _renew(self, tree: trees.BoostedTree, loss: GradientLoss, raw: np.ndarray) -> None:
+    def _renew(self, tree: nodes.BoostedTree, loss: GradientLoss, raw: np.ndarray) -> None:
         """Leaves say what fits the residuals of their rows best."""
-        whole = tree.whole[: int(tree.state[trees.N_NODES])]
-        leaves = np.flatnonzero(whole[:, trees.LEFT] < 0)
-        leaves = leaves[np.argsort(whole[leaves, trees.START])]
-        starts = np.append(whole[leaves, trees.START], len(tree.rows))
+        whole = tree.whole[: int(tree.state[nodes.N_NODES])]
+        leaves = np.flatnonzero(whole[:, nodes.LEFT] < 0)
+        leaves = leaves[np.argsort(whole[leaves, nodes.START])]
+        starts = np.append(whole[leaves, nodes.START], len(tree.rows))
         best = loss.leaf_values(self._rows.y - raw, self._weight, tree.rows, starts)
-        tree.real[leaves, trees.VALUE] = self._settings.learning_rate * best
+        tree.real[leaves, nodes.VALUE] = self._settings.learning_rate * best
         if self._settings.signs is not None:
             _put_in_order(tree, self._settings.signs[self._table.features])
 
 
-def _put_in_order(tree: trees.BoostedTree, signs: np.ndarray) -> None:
+def _put_in_order(tree: nodes.BoostedTree, signs: np.ndarray) -> None:
     """Move leaves on both sides of monotonic splits that are in the wrong order to their middle.
 
     From the bottom up: what moves all leaves of a side leaves their own order as it is.
     """
-    n = int(tree.state[trees.N_NODES])
-    whole, value = tree.whole[:n], tree.real[:n, trees.VALUE]
-    is_leaf = whole[:, trees.LEFT] < 0
+    n = int(tree.state[nodes.N_NODES])
+    whole, value = tree.whole[:n], tree.real[:n, nodes.VALUE]
+    is_leaf = whole[:, nodes.LEFT] < 0
     for node in np.flatnonzero(~is_leaf)[::-1]:
-        sign = signs[whole[node, trees.PLACE]]
+        sign = signs[whole[node, nodes.PLACE]]
         if sign == 0:
             continue
         below = [
             np.flatnonzero(
                 is_leaf
-                & (whole[:, trees.START] >= whole[child, trees.START])
-                & (whole[:, trees.END] <= whole[child, trees.END])
+                & (whole[:, nodes.START] >= whole[child, nodes.START])
+                & (whole[:, nodes.END] <= whole[child, nodes.END])
             )
-            for child in (whole[node, trees.LEFT], whole[node, trees.LEFT] + 1)
+            for child in (whole[node, nodes.LEFT], whole[node, nodes.LEFT] + 1)
         ]
         low, high = below if sign > 0 else below[::-1]
         if value[low].max() > value[high].min():

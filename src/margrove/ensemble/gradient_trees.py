@@ -13,7 +13,6 @@ a large node are shared instead, and their counts put together.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -29,6 +28,64 @@ from margrove._team import (
     size_of_order,
     wait_for_reports,
 )
+from margrove.ensemble.gradient_histograms import (
+    count_small,
+    subtract,
+)
+from margrove.ensemble.gradient_nodes import (
+    ADDED,
+    ASSISTS,
+    COPIES,
+    COUNT,
+    DEPTH,
+    END,
+    GAIN,
+    GROWING,
+    GROWN,
+    HESSIAN,
+    HIGH,
+    IS_LOPSIDED,
+    IS_PACKED,
+    IS_WIDE,
+    JOB,
+    LARGE,
+    LARGEST_VALUE,
+    LEADS,
+    LEFT,
+    LEFT_COUNT,
+    LEFT_G,
+    LEFT_H,
+    LEVEL_BY_LEVEL,
+    LOW,
+    MIDDLE,
+    MISSING_LEFT,
+    N_FREE,
+    N_FRONTIER,
+    N_LEAVES,
+    N_NODES,
+    NODE,
+    PHASE,
+    PLACE,
+    PLANTED,
+    SHARERS,
+    SLOT,
+    SMALL,
+    SMALL_FIRST,
+    START,
+    STEP,
+    TOO_LOPSIDED,
+    TOTAL_G,
+    TOTAL_H,
+    VALUE,
+    BoostedTree,
+    share_of,
+)
+from margrove.ensemble.gradient_parting import (
+    code_of,
+    goes_left_of,
+    part_rows,
+    say_who_goes_left,
+)
 from margrove.ensemble.gradient_search import (
     MISSING_UNSEEN,
     gain_of_node,
@@ -36,188 +93,24 @@ from margrove.ensemble.gradient_search import (
     unit_of_gain,
     value_of,
 )
-from margrove.ensemble.gradient_tables import COLUMNS_OF_A_BLOCK, GradientTable
 from margrove.ensemble.gradient_words import (
     BITS,
     SAMPLES_OF_A_WORD,
     packed_word,
-    sums_of_cell,
-    unpacked,
 )
 
-__all__ = ["ADDED", "ALONE", "ASSISTS", "BEST_FIRST", "GROWN", "LEADS", "LEVEL_BY_LEVEL",
-           "SMALL_FIRST", "TOO_LOPSIDED",
-           "BoostedTree", "GrowthRules", "Room", "Source", "add_to_others", "add_values",
-           "begin", "grow", "new_room", "new_tree"]  # fmt: skip
+__all__ = ["add_to_others", "add_values", "begin", "grow"]
 
 _WIDE_BITS = 40
 _BITS_OF_SUMS = 61
 _LEAST_MEAN = 4  # of packed gradients and hessians: with less, too many of them would be 0
 _FEW_SAMPLES = 1024  # which are never packed: one of them may be a thousand times the others
 _MOST_COPIES = 16  # samples that a row may stand for in a packed word
-_ROWS_TO_PART = 16000  # and parted together
+_ROWS_TO_PART = 16000  # of a node that cores part together
 _COST_OF_FEATURE = 16  # of a search, besides its cells
-_LARGEST_VALUE = 1e290  # of a leaf: sums of them are finite
 
-# columns of `BoostedTree.whole`
-(START, END, DEPTH, LEFT, PLACE, CODE, MISSING_LEFT, IS_SET, SLOT, TOTAL_G, TOTAL_H, COUNT, LEFT_G,
- LEFT_H, LEFT_COUNT, IS_PACKED, N_COLUMNS) = range(17)  # fmt: skip
-# columns of `BoostedTree.real`
-GAIN, VALUE, HESSIAN, LOW, HIGH, N_REAL = range(6)
-# places in `BoostedTree.state`
-(PHASE, N_NODES, N_LEAVES, N_FRONTIER, IS_WIDE, COPIES, N_FREE, STEP, JOB, SMALL, LARGE, NODE,
- MIDDLE, SHARERS, IS_LOPSIDED, N_STATE) = range(16)  # fmt: skip
-# phases
-PLANTED, GROWING, GROWN, ADDED, TOO_LOPSIDED = range(5)
-# order in which leaves are split
-BEST_FIRST, LEVEL_BY_LEVEL, SMALL_FIRST = range(3)
-ALONE, LEADS, ASSISTS = range(3)
 # steps that are shared
 _NOTHING, _PLANT, _PART, _LOOK, _SUM_UP = range(5)
-
-
-class GrowthRules(NamedTuple):
-    """order: of splitting; max_leaves, max_depth; min_samples, min_hessian: of a leaf; min_worth:
-    samples of a node whose share of the hessian a child must have; l2: regularization;
-    longest_step: beyond which values grow like a logarithm only; rate: factor of the values; tried:
-    the share of features that a node may be split by; seed of the draw of these; adds: whether the
-    values of the leaves are written, and added to the scores.
-
-    signs        int64 (d,) by place, -1, 0 or 1: which way predictions may go; empty without
-    sets         bool (sets, d) by place: features that may be on one path; empty without
-    """
-
-    order: int
-    max_leaves: int
-    max_depth: int
-    min_samples: int
-    min_hessian: float
-    min_worth: float
-    l2: float
-    longest_step: float
-    rate: float
-    tried: float
-    seed: int
-    adds: bool
-    signs: np.ndarray
-    sets: np.ndarray
-
-
-class Source(NamedTuple):
-    """What a tree is grown on.
-
-    rows       int32 (m,) ascending: the rows that count
-    gradient, hessian    float64 (n,)
-    copies     int64 (n,) samples that each row stands for, or empty: one each
-    raw        float64 (n,)  what the leaves say is added to
-    packed     int64 (n,), g, h int64 (n,): whole numbers, packed or not; what is not used is empty
-    """
-
-    rows: np.ndarray
-    gradient: np.ndarray
-    hessian: np.ndarray
-    copies: np.ndarray
-    raw: np.ndarray
-    packed: np.ndarray
-    g: np.ndarray
-    h: np.ndarray
-
-
-class BoostedTree(NamedTuple):
-    """A tree on its way.
-
-    whole      int64 (nodes, 16), real float64 (nodes, 5): see the names of the columns
-    sets       uint32 (nodes, 8)  codes that go left
-    open_sets  bool (nodes, sets)  sets of features that a node may still be split by
-    rows       int32 (m,)  by leaves; spare int32 (m,)
-    frontier   int64 (nodes,)  leaves that have a split
-    free       int64 (slots,)  histograms that are not in use
-    state      int64 (15,)  see the names of the places
-    units      float64 (3,)  what a whole number of g and h, and a gain of 1, is worth
-    scales     float64 (2,)  factors of the wider sums of leaves
-    """
-
-    whole: np.ndarray
-    real: np.ndarray
-    sets: np.ndarray
-    open_sets: np.ndarray
-    rows: np.ndarray
-    spare: np.ndarray
-    frontier: np.ndarray
-    free: np.ndarray
-    state: np.ndarray
-    units: np.ndarray
-    scales: np.ndarray
-
-
-class Room(NamedTuple):
-    """What a search needs; the first index of arrays for each core is its rank.
-
-    sums       int64 (slots, 3, cells)  of g, h and samples, for each leaf
-    partial    int64 (cores, 3, cells)  of some rows
-    words      int64 (cores, cells)  packed sums on the way
-    scratch    float64 (cores, 4, 256), order int64 (cores, 256): of a search
-    best       int64 (cores, 2, 7), gain float64 (cores, 2), chosen uint32 (cores, 2, 8): the best
-               splits of two nodes
-    allowed    bool (2, d)  places that two nodes may be split by; shuffle int64 (d,)
-    counts     int64 (cores, 4)  results of a core
-    largest    float64 (cores, 2)
-    leaf_sums  int64 (cores, nodes, 2)
-    goes_left  uint8 (256,)  of the codes of a feature
-    """
-
-    sums: np.ndarray
-    partial: np.ndarray
-    words: np.ndarray
-    scratch: np.ndarray
-    order: np.ndarray
-    best: np.ndarray
-    gain: np.ndarray
-    chosen: np.ndarray
-    allowed: np.ndarray
-    shuffle: np.ndarray
-    counts: np.ndarray
-    largest: np.ndarray
-    leaf_sums: np.ndarray
-    goes_left: np.ndarray
-
-
-def new_tree(n_rows: int, max_leaves: int, n_slots: int, n_sets: int) -> BoostedTree:
-    nodes = 2 * max_leaves + 1
-    return BoostedTree(
-        np.zeros((nodes, N_COLUMNS), np.int64),
-        np.zeros((nodes, N_REAL)),
-        np.zeros((nodes, 8), np.uint32),
-        np.zeros((nodes, n_sets), np.bool_),
-        np.empty(n_rows, np.int32),
-        np.empty(n_rows, np.int32),
-        np.zeros(nodes, np.int64),
-        np.zeros(n_slots, np.int64),
-        np.zeros(N_STATE, np.int64),
-        np.ones(3),
-        np.ones(2),
-    )
-
-
-def new_room(table: GradientTable, max_leaves: int, n_slots: int, n_cores: int) -> Room:
-    cells, d = table.n_cells, len(table.features)
-    shared = n_cores if n_cores > 1 else 0
-    return Room(
-        np.zeros((n_slots, 3, cells), np.int64),
-        np.zeros((shared, 3, cells), np.int64),
-        np.zeros((n_cores, cells), np.int64),
-        np.zeros((n_cores, 4, 256)),
-        np.zeros((n_cores, 256), np.int64),
-        np.zeros((n_cores, 2, 7), np.int64),
-        np.zeros((n_cores, 2)),
-        np.zeros((n_cores, 2, 8), np.uint32),
-        np.ones((2, d), np.bool_),
-        np.zeros(d, np.int64),
-        np.zeros((n_cores, 4), np.int64),
-        np.zeros((n_cores, 2)),
-        np.zeros((n_cores, 2 * max_leaves + 1, 2), np.int64),
-        np.zeros(256, np.uint8),
-    )
 
 
 # -- one leads, others help --
@@ -316,7 +209,7 @@ def _next_job(table, rules, tree, room):
             return _LOOK
     if state[N_FRONTIER] > 0 and state[N_LEAVES] < rules.max_leaves:
         state[NODE] = _take_next(rules, tree)
-        _say_who_goes_left(table, tree, state[NODE], room.goes_left)
+        say_who_goes_left(table, tree, state[NODE], room.goes_left)
         return _PART
     state[PHASE] = GROWN
     return _SUM_UP if rules.adds else _NOTHING
@@ -328,17 +221,11 @@ def _do(team, rank, size, table, source, rules, tree, room):
     if job == _PLANT:
         _plant(team, rank, size, source, rules, tree, room)
     elif job == _PART:
-        _part(team, rank, size, table, tree, room)
+        part_rows(team, rank, size, table, tree, room)
     elif job == _LOOK:
         _look(team, rank, size, table, source, rules, tree, room)
     else:
         _sum_up(team, rank, size, source, rules, tree, room)
-
-
-@kernel(inner=True)
-def _share_of(total, rank, size):
-    """Where the share of a core begins."""
-    return (total * rank) // size
 
 
 @kernel(inner=True)
@@ -367,7 +254,7 @@ def _first_place(table, rank, size):
 def _plant(team, rank, size, source, rules, tree, room):
     """Gradients as whole numbers, and a root of all rows."""
     n = len(source.rows)
-    start, end = _share_of(n, rank, size), _share_of(n, rank + 1, size)
+    start, end = share_of(n, rank, size), share_of(n, rank + 1, size)
     _survey(source, start, end, room.largest[rank], room.counts[rank])
     meet(team, size)
     largest_g, largest_h, count, copies = 0.0, 0.0, np.int64(0), np.int64(1)
@@ -528,113 +415,6 @@ def _take_next(rules, tree):
 
 
 @kernel(inner=True)
-def _say_who_goes_left(table, tree, node, goes_left):
-    """For each byte of the feature's column; for each code, if it is in a list."""
-    own = tree.whole[node]
-    place = own[PLACE]
-    n_codes, at = table.n_codes[place], table.bytes_at[place]
-    if table.omitted[place] >= 0:
-        is_left = _goes_left(own, tree.sets[node], table.omitted[place], n_codes)
-        for byte in range(len(goes_left)):
-            goes_left[byte] = is_left
-    for code in range(n_codes + 1):
-        goes_left[at + code] = _goes_left(own, tree.sets[node], code, n_codes)
-
-
-@kernel(inner=True)
-def _goes_left(node, codes_on_left, code, n_codes):
-    if code == n_codes:
-        return np.uint8(node[MISSING_LEFT] == 1)
-    if node[IS_SET] == 1:
-        word = codes_on_left[code // 32]
-        return np.uint8((word >> np.uint32(code % 32)) & np.uint32(1))
-    return np.uint8(code <= node[CODE])
-
-
-@kernel(inner=True)
-def _part(team, rank, size, table, tree, room):
-    """Rows that go left come first, all in their order: the others are written backwards first."""
-    node = tree.state[NODE]
-    begin, length = tree.whole[node, START], tree.whole[node, END] - tree.whole[node, START]
-    start, end = begin + _share_of(length, rank, size), begin + _share_of(length, rank + 1, size)
-    place = tree.whole[node, PLACE]
-    column = table.columns[place]
-    if column >= 0:
-        left = _part_by_bytes(
-            table.by_columns[column], room.goes_left, tree.rows, tree.spare, start, end
-        )
-    else:
-        left = _part_by_list(table, place, room.goes_left, tree.rows, tree.spare, start, end)
-    room.counts[rank, 0] = left
-    meet(team, size)
-    before, total = np.int64(0), np.int64(0)
-    for other in range(size):
-        before += room.counts[other, 0] if other < rank else 0
-        total += room.counts[other, 0]
-    to_left, to_right = begin + before, begin + total + (start - begin) - before
-    for k in range(left):
-        tree.rows[to_left + k] = tree.spare[start + k]
-    for k in range(end - start - left):
-        tree.rows[to_right + k] = tree.spare[end - 1 - k]
-    if rank == 0:
-        tree.state[MIDDLE] = begin + total
-
-
-@kernel(inner=True)
-def _part_by_bytes(column, goes_left, rows, spare, start, end):
-    """Without a branch: each row is written to both sides, and one of them moves on."""
-    low, high = np.uint64(start), np.uint64(end - 1)
-    one = np.uint64(1)
-    for p in range(start, end):
-        row = rows[p]
-        is_left = np.uint64(goes_left[column[np.uint64(row)]])
-        spare[low] = row
-        spare[high] = row
-        low += is_left
-        high -= one - is_left
-    return np.int64(low) - start
-
-
-@kernel(inner=True)
-def _part_by_list(table, place, goes_left, rows, spare, start, end):
-    """The rows of the node and those of the list both ascend."""
-    k = place - table.places_at[-1]
-    at, stop = table.list_starts[k], table.list_starts[k + 1]
-    omitted_left = goes_left[table.omitted[place]]
-    low, high = start, end - 1
-    for p in range(start, end):
-        row = rows[p]
-        at = _advance_to(table.list_rows, at, stop, row)
-        is_left = omitted_left
-        if at < stop and table.list_rows[at] == row:
-            is_left = goes_left[table.list_codes[at]]
-        if is_left:
-            spare[low] = row
-            low += 1
-        else:
-            spare[high] = row
-            high -= 1
-    return low - start
-
-
-@kernel(inner=True)
-def _advance_to(list_rows, at, stop, row):
-    """The first entry from `at` on of this row or a later one, in growing strides."""
-    stride = 1
-    while at + stride < stop and list_rows[at + stride] < row:
-        at += stride
-        stride *= 2
-    low, high = at, min(at + stride, stop)
-    while low < high:
-        middle = (low + high) // 2
-        if list_rows[middle] < row:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@kernel(inner=True)
 def _write_children(rules, tree, node, middle):
     """The children of a node; SMALL and LARGE are those that may be split further, or -1."""
     whole, real, state = tree.whole, tree.real, tree.state
@@ -759,9 +539,9 @@ def _look(team, rank, size, table, source, rules, tree, room):
     whole, state = tree.whole, tree.state
     small, large = state[SMALL], state[LARGE]
     first, last = _first_place(table, rank, size), _first_place(table, rank + 1, size)
-    _count_small(team, rank, size, table, source, tree, room, first, last)
+    count_small(team, rank, size, table, source, tree, room, first, last)
     if large >= 0:
-        _subtract(room.sums[whole[large, SLOT]], whole[state[NODE], IS_PACKED] == 1,
+        subtract(room.sums[whole[large, SLOT]], whole[state[NODE], IS_PACKED] == 1,
                   room.sums[whole[small, SLOT]], whole[small, IS_PACKED] == 1,
                   whole[large, IS_PACKED] == 1, table.first[first], table.first[last])  # fmt: skip
     for k in range(2):
@@ -778,164 +558,6 @@ def _look(team, rank, size, table, source, rules, tree, room):
                         room.gain[rank, k:], room.chosen[rank, k])  # fmt: skip
     if rank == 0:
         state[SHARERS] = size
-
-
-@kernel(inner=True)
-def _count_small(team, rank, size, table, source, tree, room, first, last):
-    """The histogram of the small child, or the root, for the features at a core's places."""
-    small = tree.state[SMALL]
-    own, sums = tree.whole[small], room.sums[tree.whole[small, SLOT]]
-    start, end = own[START], own[END]
-    if own[IS_PACKED] == 1:
-        _clear(sums[0], table.first[first], table.first[last])
-        _count_words(table, source.packed, tree.rows, start, end, first, last, sums[0])
-    elif size == 1:
-        _count(table, source, tree, start, end, room.words[rank], sums)
-    else:
-        begin = start + _share_of(end - start, rank, size)
-        stop = start + _share_of(end - start, rank + 1, size)
-        _count(table, source, tree, begin, stop, room.words[rank], room.partial[rank])
-        meet(team, size)
-        _put_together(room.partial, size, table.first[first], table.first[last], sums)
-    _fill_omitted(table, first, last, sums, own)
-
-
-@kernel(inner=True)
-def _clear(words, low, high):
-    for cell in range(low, high):
-        words[cell] = 0
-
-
-@kernel(inner=True)
-def _count(table, source, tree, start, end, words, sums):
-    """The histogram of some rows, for all features."""
-    d = np.int64(len(table.features))
-    for k in range(3):
-        _clear(sums[k], 0, table.first[d])
-    if tree.state[IS_WIDE] == 1:
-        _count_widely(table, source, tree.rows, start, end, sums)
-        return
-    step = SAMPLES_OF_A_WORD // tree.state[COPIES]
-    for begin in range(start, end, step):
-        _clear(words, 0, table.first[d])
-        _count_words(table, source.packed, tree.rows, begin, min(begin + step, end), np.int64(0), d,
-                     words)  # fmt: skip
-        for cell in range(table.first[d]):
-            g, h, count = unpacked(words[cell])
-            sums[0, cell] += g
-            sums[1, cell] += h
-            sums[2, cell] += count
-
-
-@kernel(inner=True)
-def _count_words(table, packed, rows, start, end, first, last, words):
-    """For the features at some places."""
-    n_places = table.places_at[-1]  # of those in bytes
-    if first < min(last, n_places):
-        begin = table.columns[first]
-        stop = table.columns[min(last, n_places) - 1] + 1
-        _count_bytes(table, packed, rows, start, end, begin, stop, words)
-    if last > n_places:
-        low, high = table.first[max(first, n_places)], table.first[last]
-        _count_entries(table, packed, rows, start, end, low, high, words)
-
-
-@kernel(inner=True)
-def _count_bytes(table, packed, rows, start, end, begin, stop, words):
-    """Hot: one addition for each row and column."""
-    by_rows = table.by_rows
-    while begin < stop:
-        block = begin - begin % COLUMNS_OF_A_BLOCK
-        last = min(stop, block + COLUMNS_OF_A_BLOCK)
-        own = words[table.cells_at[block] :]
-        for p in range(start, end):
-            row = np.uint64(rows[p])
-            word = packed[row]
-            for k in range(begin, last):
-                own[np.uint64(by_rows[row, np.uint64(k)])] += word
-        begin = last
-
-
-@kernel(inner=True)
-def _count_entries(table, packed, rows, start, end, low, high, words):
-    for p in range(start, end):
-        row = np.uint64(rows[p])
-        word = packed[row]
-        for q in range(table.starts[row], table.starts[row + np.uint64(1)]):
-            cell = np.int64(table.entries[q])
-            if low <= cell < high:
-                words[cell] += word
-
-
-@kernel(inner=True)
-def _count_widely(table, source, rows, start, end, sums):
-    has_copies = len(source.copies) > 0
-    has_lists = len(table.list_starts) > 1
-    n_columns = len(table.cells_at)
-    for p in range(start, end):
-        row = np.uint64(rows[p])
-        g, h = source.g[row], source.h[row]
-        times = source.copies[row] if has_copies else np.int64(1)
-        for k in range(n_columns):
-            column = np.uint64(k)
-            block = table.cells_at[k - k % COLUMNS_OF_A_BLOCK]
-            cell = np.uint64(block) + np.uint64(table.by_rows[row, column])
-            sums[0, cell] += g
-            sums[1, cell] += h
-            sums[2, cell] += times
-        if has_lists:
-            for q in range(table.starts[row], table.starts[row + np.uint64(1)]):
-                cell = np.uint64(table.entries[q])
-                sums[0, cell] += g
-                sums[1, cell] += h
-                sums[2, cell] += times
-
-
-@kernel(inner=True)
-def _put_together(partial, size, low, high, sums):
-    for k in range(3):
-        for cell in range(low, high):
-            sums[k, cell] = partial[0, k, cell]
-        for rank in range(1, size):
-            for cell in range(low, high):
-                sums[k, cell] += partial[rank, k, cell]
-
-
-@kernel(inner=True)
-def _fill_omitted(table, first, last, sums, node):
-    """The commonest codes of sparse features: what the others leave of the node."""
-    is_packed = node[IS_PACKED] == 1
-    for place in range(max(first, table.n_dense), last):
-        at = table.first[place] + table.omitted[place]
-        g, h, count = node[TOTAL_G], node[TOTAL_H], node[COUNT]
-        for cell in range(table.first[place], table.first[place] + table.n_codes[place] + 1):
-            if cell != at:
-                less_g, less_h, less = sums_of_cell(sums, is_packed, cell)
-                g, h, count = g - less_g, h - less_h, count - less
-        if is_packed:
-            sums[0, at] = packed_word(g, h, count)
-        else:
-            sums[0, at], sums[1, at], sums[2, at] = g, h, count
-
-
-@kernel(inner=True)
-def _subtract(sums, was_packed, others, is_other_packed, is_packed, low, high):
-    """What is left of a parent's sums, which may be little enough to be packed."""
-    if was_packed:
-        for cell in range(low, high):
-            sums[0, cell] -= others[0, cell]
-    elif not is_other_packed and not is_packed:
-        for k in range(3):
-            for cell in range(low, high):
-                sums[k, cell] -= others[k, cell]
-    else:
-        for cell in range(low, high):
-            g, h, count = sums_of_cell(others, is_other_packed, cell)
-            g, h, count = sums[0, cell] - g, sums[1, cell] - h, sums[2, cell] - count
-            if is_packed:
-                sums[0, cell] = packed_word(g, h, count)
-            else:
-                sums[0, cell], sums[1, cell], sums[2, cell] = g, h, count
 
 
 @kernel(inner=True)
@@ -985,7 +607,7 @@ def _join(rules, tree, room, node, k):
 def _sum_up(team, rank, size, source, rules, tree, room):
     """The value of each leaf by wide sums, and its addition to the scores of its rows."""
     n, n_nodes = len(tree.rows), tree.state[N_NODES]
-    start, end = _share_of(n, rank, size), _share_of(n, rank + 1, size)
+    start, end = share_of(n, rank, size), share_of(n, rank + 1, size)
     own = room.leaf_sums[rank]
     for node in range(n_nodes):
         own[node, 0] = own[node, 1] = 0
@@ -1027,7 +649,7 @@ def _write_value(rules, tree, node, sums):
         beyond = math.log1p(abs(value) - rules.longest_step)
         value = math.copysign(rules.longest_step + beyond, value)
     value = min(max(value, tree.real[node, LOW]), tree.real[node, HIGH])
-    tree.real[node, VALUE] = min(max(rules.rate * value, -_LARGEST_VALUE), _LARGEST_VALUE)
+    tree.real[node, VALUE] = min(max(rules.rate * value, -LARGEST_VALUE), LARGEST_VALUE)
 
 
 @kernel(inner=True)
@@ -1053,21 +675,7 @@ def add_to_others(table, tree, rows, raw):
         node = np.int64(0)
         while tree.whole[node, LEFT] >= 0:
             own = tree.whole[node]
-            code = _code_of(table, own[PLACE], row)
-            is_left = _goes_left(own, tree.sets[node], code, table.n_codes[own[PLACE]])
+            code = code_of(table, own[PLACE], row)
+            is_left = goes_left_of(own, tree.sets[node], code, table.n_codes[own[PLACE]])
             node = own[LEFT] + 1 - np.int64(is_left)
         raw[row] += tree.real[node, VALUE]
-
-
-@kernel(inner=True)
-def _code_of(table, place, row):
-    column = table.columns[place]
-    if column >= 0:
-        code = np.int64(table.by_columns[column, row]) - table.bytes_at[place]
-        is_there = 0 <= code <= table.n_codes[place]
-        return code if is_there else table.omitted[place]
-    k = place - table.places_at[-1]
-    stop = table.list_starts[k + 1]
-    at = _advance_to(table.list_rows, table.list_starts[k], stop, row)
-    is_there = at < stop and table.list_rows[at] == row
-    return np.int64(table.list_codes[at]) if is_there else table.omitted[place]

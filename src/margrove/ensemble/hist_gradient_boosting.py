@@ -20,9 +20,7 @@ from margrove.ensemble.gradient_boosted import (
     BoostedRegressor,
     GradientBoosted,
     class_loss_of,
-    history_of,
     kind_of,
-    progress_of,
     regression_loss_of,
     require_same_classes,
     warn_of_failure,
@@ -35,13 +33,10 @@ from margrove.ensemble.gradient_tables import bins_and_table
 from margrove.exceptions import DataWarning
 from margrove.grove.constraints import monotonic_signs
 from margrove.grove.encoding import TreeTable, read_table, read_table_like_fitted
-from margrove.grove.packed import rescaled
-from margrove.grove.scoring import TreeScores
 
 __all__ = ["HistGradientBoostingClassifier", "HistGradientBoostingRegressor"]
 
 _ROWS_FOR_EARLY_STOPPING = 10_000  # beyond, "auto" means yes
-_LARGEST_RATE = 1e290
 _MOST = 2**31
 
 _PARAMETERS: dict[str, list[Any]] = {
@@ -78,7 +73,6 @@ _PARAMETERS: dict[str, list[Any]] = {
 class _HistGradientBoosting(GradientBoosted):
     """What both have in common."""
 
-    learning_rate: float
     max_iter: int
     max_leaf_nodes: int | None
     max_depth: int | None
@@ -94,7 +88,6 @@ class _HistGradientBoosting(GradientBoosted):
     validation_fraction: Any
     n_iter_no_change: int
     tol: float
-    subsample: float
     growth: str
     categories_: dict[int, np.ndarray]
 
@@ -294,7 +287,7 @@ class _HistGradientBoosting(GradientBoosted):
                 "monotonic_cst at None, or fit one classifier for each class."
             )
         return GradientSettings(
-            learning_rate=min(float(self.learning_rate), _LARGEST_RATE),
+            learning_rate=self._rate(),
             max_leaf_nodes=self.max_leaf_nodes,
             max_depth=None if self.max_depth is None else min(self.max_depth, _MOST),
             min_samples_leaf=min(self.min_samples_leaf, _MOST),
@@ -339,12 +332,6 @@ class _HistGradientBoosting(GradientBoosted):
             sets[k, members] = True
         sets[-1] = ~sets.any(axis=0)
         return sets if sets[-1].any() else sets[:-1]
-
-    def _draws(self, given: GradientData, seed: int) -> Callable[[int], np.ndarray | None]:
-        if self.subsample == 1.0:
-            return lambda number: None
-        draws, size = RowDraws(given, seed), max(1, int(self.subsample * given.n_rows))
-        return lambda number: draws.subsample(number, size)
 
     def _monitor(
         self,
@@ -409,27 +396,14 @@ class _HistGradientBoosting(GradientBoosted):
         seed: int,
         outcome: str,
     ) -> dict[str, Any]:
-        rounds = so_far.rounds + [
-            [tree if given.scale == 1.0 else rescaled(tree, given.scale, 0) for tree in own]
-            for own in process.trees
-        ]
-        kind = kind_of(given.table.n_categories)
-        history = history_of(process, rounds, outcome, given.scale)
-        stops_early = process.monitor is not None
-        found = given.table.attributes | {
-            "_loss": process.loss,
-            "_rounds": rounds,
-            "_kind": kind,
-            "_scores": TreeScores(rounds, kind.n_categories, so_far.start * given.scale),
-            "_seed_of_fit": seed,
-            "history_": history,
-            "_progress": progress_of(process, len(rounds)),
+        found = self._what_was_learnt(process, given, so_far, seed, outcome)
+        history, stops_early = found["history_"], process.monitor is not None
+        return found | {
             "do_early_stopping_": stops_early,
             "train_score_": -history.training_loss if stops_early else np.array([]),
             "validation_score_": history.validation_score,
             "is_categorical_": given.table.is_categorical if given.table.categories else None,
         }
-        return found if given.classes is None else found | {"classes_": given.classes}
 
 
 class HistGradientBoostingRegressor(BoostedRegressor, _HistGradientBoosting):
