@@ -213,7 +213,8 @@ def test_threads_and_groups_do_not_show(weighted, max_depth, monkeypatch) -> Non
         trees = trees_of(X, n_threads=n_threads, max_depth=max_depth)
         assert len(trees._groups) == n_threads
         assert_same(one, trees.grow(g, weight, None, None))
-    monkeypatch.setattr(exact, "_ENTRIES_AT_ONCE", 1000)
+    for module in (exact, exact_tables):
+        monkeypatch.setattr(module, "ENTRIES_AT_ONCE", 1000)
     trees = trees_of(X, max_depth=max_depth)
     assert len(trees._groups) > 1
     assert_same(one, trees.grow(g, weight, None, None))
