@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from margrove._version import __version__
 
 if TYPE_CHECKING:
-    from margrove import datasets, exceptions, facts, plot
+    from margrove import datasets, exceptions, facts, plot, tune
     from margrove._jit import warmup
     from margrove._slices import Progress, watch
     from margrove.ensemble.adaboost import AdaBoostClassifier
@@ -63,6 +63,9 @@ if TYPE_CHECKING:
     from margrove.margin.perceptron import Perceptron
     from margrove.margin.svc import SVC, NuSVC
     from margrove.margin.svr import SVR, NuSVR
+    from margrove.tune.linear_cv import LinearSVCCV
+    from margrove.tune.svm_cv import SVCCV, SVRCV
+    from margrove.tune.svm_path import svm_path
 
 _HOME_OF = {
     # margin machines
@@ -119,6 +122,11 @@ _HOME_OF = {
     "shap_values": "margrove.grove.shap",
     "partial_dependence": "margrove.grove.partial_dependence",
     "register_criterion": "margrove.grove.criteria",
+    # tuning
+    "SVCCV": "margrove.tune.svm_cv",
+    "SVRCV": "margrove.tune.svm_cv",
+    "LinearSVCCV": "margrove.tune.linear_cv",
+    "svm_path": "margrove.tune.svm_path",
     # watching and preparing
     "Progress": "margrove._slices",
     "watch": "margrove._slices",
@@ -131,11 +139,14 @@ _MODULES = {
     "kernels": "margrove.margin.kernels",
     "losses": "margrove.margin.losses",
     "plot": "margrove.plot",
+    "tune": "margrove.tune",
 }
 
 __all__ = [
     "SVC",
+    "SVCCV",
     "SVR",
+    "SVRCV",
     "AdaBoostClassifier",
     "AdaBoostRegressor",
     "BaggingClassifier",
@@ -151,6 +162,7 @@ __all__ = [
     "HistGradientBoostingRegressor",
     "KernelPerceptron",
     "LinearSVC",
+    "LinearSVCCV",
     "LinearSVR",
     "NuSVC",
     "NuSVR",
@@ -193,7 +205,9 @@ __all__ = [
     "register_kernel",
     "rules",
     "shap_values",
+    "svm_path",
     "tree_correlation",
+    "tune",
     "warmup",
     "watch",
 ]

@@ -21,6 +21,8 @@
     gradient_importances    the features that gradient boosting split most by
     gradient_tree           a tree of gradient boosting: what a round adds
     gradient_stages         what gradient boosting says over one feature after some rounds
+    svm_path                support vectors, margin and objective of machines over C
+    score_map               cross-validated scores over C and gamma
 
 Matplotlib is imported when something is drawn; `pip install "margrove[plot]"` brings it.
 """
@@ -45,6 +47,7 @@ from margrove.plot.gradient_pictures import (
     gradient_tree,
     loss_curve,
 )
+from margrove.plot.path_pictures import score_map, svm_path
 from margrove.plot.tree import tree
 from margrove.plot.tree_markup import tree_html, tree_svg
 from margrove.plot.tree_pictures import (
@@ -75,6 +78,8 @@ __all__ = [
     "proximity_map",
     "regions",
     "regression_surface",
+    "score_map",
+    "svm_path",
     "tree",
     "tree_html",
     "tree_svg",

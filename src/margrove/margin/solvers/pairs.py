@@ -29,6 +29,7 @@ FLOAT64_ETA = 1e-14
 
 _HUGE = 1e30
 _TINY_ETA = 1e-12
+_BLOCK = 64
 
 
 def _ordered(x):
@@ -218,8 +219,21 @@ def _middle_f(y, u, alpha, f):
 
 @kernel
 def _where(values, wanted):
-    """The first position of a value; -1 if there is none."""
-    for t in range(len(values)):
+    """The first position of a value; -1 if there is none.
+
+    Blocks are compared as wholes, which vectorises, until one has it.
+    """
+    n_whole = len(values) // _BLOCK * _BLOCK
+    for start in range(0, n_whole, _BLOCK):
+        block = values[start : start + _BLOCK]
+        found = 0
+        for t in range(_BLOCK):
+            found |= np.int32(block[t] == wanted)
+        if found:
+            for t in range(_BLOCK):
+                if block[t] == wanted:
+                    return start + t
+    for t in range(n_whole, len(values)):
         if values[t] == wanted:
             return t
     return -1

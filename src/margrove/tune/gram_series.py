@@ -1,0 +1,86 @@
+"""One Gram matrix after another over the same points: what they have in common is computed once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+
+from margrove._memory import require_memory
+from margrove._threads import run_tiles, single_threaded_blas
+from margrove._tiles import on_large_pages
+from margrove.margin.kernels import DotKernel, Kernel, Points, symmetric_gram
+
+__all__ = ["GramSeries"]
+
+_STRIPE = 256
+
+
+class GramSeries:
+    """The float64 Gram matrices of several kernels, made when first asked for and lent out.
+
+    Kernels that are functions of inner products (and so of squared distances) share these. A matrix
+    is given back as often as it was announced to be borrowed, and its memory then serves the next.
+    """
+
+    def __init__(
+        self, kernels: Sequence[Kernel], points: Points, *, n_loans: int, n_threads: int
+    ) -> None:
+        n = len(points)
+        self._kernels = kernels
+        self._points = points
+        self._is_plain = isinstance(points.X, np.ndarray) and all(
+            isinstance(kernel, DotKernel) for kernel in kernels
+        )
+        alive = min(len(kernels), n_threads + 1) + self._is_plain
+        require_memory(
+            8.0 * n * n * alive,
+            f"The {alive} Gram matrices of {n} rows that the search holds at a time",
+            "Search on a sample of the rows, or use n_jobs=1.",
+        )
+        self._dots = self._inner_products(n_threads) if self._is_plain else None
+        self._lent: dict[int, np.ndarray] = {}
+        self._loans_left = [n_loans] * len(kernels)
+        self._locks = [threading.Lock() for _ in kernels]
+        self._spare: list[np.ndarray] = []
+
+    def borrow(self, number: int) -> np.ndarray:
+        """The matrix of one kernel; whoever asks first computes it."""
+        with self._locks[number]:
+            if number not in self._lent:
+                self._lent[number] = self._computed(number)
+            return self._lent[number]
+
+    def give_back(self, number: int) -> None:
+        with self._locks[number]:
+            self._loans_left[number] -= 1
+            if not self._loans_left[number]:
+                self._spare.append(self._lent.pop(number))
+
+    def _inner_products(self, n_threads: int) -> np.ndarray:
+        X = self._points.X
+        dots = on_large_pages((len(X), len(X)), np.dtype(np.float64))
+
+        def multiply(stripe: int) -> None:
+            rows = slice(stripe * _STRIPE, (stripe + 1) * _STRIPE)
+            np.matmul(X[rows], X.T, out=dots[rows])
+
+        with single_threaded_blas():
+            run_tiles(multiply, -(-len(X) // _STRIPE), n_threads)
+        return dots
+
+    def _computed(self, number: int) -> np.ndarray:
+        kernel, points = self._kernels[number], self._points
+        n = len(points)
+        try:
+            K = self._spare.pop()
+        except IndexError:
+            K = on_large_pages((n, n), np.dtype(np.float64))
+        if self._dots is None or not isinstance(kernel, DotKernel):
+            return symmetric_gram(kernel, points, out=K)
+        for start in range(0, n, _STRIPE):
+            rows = slice(start, start + _STRIPE)
+            K[rows] = self._dots[rows]
+            kernel.finish(K[rows], points.squared_norms[rows], points.squared_norms)
+        return K
