@@ -12,6 +12,7 @@ from margrove._version import __version__
 
 if TYPE_CHECKING:
     from margrove import datasets, exceptions, facts, plot, tune
+    from margrove._checkpoints import checkpoint
     from margrove._jit import warmup
     from margrove._slices import Progress, watch
     from margrove.ensemble.adaboost import AdaBoostClassifier
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
     )
     from margrove.ensemble.proximities import proximities
     from margrove.ensemble.tree_correlation import tree_correlation
+    from margrove.evaluate.calibration import calibrate
+    from margrove.evaluate.comparison import compare
+    from margrove.evaluate.reliability import reliability
+    from margrove.exchange.model_files import inspect_file, load, save
     from margrove.grove.criteria import register_criterion
     from margrove.grove.export import (
         export_dot,
@@ -51,6 +56,7 @@ if TYPE_CHECKING:
     from margrove.grove.pruning import cross_validated_alpha, prune
     from margrove.grove.shap import shap_values
     from margrove.grove.tree import DecisionTreeClassifier, DecisionTreeRegressor
+    from margrove.health.doctor import doctor
     from margrove.margin import kernels, losses
     from margrove.margin.certificate import certificate
     from margrove.margin.feature_maps import PolynomialMap, RBFTaylorMap
@@ -63,6 +69,7 @@ if TYPE_CHECKING:
     from margrove.margin.perceptron import Perceptron
     from margrove.margin.svc import SVC, NuSVC
     from margrove.margin.svr import SVR, NuSVR
+    from margrove.tune.autotune import autotune
     from margrove.tune.linear_cv import LinearSVCCV
     from margrove.tune.svm_cv import SVCCV, SVRCV
     from margrove.tune.svm_path import svm_path
@@ -127,6 +134,17 @@ _HOME_OF = {
     "SVRCV": "margrove.tune.svm_cv",
     "LinearSVCCV": "margrove.tune.linear_cv",
     "svm_path": "margrove.tune.svm_path",
+    "autotune": "margrove.tune.autotune",
+    # judging
+    "compare": "margrove.evaluate.comparison",
+    "reliability": "margrove.evaluate.reliability",
+    "calibrate": "margrove.evaluate.calibration",
+    "doctor": "margrove.health.doctor",
+    # keeping
+    "save": "margrove.exchange.model_files",
+    "load": "margrove.exchange.model_files",
+    "inspect_file": "margrove.exchange.model_files",
+    "checkpoint": "margrove._checkpoints",
     # watching and preparing
     "Progress": "margrove._slices",
     "watch": "margrove._slices",
@@ -174,11 +192,16 @@ __all__ = [
     "RandomForestClassifier",
     "RandomForestRegressor",
     "__version__",
+    "autotune",
     "bootstrap",
     "bootstrap_error",
+    "calibrate",
     "certificate",
+    "checkpoint",
+    "compare",
     "cross_validated_alpha",
     "datasets",
+    "doctor",
     "exceptions",
     "explain",
     "export_dot",
@@ -187,9 +210,11 @@ __all__ = [
     "export_sql",
     "export_text",
     "facts",
+    "inspect_file",
     "kernels",
     "leaf_probabilities",
     "linear_path",
+    "load",
     "losses",
     "oob_importances",
     "oob_impurity_importances",
@@ -203,7 +228,9 @@ __all__ = [
     "register_criterion",
     "register_gradient_loss",
     "register_kernel",
+    "reliability",
     "rules",
+    "save",
     "shap_values",
     "svm_path",
     "tree_correlation",

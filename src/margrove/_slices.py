@@ -5,7 +5,8 @@ advanced in slices of about 50 ms; between two slices `drive` looks for an inter
 budget, a cancel, and tells callbacks, step listeners and the progress bar how it goes.
 
 Where a slice ends is decided by the clock and must not change the iterates: all state of a
-process lives in arrays that the kernel leaves consistent whenever it returns.
+process lives in arrays that the kernel leaves consistent whenever it returns. Between two slices
+is also where `_checkpoints` takes that state, to go on from it in another session.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, Literal, Protocol
 
@@ -24,10 +26,14 @@ from margrove.exceptions import ConvergenceWarning, FitCancelled, InterruptedFit
 __all__ = [
     "SUPPORTS_CALLBACKS",
     "Ending",
+    "Keeper",
     "Process",
     "Progress",
     "drive",
+    "is_kept",
+    "kept_seed",
     "step_capacity",
+    "under_keeper",
     "unwatched",
     "watch",
 ]
@@ -63,6 +69,13 @@ class Process(Protocol):
     multiply-adds, at least one elementary step, never runs past the end of a round, and returns
     how much it did.
     `read_steps` empties the buffer of elementary steps, `figures` are for people to read.
+
+    Processes that checkpoints can keep have two methods more. `state()`, asked for between slices,
+    gives all that another slice depends on beyond what the process was made from: a dictionary of
+    plain values and arrays that later slices do not change, the same for any number of threads.
+    `restore(state)` brings a process that was made alike and has not been advanced to that state;
+    it believes nothing that compiled code would follow out of bounds. `limit`, where there is one,
+    names the parameter of the learner that only says when to end.
     """
 
     unit: str
@@ -77,14 +90,27 @@ class Process(Protocol):
     def figures(self) -> dict[str, float]: ...
 
 
+class Keeper(Protocol):
+    """What keeps the state of processes in a file; see `_checkpoints`."""
+
+    def seed(self, drawn: int) -> int:
+        """What was drawn in place of a `random_state`, or in an earlier session."""
+
+    def keep(
+        self, process: Process, estimator: Any, given: Mapping[str, Any]
+    ) -> AbstractContextManager[Callable[[float], float]]:
+        """Restore a process, and give what is to be called in place of its `advance`."""
+
+
 @dataclass(frozen=True)
 class _Watch:
-    """Everybody who watches at the moment, outermost first."""
+    """Everybody who watches at the moment, outermost first, and who keeps what is learnt."""
 
     on_step: tuple[Callable[[Any], None], ...] = ()
     on_progress: tuple[Callable[[Progress], bool | None], ...] = ()
     cancel: tuple[Any, ...] = ()
     progress_bar: bool = False
+    keeper: Keeper | None = None
 
     @property
     def cancelled(self) -> bool:
@@ -167,12 +193,34 @@ def watch(
         outer.on_progress + ((on_progress,) if on_progress is not None else ()),
         outer.cancel + ((cancel,) if cancel is not None else ()),
         outer.progress_bar or progress_bar,
+        outer.keeper,
     )
     token = _WATCH.set(inner)
     try:
         yield
     finally:
         _WATCH.reset(token)
+
+
+@contextmanager
+def under_keeper(keeper: Keeper | None) -> Iterator[None]:
+    """Let a keeper, or nobody, keep the fits inside."""
+    token = _WATCH.set(replace(_WATCH.get(), keeper=keeper))
+    try:
+        yield
+    finally:
+        _WATCH.reset(token)
+
+
+def is_kept() -> bool:
+    """Whether somebody will ask for the state of processes."""
+    return _WATCH.get().keeper is not None
+
+
+def kept_seed(drawn: int) -> int:
+    """A seed that was drawn at random; where a fit is resumed, the one that it had."""
+    keeper = _WATCH.get().keeper
+    return drawn if keeper is None else keeper.seed(drawn)
 
 
 @contextmanager
@@ -197,12 +245,14 @@ def drive(
     X: Any = None,
     y: Any = None,
     fitted: Callable[[], dict[str, Any]] | None = None,
+    given: Mapping[str, Any] | None = None,
 ) -> Ending:
     """Run a process to its end, slice by slice, and say how it ended.
 
     A process that ends early but usably (`max_time`, an interrupt with `on_interrupt="keep"`)
     warns. X, y and `fitted`, which gives the fitted attributes as if the process ended now, are
-    for scikit-learn's callbacks.
+    for scikit-learn's callbacks. `given` are further arguments of the fit that its result depends
+    on, such as weights: a checkpoint of other data is not resumed.
     """
     name = type(estimator).__name__
     if id(estimator) in _FITTING.get():
@@ -212,13 +262,16 @@ def drive(
         )
     token = _FITTING.set((*_FITTING.get(), id(estimator)))
     try:
-        with _progress_bar(process, name, verbose) as bar:
+        everything = {"X": X, "y": y, **(given or {})}
+        with (
+            _kept(process, estimator, everything) as advance,
+            _progress_bar(process, name, verbose) as bar,
+        ):
+            run = partial(_drive, process, advance, name, max_time, bar)
             if getattr(estimator, "_skl_callbacks", None):
-                ending = _drive_with_callbacks(
-                    estimator, process, name, max_time, bar, X, y, fitted
-                )
+                ending = _drive_with_callbacks(estimator, process, run, X, y, fitted)
             else:
-                ending = _drive(process, name, max_time, bar, _no_callback)
+                ending = run(_no_callback)
     except KeyboardInterrupt:
         if on_interrupt != "keep":
             raise
@@ -229,8 +282,22 @@ def drive(
     return ending
 
 
+@contextmanager
+def _kept(
+    process: Process, estimator: Any, given: Mapping[str, Any]
+) -> Iterator[Callable[[float], float]]:
+    """How to advance a process; with a keeper, from where it was kept last."""
+    keeper = _WATCH.get().keeper
+    if keeper is None:
+        yield process.advance
+        return
+    with keeper.keep(process, estimator, given) as advance:
+        yield advance
+
+
 def _drive(
     process: Process,
+    advance: Callable[[float], float],
     name: str,
     max_time: float | None,
     bar: Callable[[Progress], None],
@@ -243,7 +310,7 @@ def _drive(
     on_round(False)
     while not process.finished:
         before = time.monotonic()
-        done = process.advance(work)
+        done = advance(work)
         now = time.monotonic()
         work = _work_of_next_slice(work, done, now - before)
         if watched.on_step:
@@ -281,9 +348,7 @@ def _no_callback(completed: bool) -> bool:
 def _drive_with_callbacks(
     estimator: Any,
     process: Process,
-    name: str,
-    max_time: float | None,
-    bar: Callable[[Progress], None],
+    run: Callable[[Callable[[bool], bool]], Ending],
     X: Any,
     y: Any,
     fitted: Callable[[], dict[str, Any]] | None,
@@ -310,8 +375,9 @@ def _drive_with_callbacks(
                 tasks.append(task.call_on_fit_task_begin(**given))
             return bool(stop)
 
-        ending = _drive(process, name, max_time, bar, on_round)
-        if ending != "finished" and len(tasks) > process.rounds:  # a round was cut short
+        before = process.rounds
+        ending = run(on_round)
+        if ending != "finished" and len(tasks) > process.rounds - before:  # a round was cut short
             tasks[-1].call_on_fit_task_end(**result)
         fit_task.call_on_fit_task_end(**result)
         return ending

@@ -7,6 +7,8 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 __all__ = [
+    "CheckpointError",
+    "CheckpointWarning",
     "ConvergenceWarning",
     "DataWarning",
     "FitCancelled",
@@ -15,9 +17,11 @@ __all__ = [
     "InterruptedFitWarning",
     "InvalidDataError",
     "MalformedSparseError",
+    "ModelFileError",
     "NotFittedError",
     "NotSeparableError",
     "NumericalOverflowError",
+    "UnsavableModelError",
 ]
 
 
@@ -76,12 +80,53 @@ class InexactExplanationError(ArithmeticError):
         )
 
 
+class ModelFileError(ValueError):
+    """A file that is not one of ours, or not whole, or that contradicts itself.
+
+    `offset` is the byte at which that was noticed, where there is one.
+    """
+
+    def __init__(self, reason: str, offset: int | None = None, source: str = "") -> None:
+        super().__init__(reason, offset, source)
+        self.reason, self.offset, self.source = reason, offset, source
+
+    def __str__(self) -> str:
+        place = "" if self.offset is None else f" (at byte {self.offset})"
+        return f"{self.source or 'The model file'} cannot be loaded{place}: {self.reason}"
+
+
+class UnsavableModelError(TypeError):
+    """A model has something in it that a model file does not hold; nothing was written."""
+
+    def __init__(self, where: str, what: str, way_out: str) -> None:
+        super().__init__(where, what, way_out)
+        self.where, self.what, self.way_out = where, what, way_out
+
+    def __str__(self) -> str:
+        return f"This model cannot be saved: {self.where} is {self.what}. {self.way_out}"
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that a fit cannot go on from: of another learner, other parameters or data."""
+
+    def __init__(self, file: str, reason: str, way_out: str) -> None:
+        super().__init__(file, reason, way_out)
+        self.file, self.reason, self.way_out = file, reason, way_out
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.reason}. {self.way_out}"
+
+
 class FitCancelled(Exception):  # noqa: N818, cancelling is not an error
     """A fit was cancelled from outside; the estimator is as it was before the fit."""
 
 
 class InterruptedFitWarning(UserWarning):
     """A fit was interrupted and what had been learnt so far was kept."""
+
+
+class CheckpointWarning(UserWarning):
+    """A fit inside a `checkpoint` block goes on, but is not, or not yet, kept in the file."""
 
 
 class DataWarning(UserWarning):

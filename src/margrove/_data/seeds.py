@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from margrove._slices import kept_seed
+
 __all__ = ["seed_of"]
 
 
 def seed_of(random_state: Any) -> int:
     """One 32-bit seed from anything scikit-learn takes as random_state, or a Generator."""
     if random_state is None:
-        return int(np.random.SeedSequence().generate_state(1)[0])
+        return kept_seed(int(np.random.SeedSequence().generate_state(1)[0]))
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**32))
     if isinstance(random_state, np.random.RandomState):

@@ -15,6 +15,7 @@ __all__ = ["main"]
 
 _COMMANDS = {
     "compare": "Cross-validate the learners on a table and show who wins.",
+    "doctor": "Look a table over before learning from it: what is wrong, what a fit costs.",
     "warmup": "Compile all numerical kernels now, so that nothing waits later.",
 }
 

@@ -260,7 +260,9 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
         def fitted() -> dict[str, Any]:
             return found | self._attributes(process, base, given, seed)
 
-        self._run(process, X, y, fitted)
+        others = {"sample_weight": sample_weight, "X_val": X_val, "y_val": y_val,
+                  "sample_weight_val": sample_weight_val}  # fmt: skip
+        self._run(process, X, y, fitted, others)
         self._warn_of(process, base)
         self._commit(fitted())
         return self
@@ -505,7 +507,7 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
             return StumpMembers.of(found, table, n_samples, template, known)
 
         return StumpBoosting(
-            rule, booster, make, n_rounds,
+            rule, booster, make, n_rounds, [len(own) for own in table.values],
             one_by_one=bool(getattr(self, "_skl_callbacks", None)), watched=watched,
             patience=patience,
         )  # fmt: skip

@@ -179,7 +179,7 @@ class AdaBoostRegressor(RegressorMixin, Boosted):
         def fitted() -> dict[str, Any]:
             return self._attributes(process, base, given, seed)
 
-        self._run(process, X, y, fitted)
+        self._run(process, X, y, fitted, {"sample_weight": sample_weight})
         self._warn_of(process, base)
         self._commit(fitted())
         return self

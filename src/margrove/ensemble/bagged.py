@@ -129,7 +129,7 @@ class Bagging(Estimator):
                 stacklevel=2,
             )
             return self
-        grown, attributes = self._grow(plan, table, targets, earlier, X, y)
+        grown, attributes = self._grow(plan, table, targets, earlier, (X, y, sample_weight))
         if self.oob_score:
             attributes |= self._out_of_bag(grown, table.X, targets)
         self._commit(attributes)
@@ -218,9 +218,15 @@ class Bagging(Estimator):
         )
 
     def _grow(
-        self, plan: Plan, table: MixedTable, targets: BagTargets, earlier: _Grown, X: Any, y: Any
+        self,
+        plan: Plan,
+        table: MixedTable,
+        targets: BagTargets,
+        earlier: _Grown,
+        given: tuple[Any, Any, Any],
     ) -> tuple[_Grown, dict[str, Any]]:
         """Fit the members that are missing."""
+        X, y, sample_weight = given
         with Crew(self._workers()) as crew:
             first = len(earlier.members)
             fitting = MemberFitting(plan, table.X, targets.values, first, self.n_estimators, crew)
@@ -247,6 +253,7 @@ class Bagging(Estimator):
                 X=X,
                 y=y,
                 fitted=fitted,
+                given={"sample_weight": sample_weight, **plan.fit_params},
             )
         if not grown().members:  # interrupted before there was anything to keep
             raise KeyboardInterrupt

@@ -131,7 +131,14 @@ class Boosted(Estimator):
         if any(len(low) and np.isinf([low[0], high[-1]]).any() for low, high in extremes):
             refuse_infinity(table.X, self, table.feature_names)
 
-    def _run(self, process: Any, X: Any, y: Any, fitted: Callable[[], dict[str, Any]]) -> None:
+    def _run(
+        self,
+        process: Any,
+        X: Any,
+        y: Any,
+        fitted: Callable[[], dict[str, Any]],
+        given: dict[str, Any],
+    ) -> None:
         """Boost until the end, an interrupt or the end of the time; but for one round at least."""
         drive(
             process,
@@ -142,6 +149,7 @@ class Boosted(Estimator):
             X=X,
             y=y,
             fitted=fitted,
+            given=given,
         )
         while not process.rounds and process.outcome is None:
             process.advance(_WORK_AT_ONCE)

@@ -16,12 +16,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
+from margrove._states import MisfitError, one_of
 from margrove.ensemble.boosting_rounds import BoostingRound
 from margrove.ensemble.boosting_rules import _normalised, _sum_after
+from margrove.ensemble.member_states import members_like, values_of_members
 from margrove.ensemble.weak_learners import Learner
 from margrove.ensemble.weighted_medians import StagedMedians
 from margrove.exceptions import InvalidDataError
@@ -101,10 +103,30 @@ class R2Boosting:
         self.outcome: Outcome | None = None
         self.too_large = float("nan")  # the loss that ended it
         self._records: tuple[tuple[float, float, float, float], ...] = ()
-        self._n_told = len(members)
-        for t in range(len(members)):
+        self._given_rows = rows
+        self._hear_again(members, 0)
+
+    def _hear_again(self, members: Any, first: int) -> None:
+        """What members of an earlier fit say, from the round `first` on."""
+        for t in range(first, len(members)):
             if self.outcome is None:
-                self._conclude(members.answers(rows, t), self._weights(), members.part(t + 1))
+                answers = members.answers(self._given_rows, t)
+                self._conclude(answers, self._weights(), members.part(t + 1))
+        self._n_told = len(members)
+
+    def state(self) -> dict[str, Any]:
+        members = values_of_members(self.members, self._learner)
+        return {"members": members, "outcome": self.outcome, "too_large": self.too_large}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """All else follows from the members."""
+        n_features = int(self._given_rows.shape[1])
+        members = members_like(self.members, state["members"], self._learner, n_features)
+        self._hear_again(members, self.rounds)
+        self.outcome = one_of(state["outcome"], [None, *get_args(Outcome)], "outcome")
+        self.too_large = state["too_large"]
+        if not isinstance(self.too_large, float):
+            raise MisfitError("too_large is no number")
 
     @property
     def rounds(self) -> int:

@@ -7,12 +7,14 @@ Both give the same: members, and a `BoostingHistory`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from margrove._slices import step_capacity
+from margrove._states import one_of
 from margrove.ensemble.boosting_rules import NO_BETTER, Rule, VotingRule
+from margrove.ensemble.member_states import members_like, stumps_like, values_of_members
 from margrove.ensemble.stumps import CHANCE, PERFECT, RUNNING, StumpBooster
 from margrove.ensemble.weak_learners import Learner
 
@@ -20,6 +22,7 @@ __all__ = ["Boosting", "BoostingHistory", "BoostingRound", "Outcome", "StumpBoos
            "history_of"]  # fmt: skip
 
 Outcome = Literal["complete", "perfect", "no better than chance", "early stopping", "interrupted"]
+_OUTCOMES = get_args(Outcome)
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,7 @@ class Boosting:
     """Any rule with any learner."""
 
     unit = "round"
+    limit = "n_estimators"
 
     def __init__(
         self,
@@ -158,9 +162,25 @@ class Boosting:
         self.watched, self._patience = watched, patience
         self.outcome: Outcome | None = None
         self._records: tuple[tuple[float, float, float, float], ...] = ()
+        self._given_rows = rows
+        self._hear_again(members, 0)
+
+    def _hear_again(self, members: Any, first: int) -> None:
+        """What members of an earlier fit say, from the round `first` on."""
+        for t in range(first, len(members)):
+            task = self.rule.task(self._logs)
+            self._conclude(members.answers(self._given_rows, t), task, members, t)
         self._n_told = len(members)
-        for t in range(len(members)):
-            self._conclude(members.answers(rows, t), rule.task(self._logs), members, t)
+
+    def state(self) -> dict[str, Any]:
+        return {"members": values_of_members(self.members, self._learner), "outcome": self.outcome}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """All else follows from the members."""
+        n_features = int(self._given_rows.shape[1])
+        members = members_like(self.members, state["members"], self._learner, n_features)
+        self._hear_again(members, self.rounds)
+        self.outcome = one_of(state["outcome"], [None, *_OUTCOMES], "outcome")
 
     @property
     def rounds(self) -> int:
@@ -232,9 +252,11 @@ class Boosting:
 
 
 class StumpBoosting:
-    """Votes of stumps, by `StumpBooster`. `make(stumps)` gives the members."""
+    """Votes of stumps, by `StumpBooster`. `make(stumps)` gives the members; `n_values` says how
+    many values each feature has."""
 
     unit = "round"
+    limit = "n_estimators"
 
     def __init__(
         self,
@@ -242,6 +264,7 @@ class StumpBoosting:
         booster: StumpBooster,
         make: Any,
         n_rounds: int,
+        n_values: list[int],
         *,
         one_by_one: bool,
         watched: Watched | None = None,
@@ -249,6 +272,7 @@ class StumpBoosting:
     ) -> None:
         self.total: int | None = n_rounds
         self.rule, self._booster, self._make = rule, booster, make
+        self._n_values = n_values
         self._one_by_one = one_by_one or watched is not None or step_capacity() > 0
         self.watched, self._patience = watched, patience
         self.outcome: Outcome | None = None
@@ -263,6 +287,21 @@ class StumpBoosting:
     @property
     def finished(self) -> bool:
         return self.outcome is not None or self.rounds >= (self.total or 0)
+
+    def state(self) -> dict[str, Any]:
+        found = self._booster.stumps.part(self.rounds)
+        return {"stumps": found._asdict(), "outcome": self.outcome}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go through the rounds once more."""
+        found = stumps_like(state["stumps"], self._n_values, self.rule.n_classes)
+        n_new = len(found.feature) - self.rounds
+        if n_new > 0:
+            self._booster.stumps = found
+            self._booster.advance(n_new, replayed=True)
+        self._take_stock()
+        self._n_told = self.rounds
+        self.outcome = one_of(state["outcome"], [None, *_OUTCOMES], "outcome")
 
     @property
     def members(self) -> Any:

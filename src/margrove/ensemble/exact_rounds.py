@@ -15,13 +15,16 @@ import numpy as np
 from margrove._data import read_only
 from margrove._jit import kernel
 from margrove._memory import require_memory
+from margrove._states import MisfitError, numbers_of, one_of
 from margrove._threads import run_tiles
 from margrove.ensemble.gradient_losses import GradientLoss
 from margrove.ensemble.gradient_monitor import Monitor
 from margrove.ensemble.gradient_nodes import LARGEST_VALUE
 from margrove.ensemble.gradient_rounds import TrainingRows
+from margrove.ensemble.gradient_states import restore_rounds, state_of_rounds
 from margrove.grove.packed import Kind, PackedTree, packed_of
 from margrove.grove.tree_arrays import TreeArrays
+from margrove.grove.tree_states import TreeForm
 
 __all__ = ["ExactRounds", "Grower", "TreeOfItsOwn"]
 
@@ -72,6 +75,7 @@ class ExactRounds:
     """
 
     unit = "round"
+    limit = "n_estimators"
 
     def __init__(
         self,
@@ -86,13 +90,14 @@ class ExactRounds:
         draw: Callable[[int], np.ndarray | None] = lambda number: None,
         monitor: Monitor | None = None,
         losses: Sequence[float] = (),
+        form: TreeForm | None = None,
         n_threads: int = 1,
     ) -> None:
         self.total: int | None = n_rounds
         self.monitor, self.loss = monitor, loss
         self._grower, self._rows, self.raw, self._rate = grower, rows, raw, learning_rate
         self._weight = rows.total_weight
-        self._first, self._draw = first_round, draw
+        self.first, self._draw, self._form = first_round, draw, form
         self.after_round: Callable[[int], bool] = lambda number: False
         self._n_threads = n_threads
         require_memory(
@@ -124,14 +129,14 @@ class ExactRounds:
 
     def all_losses(self) -> np.ndarray:
         """Before the first round and after each, but for one that was interrupted."""
-        return np.array(self.losses[: self._first + self.rounds + 1])
+        return np.array(self.losses[: self.first + self.rounds + 1])
 
     def read_steps(self) -> list[Any]:
         return []
 
     def advance(self, work: float) -> float:
         """One round."""
-        number = self._first + self.rounds
+        number = self.first + self.rounds
         n, k = len(self._rows.y), len(self.raw)
         drawn = self._draw(number)
         loss = self._loss_of_round()
@@ -158,6 +163,21 @@ class ExactRounds:
         self.trees.append(grown)
         self.was_stopped = self.after_round(number)
         return float(n * k)
+
+    def state(self) -> dict[str, Any]:
+        return state_of_rounds(self, self.raw) | {
+            "oob_losses": [[float(own) for own in pair] for pair in self.oob_losses],
+            "was_stopped": bool(self.was_stopped),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        pairs = [numbers_of(pair, "oob_losses") for pair in state["oob_losses"]]
+        if any(len(pair) != 2 for pair in pairs):
+            raise MisfitError("oob_losses are no pairs")
+        was_stopped = one_of(state["was_stopped"], [True, False], "was_stopped")
+        restore_rounds(self, state, self._form)
+        self.oob_losses = [(before, after) for before, after in pairs]
+        self.was_stopped = was_stopped
 
     def _loss_of_round(self) -> GradientLoss:
         return self.loss.for_round(self._rows.y, self.raw, self._weight)

@@ -166,6 +166,7 @@ class Forest(Estimator):
             X=X,
             y=y,
             fitted=fitted,
+            given={"sample_weight": sample_weight},
         )
         if ending == "interrupt":
             if not grower.trees and not earlier:

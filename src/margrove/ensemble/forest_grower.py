@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable
-from itertools import pairwise
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
 
 from margrove._slices import SLICE_SECONDS
+from margrove._states import MisfitError, whole_number
 from margrove._threads import run_tiles
 from margrove.ensemble.forest_data import ForestTraining, Sampler
 from margrove.ensemble.out_of_bag import OutOfBag
@@ -21,6 +21,7 @@ from margrove.grove.grower import columns_of
 from margrove.grove.packed import Kind, PackedTree, cuts_of
 from margrove.grove.sapling import Sapling
 from margrove.grove.search import Rules
+from margrove.grove.tree_states import TreeForm
 from margrove.grove.walk import leaves_of_some
 
 __all__ = ["ForestGrower", "SpreadGrower", "key_of", "processes_wanted"]
@@ -46,6 +47,7 @@ class ForestGrower:
     """
 
     unit = "tree"
+    limit = "n_estimators"
 
     def __init__(
         self,
@@ -80,7 +82,7 @@ class ForestGrower:
         self._cuts = cuts_of(training.data)
         # No locks: an interrupt may come between two lines while one is held. Counting and storing
         # are single steps of the interpreter.
-        self._numbers = itertools.count(first)
+        self._numbers: Iterator[int] = itertools.count(first)
         self._grown: dict[int, tuple[PackedTree, Any]] = {}
         self._current: list[int] = [-1] * min(n_threads, last - first)
         self._saplings: list[Sapling | None] = [None] * len(self._current)
@@ -127,6 +129,43 @@ class ForestGrower:
     def _grow_for_a_while(self) -> None:
         deadline = time.monotonic() + SLICE_SECONDS
         run_tiles(lambda k: self._work(k, deadline), len(self._current), len(self._current))
+
+    def state(self) -> dict[str, Any]:
+        """The trees that have grown, also those whose turn to be shown has not come."""
+        waiting = sorted(self._grown.items())
+        shown = range(self._first, self._first + len(self.trees))
+        numbers = [*shown, *(number for number, _ in waiting)]
+        trees = [*self.trees, *(tree for _, (tree, _) in waiting)]
+        return {
+            "first": self._first,
+            "seed": int(self._training.sampled.seed),
+            "n_shown": len(self.trees),
+            "numbers": numbers,
+            "trees": [TreeForm.values(tree) for tree in trees],
+            "halved": [self._halved[number] for number in numbers],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """What trees say of rows that they have not seen is heard again."""
+        form = TreeForm(self._kind, int(self._training.table.X.shape[1]))
+        numbers = [
+            whole_number(own, "a number", self._first, self._last - 1) for own in state["numbers"]
+        ]
+        trees = form.trees(state["trees"])
+        n_shown = whole_number(state["n_shown"], "n_shown", most=len(trees))
+        shown = list(range(self._first, self._first + n_shown))
+        if not len(numbers) == len(set(numbers)) == len(trees) == len(state["halved"]):
+            raise MisfitError("there are not as many trees as numbers of trees")
+        if numbers[:n_shown] != shown:
+            raise MisfitError("a tree is missing")
+        for number, tree, halved in zip(numbers, trees, state["halved"], strict=True):
+            seen = self._seen_by(tree, number) if self._looks_out else None
+            self._grown[number], self._halved[number] = (tree, seen), whole_number(halved, "halved")
+        for _ in shown:
+            self._show_next()
+        done = set(numbers)
+        left = [number for number in range(self._first, self._last) if number not in done]
+        self._numbers = itertools.chain(left, itertools.count(self._last))
 
     def harvest(self) -> tuple[dict[int, tuple[PackedTree, Any]], dict[int, int]]:
         """All trees at once, by their numbers, with the rows that they have not seen; and how many
@@ -233,23 +272,41 @@ class SpreadGrower(ForestGrower):
 
     def __init__(self, *given: Any, n_threads: int, **options: Any) -> None:
         super().__init__(*given, n_threads=1, **options)
-        wanted = self._last - self._first
-        size = max(1, wanted // (_CHUNKS * max(1, n_threads)))
-        edges = [*range(self._first, self._last, size), self._last]
+        self._n_workers = max(1, n_threads)
+        self._results: Iterator[Any] | None = None
+
+    def _sent_out(self) -> Iterator[Any]:
+        """The trees that are missing, in chunks of neighbours."""
+        wanted = list(itertools.takewhile(lambda number: number < self._last, self._numbers))
+        size = max(1, len(wanted) // (_CHUNKS * self._n_workers))
         recipe = {
             "max_leaves": self._max_leaves, "finish": self._finish, "look_out": self._looks_out,
         }  # fmt: skip
         parts = (self._training, self._sampler, self._rules_of, self._kind)
-        self._results = iter(
-            Parallel(n_jobs=n_threads, return_as="generator")(
-                delayed(_grow_some)(parts, recipe, first, last) for first, last in pairwise(edges)
+        return iter(
+            Parallel(n_jobs=self._n_workers, return_as="generator")(
+                delayed(_grow_some)(parts, recipe, first, last)
+                for first, last in _runs(wanted, size)
             )
         )
 
     def _grow_for_a_while(self) -> None:
+        if self._results is None:
+            self._results = self._sent_out()
         grown, halved = next(self._results)
         self._grown |= grown
         self._halved |= halved
+
+
+def _runs(numbers: list[int], size: int) -> list[tuple[int, int]]:
+    """Rising numbers as runs of neighbours, `size` of them at most: the first and the end."""
+    runs: list[tuple[int, int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] == number and number - runs[-1][0] < size:
+            runs[-1] = runs[-1][0], number + 1
+        else:
+            runs.append((number, number + 1))
+    return runs
 
 
 def _grow_some(

@@ -119,7 +119,14 @@ class GradientBoosted(Estimator):
         draws, size = RowDraws(given, seed), max(1, int(self.subsample * given.n_rows))
         return lambda number: draws.subsample(number, size)
 
-    def _run(self, process: Any, X: Any, y: Any, fitted: Callable[[], dict[str, Any]]) -> Ending:
+    def _run(
+        self,
+        process: Any,
+        X: Any,
+        y: Any,
+        fitted: Callable[[], dict[str, Any]],
+        given: dict[str, Any],
+    ) -> Ending:
         """Boost until the end, an interrupt or the end of the time; but for one round at least."""
         ending = drive(
             process,
@@ -130,6 +137,7 @@ class GradientBoosted(Estimator):
             X=X,
             y=y,
             fitted=fitted,
+            given=given,
         )
         if ending == "interrupt" and not process.rounds:
             raise KeyboardInterrupt  # there is nothing to keep but what was there before

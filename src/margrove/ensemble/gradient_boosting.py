@@ -41,6 +41,7 @@ from margrove.grove.decision_tree import _number_of_features
 from margrove.grove.encoding import TreeTable
 from margrove.grove.packed import rescaled
 from margrove.grove.tree import DecisionTreeRegressor
+from margrove.grove.tree_states import TreeForm
 
 __all__ = ["GradientBoostingClassifier", "GradientBoostingRegressor"]
 
@@ -145,7 +146,7 @@ class _GradientBoosting(GradientBoosted):
 
         if monitor is not None:
             process.after_round = self._heard(monitor, fitted)
-        ending = self._run(process, X, y, fitted)
+        ending = self._run(process, X, y, fitted, {"sample_weight": sample_weight})
         if process.stopped_early:
             outcome = "stopped early"
         else:
@@ -263,6 +264,7 @@ class _GradientBoosting(GradientBoosted):
             draw=self._draws(given, seed),
             monitor=monitor,
             losses=so_far.losses,
+            form=TreeForm(kind, given.X.shape[1]),
             n_threads=self._threads(),
         )
 

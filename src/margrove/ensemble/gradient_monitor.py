@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from margrove._memory import require_memory
+from margrove._states import finite_array, numbers_of
 from margrove.ensemble.gradient_losses import GradientLoss
 from margrove.grove.packed import Kind, PackedTree
 from margrove.grove.walk import leaves_of_rows
@@ -80,6 +81,15 @@ class Monitor:
         self._kind, self._held_out, self._raw = kind, held_out, raw
         self._score, self._patience, self._tol = score, patience, tol
         self.scores = list(scores)
+
+    def state(self) -> dict[str, Any]:
+        """After a round: raw scores of the rows held out, and what they were scored with."""
+        return {"raw": self._raw.copy(), "scores": [float(own) for own in self.scores]}
+
+    def restore(self, state: Any) -> None:
+        raw = finite_array(state["raw"], self._raw.shape, "raw of the rows held out")
+        self.scores = numbers_of(state["scores"], "scores")
+        self._raw[...] = raw
 
     @property
     def scores_are_losses(self) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from margrove._memory import require_memory
+from margrove._slices import is_kept
 from margrove._team import Team
 from margrove._threads import available_cores, run_tiles
 from margrove.ensemble import gradient_nodes as nodes
@@ -21,9 +22,11 @@ from margrove.ensemble import gradient_trees as trees
 from margrove.ensemble.gradient_losses import GradientLoss
 from margrove.ensemble.gradient_monitor import Monitor
 from margrove.ensemble.gradient_packing import meanings_of, packed
+from margrove.ensemble.gradient_states import restore_rounds, state_of_rounds
 from margrove.ensemble.gradient_tables import GradientBins, GradientTable
 from margrove.ensemble.samples import seed_of_member
 from margrove.grove.packed import PackedTree
+from margrove.grove.tree_states import TreeForm
 
 __all__ = ["GradientRounds", "GradientSettings", "TrainingRows"]
 
@@ -121,6 +124,7 @@ class GradientRounds:
     """
 
     unit = "round"
+    limit = "max_iter"
 
     def __init__(
         self,
@@ -136,14 +140,15 @@ class GradientRounds:
         draw: Callable[[int], np.ndarray | None] = lambda number: None,
         monitor: Monitor | None = None,
         losses: Sequence[float] = (),
+        form: TreeForm | None = None,
         n_threads: int = 1,
     ) -> None:
         self.total: int | None = n_rounds
-        self.monitor = monitor
+        self.monitor, self._form = monitor, form
         self._table, self._meanings = table, meanings_of(bins, table)
         self._rows, self.loss, self._settings = rows, loss, settings
         self._weight = rows.total_weight
-        self._first, self._draw = first_round, draw
+        self.first, self._draw = first_round, draw
         self._n_threads = min(n_threads, available_cores())
         k, n = raw.shape
         self.raw = raw
@@ -156,6 +161,8 @@ class GradientRounds:
         self._benches = self._new_benches(k, n)
         self._team = Team(self._n_threads)
         self._round: _Round | None = None
+        self._is_kept = is_kept()
+        self._raw_before: np.ndarray | None = None  # of the round on its way, if that is kept
         self.trees: list[list[PackedTree]] = []
         self.losses = list(losses)
         if monitor is not None and not monitor.scores:
@@ -225,6 +232,7 @@ class GradientRounds:
     def advance(self, work: float) -> float:
         """A round, or a part of one where it takes long."""
         if self._round is None:
+            self._raw_before = self.raw.copy() if self._is_kept else None
             self._round = self._begin()
         own = self._round
         if len(self._benches) > 1:
@@ -235,16 +243,23 @@ class GradientRounds:
             self._end(own)
         return done
 
+    def state(self) -> dict[str, Any]:
+        """After the last round that is complete."""
+        return state_of_rounds(self, self.raw if self._raw_before is None else self._raw_before)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        restore_rounds(self, state, self._form)
+
     def _begin(self) -> _Round:
         """Take gradients, and draw rows."""
         rows = self._rows
         loss = self._loss_of_round()
         loss_so_far = self._derive(loss)
-        if len(self.losses) == self._first + self.rounds:
+        if len(self.losses) == self.first + self.rounds:
             self.losses.append(loss_so_far)
         if loss.differs_from_mean:  # trees part the rows, leaves are renewed below
             self._hessian[:] = 1.0 if rows.weight is None else rows.weight
-        drawn = self._draw(self._first + self.rounds)
+        drawn = self._draw(self.first + self.rounds)
         if drawn is None:
             return _Round(loss, self._everyone, self._everyone[:0], [None] * len(self.raw))
         others = np.setdiff1d(self._everyone, drawn, assume_unique=True)
@@ -277,7 +292,7 @@ class GradientRounds:
         if self.monitor is not None:
             self._tell(self.monitor, grown)
         self.trees.append(grown)
-        self._round = None
+        self._round = self._raw_before = None
 
     def _tell(self, monitor: Monitor, grown: list[PackedTree]) -> None:
         training_loss = None
@@ -297,8 +312,8 @@ class GradientRounds:
 
         What an interrupted round has left does not count.
         """
-        known = self.losses[: self._first + self.rounds + 1]
-        is_known = len(known) == self._first + self.rounds + 1
+        known = self.losses[: self.first + self.rounds + 1]
+        is_known = len(known) == self.first + self.rounds + 1
         return np.array(known if is_known else [*known, self._loss_so_far()])
 
     def _grow_side_by_side(self, own: _Round) -> float:
@@ -352,7 +367,7 @@ class GradientRounds:
             order = nodes.SMALL_FIRST
         signs, sets = settings.signs, settings.sets
         is_even = own.loss.is_constant_hessian or own.loss.differs_from_mean
-        number = (self._first + self.rounds) * len(self.raw) + score
+        number = (self.first + self.rounds) * len(self.raw) + score
         return nodes.GrowthRules(
             order,
             self._most_leaves,

@@ -33,6 +33,7 @@ from margrove.ensemble.gradient_tables import bins_and_table
 from margrove.exceptions import DataWarning
 from margrove.grove.constraints import monotonic_signs
 from margrove.grove.encoding import TreeTable, read_table, read_table_like_fitted
+from margrove.grove.tree_states import TreeForm
 
 __all__ = ["HistGradientBoostingClassifier", "HistGradientBoostingRegressor"]
 
@@ -137,7 +138,9 @@ class _HistGradientBoosting(GradientBoosted):
         def fitted(outcome: str = "unfinished") -> dict[str, Any]:
             return self._attributes(process, given, so_far, seed, outcome)
 
-        ending = self._run(process, X, y, fitted)
+        others = {"sample_weight": sample_weight, "X_val": X_val, "y_val": y_val,
+                  "sample_weight_val": sample_weight_val}  # fmt: skip
+        ending = self._run(process, X, y, fitted, others)
         outcome = "stopped early" if process.stopped_early else ending
         found = fitted(outcome)
         warn_of_failure(type(self).__name__, found["_rounds"], found["history_"])
@@ -269,6 +272,7 @@ class _HistGradientBoosting(GradientBoosted):
             draw=self._draws(given, seed),
             monitor=monitor,
             losses=so_far.losses,
+            form=TreeForm(kind, given.X.shape[1]),
             n_threads=n_threads,
         )
 

@@ -14,7 +14,9 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
 from margrove._slices import unwatched
+from margrove._states import whole_number
 from margrove._threads import single_threaded_blas
+from margrove.ensemble.estimator_states import fitted_values, refitted, require_keepable
 from margrove.ensemble.samples import RowSample, RowSamples, draw_columns, seed_of_member
 from margrove.exceptions import InvalidDataError
 
@@ -45,6 +47,16 @@ class Plan:
     classes: np.ndarray | None
     fit_params: dict[str, Any]
 
+    def columns(self, number: int) -> np.ndarray:
+        """Those that member `number` takes."""
+        return draw_columns(
+            self.samples.seed,
+            number,
+            self.n_features,
+            self.n_chosen,
+            with_replacement=self.bootstrap_features,
+        )
+
 
 @dataclass(frozen=True)
 class Member:
@@ -57,13 +69,7 @@ class Member:
 def fit_member(plan: Plan, X: Any, y: np.ndarray, number: int) -> Member:
     """Member `number`, fitted on its sample."""
     estimator = _own_copy(plan, number)
-    columns = draw_columns(
-        plan.samples.seed,
-        number,
-        plan.n_features,
-        plan.n_chosen,
-        with_replacement=plan.bootstrap_features,
-    )
+    columns = plan.columns(number)
     sample = plan.samples.sample(number)
     rows, weight = _rows_and_weights(plan, sample, len(y))
     params = _check_method_params(X, plan.fit_params, indices=rows) if plan.fit_params else {}
@@ -168,12 +174,14 @@ class MemberFitting:
     """
 
     unit = "estimator"
+    limit = "n_estimators"
 
     def __init__(
         self, plan: Plan, X: Any, y: np.ndarray, first: int, total: int, crew: Crew
     ) -> None:
         self.total: int | None = total
         self._fitted: list[Member] = []
+        self._values: list[dict[str, Any]] = []  # of the members, as far as they were asked for
         self._n_handed_over = 0
         self._plan, self._X, self._y = plan, X, y
         self._first, self._last, self._crew = first, total, crew
@@ -204,6 +212,29 @@ class MemberFitting:
                 self._batch = max(self._crew.n_jobs, wanted)
         self._n_handed_over += 1
         return work
+
+    def state(self) -> dict[str, Any]:
+        require_keepable(_own_copy(self._plan, self._first))
+        new = self._fitted[len(self._values) :]
+        self._values = [*self._values, *(fitted_values(member.estimator) for member in new)]
+        return {
+            "first": self._first,
+            "seed": int(self._plan.samples.seed),
+            "n_handed_over": self._n_handed_over,
+            "members": self._values,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        members = [
+            self._restored(self._first + k, values) for k, values in enumerate(state["members"])
+        ]
+        most = min(len(members), self._last - self._first)
+        self._n_handed_over = whole_number(state["n_handed_over"], "n_handed_over", most=most)
+        self._fitted = members[: self._last - self._first]
+
+    def _restored(self, number: int, values: Any) -> Member:
+        columns = self._plan.columns(number)
+        return Member(refitted(_own_copy(self._plan, number), values, len(columns)), columns)
 
     def read_steps(self) -> list[Any]:
         return []

@@ -21,6 +21,7 @@ from margrove._data import (
 )
 from margrove._estimator import RANDOM_STATE, RUN_CONTROL
 from margrove._memory import require_memory
+from margrove._slices import under_keeper
 from margrove._threads import resolve_n_jobs
 from margrove.margin.decisions import finite_decisions, n_problems_of, require_shape
 from margrove.margin.kernel_machine import KERNEL_PARAMETERS, KernelMachine
@@ -196,6 +197,7 @@ class KernelPerceptron(MistakeDriven, KernelMachine):
             process,
             X,
             y,
+            sample_weight,
             lambda: table.attributes | self._learnt(process, labels.classes, kernel, table.X, rows),
         )
         if ending == "interrupt":
@@ -262,7 +264,8 @@ class KernelPerceptron(MistakeDriven, KernelMachine):
             learnt = self._learnt(process, labels.classes, kernel, everything, everywhere)
             return batch.attributes | learnt
 
-        self._drive(process, X, y, fitted)
+        with under_keeper(None):  # of a stream, checkpoints would keep every batch
+            self._drive(process, X, y, sample_weight, fitted)
         learnt = self._learnt(process, labels.classes, kernel, everything, everywhere)
         learnt["support_"] = origin[learnt["support_"]]
         if not is_first:

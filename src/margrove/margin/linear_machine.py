@@ -23,7 +23,7 @@ from margrove._data import (
 )
 from margrove._estimator import RANDOM_STATE, RUN_CONTROL, Estimator
 from margrove._memory import require_memory
-from margrove._slices import Ending, drive
+from margrove._slices import Ending, drive, under_keeper
 from margrove._threads import resolve_n_jobs
 from margrove.exceptions import ConvergenceWarning, InvalidDataError
 from margrove.margin.kernel_blocks import largest_value, row_norms
@@ -245,6 +245,7 @@ class LinearMachine(Estimator):
             X=given[0],
             y=given[1],
             fitted=lambda: learnt(process.result()),
+            given={"sample_weight": given[2]},
         )
         result = process.result()
         name = getattr(process, "name", type(process).__name__)
@@ -272,16 +273,17 @@ class LinearMachine(Estimator):
         demand = LinearDemand(float(self.tol), 1, seed)
         seen = state.seen + float(data.weight.sum())
         process = StochasticProcess(data, demand, state, total_weight=seen)
-        drive(
-            process,
-            self,
-            max_time=self.max_time,
-            on_interrupt=self.on_interrupt,
-            verbose=int(self.verbose),
-            X=given[0],
-            y=given[1],
-            fitted=lambda: learnt(state),
-        )
+        with under_keeper(None):  # of a stream, checkpoints would keep every batch
+            drive(
+                process,
+                self,
+                max_time=self.max_time,
+                on_interrupt=self.on_interrupt,
+                verbose=int(self.verbose),
+                X=given[0],
+                y=given[1],
+                fitted=lambda: learnt(state),
+            )
         return learnt(state) | {"_stream": state, "t_": 1.0 + state.seen, "n_iter_": 1}
 
     def _stream_state(self, data: SgdRows) -> SgdState:

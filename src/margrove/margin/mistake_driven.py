@@ -41,7 +41,12 @@ class MistakeDriven(ClassifierMixin, Estimator):
         return np.asarray(self.classes_[codes])
 
     def _drive(
-        self, process: Process, X: Any, y: Any, fitted: Callable[[], dict[str, Any]]
+        self,
+        process: Process,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        fitted: Callable[[], dict[str, Any]],
     ) -> Ending:
         return drive(
             process,
@@ -52,6 +57,7 @@ class MistakeDriven(ClassifierMixin, Estimator):
             X=X,
             y=y,
             fitted=fitted,
+            given={"sample_weight": sample_weight},
         )
 
     def _warn_unless_converged(self, ending: Ending, patience: Patience) -> None:

@@ -24,6 +24,7 @@ from margrove._data import (
 )
 from margrove._estimator import RANDOM_STATE, RUN_CONTROL
 from margrove._memory import require_memory
+from margrove._slices import under_keeper
 from margrove._threads import resolve_n_jobs
 from margrove.exceptions import InvalidDataError
 from margrove.margin.decisions import linear_decisions, n_problems_of
@@ -233,7 +234,11 @@ class Perceptron(MistakeDriven):
         norms = table.scan.squared_norms
         process = self._process(table.X, labels, form, norms, start, self._rule(self.max_iter))
         ending = self._drive(
-            process, X, y, lambda: table.attributes | self._learnt(process, labels.classes)
+            process,
+            X,
+            y,
+            sample_weight,
+            lambda: table.attributes | self._learnt(process, labels.classes),
         )
         learnt = self._learnt(process, labels.classes)
         separation = self._separation(table.X, labels, norms, learnt, is_fresh)
@@ -269,7 +274,14 @@ class Perceptron(MistakeDriven):
         form = self._presented_rows(batch.X, labels, batch.scan)
         norms = batch.scan.squared_norms
         process = self._process(batch.X, labels, form, norms, start, self._rule(1, stream=True))
-        self._drive(process, X, y, lambda: batch.attributes | self._learnt(process, labels.classes))
+        with under_keeper(None):  # of a stream, checkpoints would keep every batch
+            self._drive(
+                process,
+                X,
+                y,
+                sample_weight,
+                lambda: batch.attributes | self._learnt(process, labels.classes),
+            )
         learnt = self._learnt(process, labels.classes)
         mistakes = mistake_attributes(process.mistakes, earlier=self)
         self._commit(batch.attributes | learnt | mistakes)
@@ -410,7 +422,7 @@ class Perceptron(MistakeDriven):
         )
 
     def _learnt(self, process: PerceptronProcess, classes: np.ndarray) -> dict[str, Any]:
-        state = process.state
+        state = process.weights
         behind_average = None
         if state.drift_coef.size:
             names = ("coef", "intercept", "drift_coef", "drift_intercept", "presentations")

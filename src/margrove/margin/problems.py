@@ -79,6 +79,15 @@ class DualProblem:
                 start[~positive] *= above / below
         return replace(self, start=start)
 
+    def is_feasible(self, alpha: np.ndarray) -> bool:
+        """Whether a point is within the bounds and, but for rounding, has the sums of the start."""
+        if not np.all((alpha >= 0.0) & (alpha <= self.u)):
+            return False
+        sums = [self.y] if self.has_bias else []
+        sums += [np.ones(len(alpha))] if self.keeps_sum else []
+        room = 1e-6 * float(alpha.sum() + self.start.sum())
+        return all(abs(float(own @ (alpha - self.start))) <= room for own in sums)
+
     def coefficients(self, alpha: np.ndarray, n_rows: int) -> np.ndarray:
         """The coefficient of each row of the data in f(x) = sum_i c_i K(x_i, x) - rho."""
         coef = np.bincount(self.rows, weights=alpha * self.y, minlength=n_rows)

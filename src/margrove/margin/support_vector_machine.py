@@ -215,6 +215,7 @@ class SupportVectorMachine(KernelMachine):
             makers,
             side_by_side=side_by_side,
             gap_of=lambda k, result: self._gap(training, machines[k], result),
+            sizes=[len(machine.problem) for machine in machines],
         )
         ending = drive(
             process,
@@ -225,6 +226,7 @@ class SupportVectorMachine(KernelMachine):
             X=X,
             y=y,
             fitted=lambda: learnt(process.results()),
+            given={"sample_weight": training.form.weight},
         )
         results = process.results()
         self._warn_unless_converged(ending, training, machines, results)

@@ -23,6 +23,9 @@
     gradient_stages         what gradient boosting says over one feature after some rounds
     svm_path                support vectors, margin and objective of machines over C
     score_map               cross-validated scores over C and gamma
+    tuning_curve            what autotune tried, and what it chose
+    compared_models         scores of compared models with their intervals
+    reliability_diagram     probabilities against how often they come true
 
 Matplotlib is imported when something is drawn; `pip install "margrove[plot]"` brings it.
 """
@@ -33,7 +36,9 @@ from margrove.plot.boosting_pictures import (
     boosting_margins,
     boosting_rounds,
 )
+from margrove.plot.calibration_pictures import reliability_diagram
 from margrove.plot.coefficients import coefficients
+from margrove.plot.comparison_pictures import compared_models
 from margrove.plot.decision_boundary import decision_boundary
 from margrove.plot.forest_pictures import (
     importances,
@@ -57,6 +62,7 @@ from margrove.plot.tree_pictures import (
     regions,
     regression_surface,
 )
+from margrove.plot.tuning_pictures import tuning_curve
 
 __all__ = [
     "boosting",
@@ -64,6 +70,7 @@ __all__ = [
     "boosting_margins",
     "boosting_rounds",
     "coefficients",
+    "compared_models",
     "decision_boundary",
     "error_against_size",
     "gain_against_threshold",
@@ -78,9 +85,11 @@ __all__ = [
     "proximity_map",
     "regions",
     "regression_surface",
+    "reliability_diagram",
     "score_map",
     "svm_path",
     "tree",
     "tree_html",
     "tree_svg",
+    "tuning_curve",
 ]

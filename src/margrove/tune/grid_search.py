@@ -70,7 +70,7 @@ class GridSearchCV(PlainGridSearchCV):
     ...     make_pipeline(StandardScaler(), SVC()),
     ...     {"svc__C": [0.1, 1, 10], "svc__gamma": [0.01, 0.1, 1]},
     ... ).fit(X, y)
-    >>> search.shared_, search.best_score_ > 0.95
+    >>> search.shared_, bool(search.best_score_ > 0.95)
     (True, True)
     """
 

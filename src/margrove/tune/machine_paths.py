@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._slices import SLICE_SECONDS
 from margrove._threads import run_tiles
 from margrove.margin.solvers.c_path import BROKEN_OFF, follow_path, new_progress
 from margrove.tune.gram_series import GramSeries
 
 __all__ = ["FoldMachine", "FoldPaths", "MachinePath", "PathRule", "PathSearch"]
 
+_SLICE_SECONDS = 0.25  # threads wait for each other at its end, and Ctrl-C for all of them
 _SLICE_STEPS = 20_000
 _LEAST_BUDGET = 2_000_000
 _BUDGET_A_VARIABLE = 1000
@@ -172,7 +172,7 @@ class PathSearch:
 
     def advance(self, work: float) -> float:
         """Let every thread follow paths for one slice."""
-        deadline = time.monotonic() + SLICE_SECONDS
+        deadline = time.monotonic() + _SLICE_SECONDS
         n_threads = len(self._hands)
         run_tiles(lambda place: self._follow(self._hands[place], deadline), n_threads, n_threads)
         return work

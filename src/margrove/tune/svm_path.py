@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from margrove._data.training import TrainingLabels
+from margrove._frames import data_frame
 from margrove._slices import drive
 from margrove._threads import resolve_n_jobs, single_threaded_blas
 from margrove.margin.problems import epsilon_svr
@@ -17,7 +18,6 @@ from margrove.margin.support_vector_machine import FitRecord
 from margrove.margin.svc import SVC
 from margrove.margin.svr import SVR
 from margrove.tune.folds import Fold
-from margrove.tune.frames import data_frame
 from margrove.tune.gram_series import GramSeries
 from margrove.tune.grids import check_grid, logarithmic
 from margrove.tune.machine_paths import FoldMachine, FoldPaths, MachinePath, PathRule, PathSearch

@@ -31,9 +31,9 @@ _BLOCK = 512  # variables of a tile, or more where more are free
 _NEWCOMERS = 256  # violators that a tile has room for, whatever else is in it
 _LARGEST_BLOCK = 4096
 _INNER_SHARE = 0.1  # a block is solved to this share of the violation at its start
-_STEPS_A_VARIABLE = 20  # in a tile, before it is looked at again
-_FEW = 200
-_STEPS_BEFORE_NEWTON = 8
+_STEPS_A_VARIABLE = 50  # in a tile, before it is looked at again
+_FEW = 320
+_STEPS_BEFORE_NEWTON = 16
 _NEWTON_STEPS = 3  # in a round
 _RIDGE = 1e-13
 _PROGRESS = 0.5
@@ -106,7 +106,8 @@ def follow_path(
             creeps = taken >= most
             if creeps and n_free <= 2 * _FEW:
                 _newton_steps(K, rows, y, p, u, alpha, values, f)
-            _notice_stall(creeps, violation, progress, least)
+            # With violators left out, or steps left to do, the worst violation need not fall.
+            _notice_stall((is_all and not creeps) or taken == 0, violation, progress, least)
             progress[_STEPS] += max(taken, 1)
             done += max(taken, 1)
         for v in range(m):
@@ -135,12 +136,12 @@ def _most_steps(n_chosen, n_free):
 
 
 @kernel
-def _notice_stall(creeps, violation, progress, least):
-    """Count rounds that did not halve the violation, unless they were cut short."""
+def _notice_stall(should_fall, violation, progress, least):
+    """Count rounds that did not halve the violation although they should have."""
     if violation <= _PROGRESS * least[_BEST]:
         progress[_STALLS] = 0
         least[_BEST] = violation
-    elif not creeps:
+    elif should_fall:
         progress[_STALLS] += 1
         if not progress[_IS_DOUBLE] and progress[_STALLS] > _PATIENCE:
             progress[_IS_DOUBLE], progress[_STALLS] = 1, 0

@@ -28,6 +28,7 @@ import numpy as np
 
 from margrove._jit import kernel as compiled
 from margrove._slices import step_capacity
+from margrove._states import array_of, indices_of, put_back, taken, whole_number
 from margrove._threads import run_tiles, single_threaded_blas
 from margrove._tiles import TILE_ROWS
 from margrove.exceptions import NumericalOverflowError
@@ -38,6 +39,10 @@ from margrove.margin.solvers.perceptron import PerceptronUpdate
 from margrove.margin.solvers.visits import shuffle
 
 __all__ = ["DualRule", "KernelPerceptronProcess"]
+
+_STATE = (
+    "coef", "intercept", "_values", "mistakes", "_loss", "_epoch", "_cursor", "_mistakes_before",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,7 @@ class KernelPerceptronProcess:
     """
 
     unit = "epoch"
+    limit = "max_iter"
 
     def __init__(
         self,
@@ -149,6 +155,26 @@ class KernelPerceptronProcess:
         if self._cursor >= len(self._order):
             self._end_epoch()
         return spent
+
+    def state(self) -> dict[str, Any]:
+        return taken(self, _STATE) | {
+            "waiting": self._waiting.copy(),
+            "waiting_change": self._waiting_change.copy(),
+            "patience": self.patience.state(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        waiting = indices_of(state["waiting"], len(self.coef), "waiting")
+        shape = (len(waiting), self.coef.shape[1])
+        change = array_of(state["waiting_change"], np.float64, shape, "waiting_change")
+        put_back(self, _STATE, state, in_place=True)
+        whole_number(self._cursor, "cursor", most=len(self._order))
+        self.patience.restore(state["patience"])
+        self._waiting, self._waiting_change = waiting, change
+        if self._rule.shuffle:
+            self._shuffle()
+        if self._cursor >= len(self._order) and not self.finished:  # more epochs than before
+            self._begin_epoch()
 
     def read_steps(self) -> list[PerceptronUpdate]:
         records = self._trace[: self._n_traced[0]]
@@ -261,8 +287,11 @@ class KernelPerceptronProcess:
         self._loss[:] = 0.0
         self._mistakes_before = self.mistakes.copy()
         if self._rule.shuffle:
-            epoch = np.uint64(self._rule.shuffle_key + self._epoch)
-            shuffle(self._order, np.uint64(self._rule.seed), epoch)
+            self._shuffle()
+
+    def _shuffle(self) -> None:
+        epoch = np.uint64(self._rule.shuffle_key + self._epoch)
+        shuffle(self._order, np.uint64(self._rule.seed), epoch)
 
     def _end_epoch(self) -> None:
         self._epoch += 1

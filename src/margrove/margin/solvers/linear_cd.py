@@ -35,6 +35,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -44,7 +45,16 @@ import numpy as np
 
 from margrove._data import read_only
 from margrove._slices import SLICE_SECONDS
-from margrove._threads import run_tiles
+from margrove._states import (
+    MisfitError,
+    indices_of,
+    put_back,
+    records_of,
+    table_of,
+    taken,
+    whole_number,
+)
+from margrove._threads import run_tiles, single_threaded_blas
 from margrove._tiles import on_large_pages
 from margrove.margin.linear_problems import LinearProblem, OneVsRest, balanced
 from margrove.margin.solvers.linear_faces import FaceSteps
@@ -63,6 +73,12 @@ from margrove.margin.solvers.visits import shuffle
 
 __all__ = ["CoordinateDescent", "free_gain"]
 
+_STATE = (
+    "beta", "_W", "_bias", "_balance", "_worst", "_next_worst", "_sums", "_kept", "_cursor",
+    "epoch", "estimate", "_threshold", "_checked_at", "_futile", "_least_gap", "finished",
+    "creeps", "_slow",
+)  # fmt: skip
+_MEASURED = ("_exact", "primal", "dual", "violation")
 _FLOAT32_TOL = 1e-5  # a gap that float32 weights can reach
 _ORDINARY = (1e-12, 1e12)  # prices and squared norms that float32 can be trusted with
 _WORK_AT_ONCE = 100_000_000  # multiply-adds of a pass between two looks for an interrupt
@@ -126,8 +142,21 @@ class CoordinateDescent:
                 if len(at_work) == 1 or time.monotonic() > deadline:
                     return
 
-        run_tiles(run, len(at_work), self._n_threads)
+        # The last of several blocks, too, sums as if others were at work beside it.
+        with single_threaded_blas() if len(self._blocks) > 1 else nullcontext():
+            run_tiles(run, len(at_work), self._n_threads)
         return max(done)
+
+    def state(self) -> dict[str, Any]:
+        return {"blocks": [block.state() for block in self._blocks]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        blocks = [block for block in self._blocks if isinstance(block, _Block)]
+        if len(state["blocks"]) != len(blocks):
+            raise MisfitError("there are not as many blocks")
+        self._blocks = [
+            block.restored(own) for block, own in zip(blocks, state["blocks"], strict=True)
+        ]
 
     def result(self) -> LinearResult:
         return LinearResult.stacked([block.result() for block in self._blocks])
@@ -137,11 +166,12 @@ def _continued(block: _Block | _Chain) -> _Block | _Chain:
     """The block itself, or what is better where it creeps."""
     if not isinstance(block, _Block) or not block.creeps:
         return block
-    if isinstance(block, _LaneBlock):
-        return _Chain(block, _from_coordinates)
-    if block.demand.epochs > block.epoch and block.n_features <= MOST_FEATURES:
-        return _Chain(block, NewtonProcess)
-    return block
+    is_single = not isinstance(block, _LaneBlock)
+    if is_single and (block.demand.epochs <= block.epoch or block.n_features > MOST_FEATURES):
+        return block
+    reached = block.result()
+    starts = [reached.part(range(k, k + 1)) for k in range(len(block.machines()))]
+    return _Chain(block, starts, block.epoch, block.estimate)
 
 
 def _from_coordinates(
@@ -153,17 +183,53 @@ def _from_coordinates(
 class _Chain:
     """The machines of a block one after the other, from where it had come."""
 
-    def __init__(self, block: _Block, method: Callable[..., Any]) -> None:
-        reached = block.result()
+    def __init__(
+        self, block: _Block, starts: list[LinearResult], epoch: int, estimate: float
+    ) -> None:
         self._problems = block.machines()
-        self._method = method
-        self._starts = [reached.part(range(k, k + 1)) for k in range(len(self._problems))]
-        self._demand = replace(block.demand, epochs=max(1, block.demand.epochs - block.epoch))
+        self._method: Callable[..., Any] = NewtonProcess
+        if isinstance(block, _LaneBlock):
+            self._method = _from_coordinates
+        self._starts = starts
+        self._demand = replace(block.demand, epochs=max(1, block.demand.epochs - epoch))
         self._done: list[LinearResult] = []
         self._process: Any = None
-        self._before = block.epoch
-        self.epoch = block.epoch
-        self.estimate = block.estimate
+        self._before = epoch
+        self.epoch = epoch
+        self.estimate = estimate
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "is_chain": True,
+            "before": self._before,
+            "epoch": self.epoch,
+            "estimate": float(self.estimate),
+            "starts": [start.values() for start in self._starts],
+            "done": [result.values() for result in self._done],
+            "process": None if self._process is None else self._process.state(),
+        }
+
+    @classmethod
+    def of_state(cls, block: _Block, state: dict[str, Any]) -> _Chain:
+        """A chain that went on from a block like this one."""
+        shape, n_rows = (1, block.n_features), len(block.beta)
+        starts, done = (
+            [LinearResult.of_values(own, shape, n_rows) for own in state[name]]
+            for name in ("starts", "done")
+        )
+        chain = cls(block, starts, whole_number(state["before"], "before"), np.inf)
+        put_back(chain, ("epoch", "estimate"), state)
+        if not len(done) <= len(starts) == len(chain._problems):
+            raise MisfitError("there are not as many machines")
+        chain._done = done
+        if state["process"] is not None:
+            chain._begin()
+            chain._process.restore(state["process"])
+        return chain
+
+    def _begin(self) -> None:
+        k = len(self._done)
+        self._process = self._method(self._problems[k](), self._demand, start=self._starts[k])
 
     @property
     def finished(self) -> bool:
@@ -175,7 +241,7 @@ class _Chain:
             self._done.append(self._starts[k])
             return work
         if self._process is None:
-            self._process = self._method(self._problems[k](), self._demand, start=self._starts[k])
+            self._begin()
         done = self._process.advance(work)
         self.epoch = max(self.epoch, self._before + self._process.rounds)
         self.estimate = self._process.figures()["relative gap"]
@@ -259,6 +325,34 @@ class _Block:
         if not self._is_free:
             self._bias[:] = self._gain * self._balance
 
+    def state(self) -> dict[str, Any]:
+        is_measured = self._measured_at == (self.epoch, self._cursor)
+        return taken(self, _STATE) | {
+            "is_chain": False,
+            "active": self._active.copy(),
+            "trace": table_of(self._trace),
+            "measured": taken(self, _MEASURED) if is_measured else None,
+        }
+
+    def restored(self, state: dict[str, Any]) -> _Block | _Chain:
+        """The block in another state, or what had become of it."""
+        if state["is_chain"]:
+            return _Chain.of_state(self, state)
+        active = indices_of(state["active"], len(self.beta), "active")
+        whole_number(state["_cursor"], "cursor", most=len(active))
+        trace = records_of(EpochPoint, state["trace"], "trace")
+        if getattr(state["beta"], "dtype", None) == np.float64:
+            self._go_to_float64()
+        put_back(self, _STATE, state, in_place=True)
+        self._active, self._trace = active, trace
+        if state["measured"] is not None:
+            K = self._n_machines
+            self._exact = on_large_pages(self._W.shape, np.float64)
+            self.primal, self.dual, self.violation = np.empty(K), np.empty(K), np.empty(K)
+            put_back(self, _MEASURED, state["measured"], in_place=True)
+            self._measured_at = self.epoch, self._cursor
+        return self
+
     def advance(self, work: float) -> float:
         """About `work` multiply-adds of an epoch; returns how many."""
         if self._cursor == 0:
@@ -324,10 +418,13 @@ class _Block:
         if self.beta.dtype == np.float64:
             self.finished = True
             return
-        names = ("beta", "_W", "_bias", "_worst", "_next_worst")
-        for name in names:
-            setattr(self, name, getattr(self, name).astype(np.float64))
+        self._go_to_float64()
         self._futile = 0
+
+    def _go_to_float64(self) -> None:
+        if self.beta.dtype != np.float64:
+            for name in ("beta", "_W", "_bias", "_worst", "_next_worst"):
+                setattr(self, name, getattr(self, name).astype(np.float64))
 
     def _measure(self) -> None:
         """Make beta feasible and compute W from it, in float64, and both objectives.
@@ -427,6 +524,14 @@ class _SingleBlock(_Block):
         self._given = (problem.X, read_only(problem.rows), read_only(problem.norms), problem.loss)
         self._single = problem
         self._faces = FaceSteps(problem, self._gain)
+
+    def state(self) -> dict[str, Any]:
+        return super().state() | {"faces": self._faces.state()}
+
+    def restored(self, state: dict[str, Any]) -> _Block | _Chain:
+        if not state["is_chain"]:
+            self._faces.restore(state["faces"])
+        return super().restored(state)
 
     def _speed_up(self) -> None:
         if self.epoch % _EPOCHS_BETWEEN_FACES or self.estimate <= self._threshold:

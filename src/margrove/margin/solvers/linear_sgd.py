@@ -25,6 +25,7 @@ import numpy as np
 
 from margrove._data import Rows, read_only
 from margrove._jit import kernel
+from margrove._states import put_back, records_of, table_of, taken, whole_number
 from margrove.exceptions import NumericalOverflowError
 from margrove.margin.solvers.linear_result import EpochPoint, LinearDemand, LinearResult
 from margrove.margin.solvers.visits import shuffle
@@ -34,6 +35,8 @@ __all__ = ["SgdRows", "SgdState", "StochasticProcess"]
 _LATER_COUNT_MORE = 3.0
 _STEADY_ROWS = 1000.0
 _ROWS_TO_LOOK_AT = 65_536
+_STREAM = ("V", "U", "bias", "mean_bias", "scales")
+_STATE = ("_cursor", "rounds", "_last", "converged")
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,7 @@ class StochasticProcess:
     ) -> None:
         self._data = data
         self._demand = demand
-        self.state = state
+        self._stream = state
         self.total: int | None = demand.epochs
         weight = float(data.weight.sum()) if total_weight is None else total_weight
         self._decay = 1.0 / max(data.C * weight, 1e-300)
@@ -153,17 +156,17 @@ class StochasticProcess:
         return self.converged or self.rounds >= self._demand.epochs
 
     def figures(self) -> dict[str, float]:
-        return {"rows": self.state.seen}
+        return {"rows": self._stream.seen}
 
     def read_steps(self) -> list[Any]:
         return []
 
     def advance(self, work: float) -> float:
         if self._cursor == 0:
-            shuffle(self._order, np.uint64(self._demand.seed), np.uint64(self._key + self.rounds))
+            self._shuffle()
         count = min(max(1, int(work / self._cost)), _ROWS_TO_LOOK_AT)
         end = min(len(self._order), self._cursor + count)
-        state = self.state
+        state = self._stream
         _present(
             *self._given, self._decay, state.length, self._order, self._cursor, end, state.V,
             state.U, state.bias, state.mean_bias, state.scales,
@@ -182,6 +185,22 @@ class StochasticProcess:
                 self._look()
         return done
 
+    def state(self) -> dict[str, Any]:
+        stream = taken(self._stream, _STREAM)
+        return stream | taken(self, _STATE) | {"trace": table_of(self._trace)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        cursor = whole_number(state["_cursor"], "cursor", most=max(0, len(self._order) - 1))
+        trace = records_of(EpochPoint, state["trace"], "trace")
+        put_back(self._stream, _STREAM, state, in_place=True)
+        put_back(self, _STATE, state)
+        self._trace = trace
+        if cursor:
+            self._shuffle()
+
+    def _shuffle(self) -> None:
+        shuffle(self._order, np.uint64(self._demand.seed), np.uint64(self._key + self.rounds))
+
     def _look(self) -> None:
         """Whether another epoch is worth its while."""
         self._primal = self._objectives()
@@ -193,7 +212,7 @@ class StochasticProcess:
     def _objectives(self) -> np.ndarray:
         """1/2 ||w||^2 + C sum loss of each machine's average."""
         data = self._data
-        coef, intercept = self.state.mean()
+        coef, intercept = self._stream.mean()
         losses = np.zeros(len(coef))
         W = np.ascontiguousarray(coef.T)
         for start in range(0, len(data.rows), _ROWS_TO_LOOK_AT):
@@ -205,7 +224,7 @@ class StochasticProcess:
 
     def result(self) -> LinearResult:
         """The average, without dual variables: zero is the only bound there is."""
-        coef, intercept = self.state.mean()
+        coef, intercept = self._stream.mean()
         primal = self._objectives()
         K = len(coef)
         return LinearResult(

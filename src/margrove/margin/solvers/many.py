@@ -9,7 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from margrove._slices import SLICE_SECONDS, Process, step_capacity
+from margrove._states import MisfitError, numbers_of, whole_number
 from margrove._threads import run_tiles
+from margrove.margin.solvers.result import SolverResult
 
 __all__ = ["ManyProblems", "Solver"]
 
@@ -27,7 +29,7 @@ class ManyProblems:
 
     A solver is made when its turn comes and replaced by its result when it is done, so that only
     those at work take memory. Each runs as if it were alone: results depend neither on the
-    number of threads nor on where slices end.
+    number of threads nor on where slices end. `sizes` are the numbers of variables.
     """
 
     def __init__(
@@ -38,8 +40,10 @@ class ManyProblems:
         unit: str = "problem",
         figure: str = "violation",
         gap_of: Callable[[int, Any], float] | None = None,
+        sizes: Sequence[int] = (),
     ) -> None:
         self._gap_of = gap_of
+        self._n_variables = list(sizes)
         self._figure = figure
         self._reached: list[float] = []
         self.unit = unit
@@ -106,6 +110,41 @@ class ManyProblems:
             solver = self._at_work.get(number)
             self._steps += last_steps.get(number, []) if solver is None else solver.read_steps()
         return work
+
+    def state(self) -> dict[str, Any]:
+        """Results, and the states of solvers at work that have one: others begin again."""
+        at_work = sorted(self._at_work.items())
+        return {
+            "results": [None if own is None else own.values() for own in self._results],
+            "reached": [float(own) for own in self._reached],
+            "at_work": [
+                {"number": number, "state": solver.state()}
+                for number, solver in at_work
+                if hasattr(solver, "state")
+            ],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        if len(state["results"]) != len(self._makers):
+            raise MisfitError("there are not as many problems")
+        results = [
+            None if own is None else self._result_of(number, own)
+            for number, own in enumerate(state["results"])
+        ]
+        self._reached = numbers_of(state["reached"], "reached")
+        for own in state["at_work"]:
+            number = whole_number(own["number"], "number", most=len(self._makers) - 1)
+            solver = self._makers[number]()
+            solver.restore(own["state"])  # type: ignore[attr-defined]
+            self._at_work[number] = solver
+        self._results = results
+        begun = [k for k, own in enumerate(results) if own is not None or k in self._at_work]
+        self._next = max(begun, default=-1) + 1
+        for number in set(range(self._next)) - set(begun):
+            self._at_work[number] = self._makers[number]()
+
+    def _result_of(self, number: int, values: Any) -> Any:
+        return SolverResult.of_values(values, self._n_variables[number])
 
     def results(self) -> list[Any]:
         """Of every problem: unfinished ones as they stand, the others at their start."""

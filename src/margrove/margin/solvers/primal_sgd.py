@@ -33,12 +33,14 @@ one over the number of epochs at best, and alpha moves in steps of C / epochs.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from margrove._data import read_only
 from margrove._jit import kernel
 from margrove._slices import step_capacity
+from margrove._states import put_back, records_of, table_of, taken, whole_number
 from margrove.margin.problems import DualProblem
 from margrove.margin.solvers.dual_cd import projected_gradient
 from margrove.margin.solvers.hull import project, row_sums, svc_result
@@ -48,6 +50,9 @@ from margrove.margin.solvers.visits import shuffle
 __all__ = ["SubgradientProcess", "SubgradientStep", "best_bias", "primal_objective"]
 
 _EPOCHS_BETWEEN_CHECKS = 5
+_STATE = (
+    "_visits", "_sums", "_balance", "_centre", "_cursor", "_epoch", "_total", "_since", "gap",
+)  # fmt: skip
 _NO_GAP = 8.0 * float(np.finfo(np.float64).eps)
 
 
@@ -148,6 +153,18 @@ class SubgradientProcess:
         if self._cursor == len(problem):
             self._end_epoch()
         return done * cost
+
+    def state(self) -> dict[str, Any]:
+        return taken(self, _STATE) | {"best": self._best.values(), "trace": table_of(self._trace)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        n = len(self._problem)
+        whole_number(state["_cursor"], "cursor", most=max(0, n - 1))
+        best = SolverResult.of_values(state["best"], n)
+        trace = records_of(TracePoint, state["trace"], "trace")
+        put_back(self, _STATE, state)
+        self._best, self._trace = best, trace
+        shuffle(self._order, np.uint64(self._seed), np.uint64(self._epoch))
 
     # -- epochs --
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
+
+from margrove._states import MisfitError, array_of, records_of, table_of, whole_number
 
 __all__ = ["SolverResult", "TracePoint"]
 
@@ -42,3 +45,30 @@ class SolverResult:
     converged: bool
     trace: list[TracePoint] = field(default_factory=list)
     doubt: str = ""
+
+    def values(self) -> dict[str, Any]:
+        """Plain values, for a checkpoint."""
+        plain = {own.name: getattr(self, own.name) for own in fields(self)}
+        numbers = {name: float(plain[name]) for name in _NUMBERS}
+        return plain | numbers | {
+            "alpha": self.alpha.copy(),
+            "iterations": int(self.iterations),
+            "converged": bool(self.converged),
+            "trace": table_of(self.trace),
+        }  # fmt: skip
+
+    @classmethod
+    def of_values(cls, values: Any, n_variables: int) -> SolverResult:
+        """The result that had these values, of a problem with so many variables."""
+        if not isinstance(values, dict) or set(values) != {own.name for own in fields(cls)}:
+            raise MisfitError("a result lacks a part")
+        types = dict.fromkeys(_NUMBERS, float) | {"converged": bool, "doubt": str}
+        if any(type(values[name]) is not kind for name, kind in types.items()):
+            raise MisfitError("a result is of other types")
+        alpha = array_of(values["alpha"], np.float64, (n_variables,), "alpha")
+        iterations = whole_number(values["iterations"], "iterations")
+        trace = records_of(TracePoint, values["trace"], "trace")
+        return cls(**values | {"alpha": alpha, "iterations": iterations, "trace": trace})
+
+
+_NUMBERS = ("rho", "r", "objective", "violation")

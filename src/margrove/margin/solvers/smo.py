@@ -28,6 +28,7 @@ import numpy as np
 from margrove._data import read_only
 from margrove._jit import kernel
 from margrove._slices import step_capacity
+from margrove._states import MisfitError, array_of, put_back, records_of, table_of, taken
 from margrove.margin.problems import DualProblem
 from margrove.margin.qmatrix import GramSource, TileView, add_rows
 from margrove.margin.solvers.faces import descend_on_faces
@@ -36,6 +37,7 @@ from margrove.margin.solvers.result import SolverResult, TracePoint
 
 __all__ = ["Gram", "SmoProcess", "SmoRule", "SmoStep"]
 
+_STATE = ("alpha", "iterations", "rounds", "_at_floor")
 _EPS = float(np.finfo(np.float64).eps)
 _DUST = 1e-10
 _INNER_SHARE = 0.1  # a block is solved to this share of the violation at its start
@@ -187,6 +189,22 @@ class SmoProcess:
         if len(chosen) == len(self._problem) and not self._creeps:
             self._notice_rounding()
         return float(np.count_nonzero(change)) * len(self._source) + float(steps) * len(chosen)
+
+    def state(self) -> dict[str, Any]:
+        """The point; what else is known of it is found out again."""
+        return taken(self, _STATE) | {"trace": table_of(self.trace)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        problem = self._problem
+        alpha = array_of(state["alpha"], np.float64, (len(problem),), "alpha")
+        if not problem.is_feasible(alpha):
+            raise MisfitError("alpha is not feasible")
+        trace = records_of(TracePoint, state["trace"], "trace")
+        put_back(self, _STATE, state)
+        self._coef = self._coef_of_fresh = self._coefficients()
+        self._values = self._gram.values(self._coef, np.arange(len(self._values)))
+        self._measure()
+        self.trace = trace
 
     def result(self) -> SolverResult:
         rho, r = self._offsets()

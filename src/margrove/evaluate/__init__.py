@@ -1,0 +1,1 @@
+"""Judging models: comparisons with statistics, blends of models, calibration."""

@@ -1,0 +1,247 @@
+"""Rows of a comparison, how they are parted, and how a model is fitted to some of them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    check_cv,
+)
+from sklearn.pipeline import Pipeline
+
+from margrove._data.labels import check_labels, check_targets
+from margrove._data.weights import check_weights
+from margrove.ensemble.bootstrap_draws import label_codes
+from margrove.ensemble.bootstrap_input import Sample, check_sample
+from margrove.ensemble.bootstrap_intervals import warn
+from margrove.ensemble.resampling import stream
+
+__all__ = [
+    "Examples",
+    "Split",
+    "Task",
+    "check_examples",
+    "fit",
+    "k_folds",
+    "make_splits",
+    "seeded_clone",
+]
+
+Task = Literal["classification", "regression"]
+
+
+class Split(NamedTuple):
+    """Numbers of rows."""
+
+    train: np.ndarray
+    test: np.ndarray
+
+
+@dataclass(frozen=True)
+class Examples:
+    """X in its own type, y (n,) or (n, n_outputs); weights and codes of groups (n,), or None."""
+
+    rows: Sample
+    y: np.ndarray
+    weight: np.ndarray | None
+    groups: np.ndarray | None
+
+    @property
+    def X(self) -> Any:  # noqa: N802, as everywhere
+        return self.rows.parts[0]
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def take(self, rows: np.ndarray) -> Examples:
+        return Examples(
+            Sample(self.rows.take(rows), len(rows)),
+            self.y[rows],
+            None if self.weight is None else self.weight[rows],
+            None if self.groups is None else self.groups[rows],
+        )
+
+    def with_targets(self, y: np.ndarray) -> Examples:
+        return Examples(self.rows, y, self.weight, self.groups)
+
+
+def check_examples(X: Any, y: Any, sample_weight: Any, groups: Any, task: Task) -> Examples:
+    """What `compare` was given; errors name the argument."""
+    rows = check_sample(X, as_arrays=False, name="X")
+    if task == "classification":
+        labels = check_labels(y, rows.n_rows)
+        if len(labels.classes) < 2:
+            raise ValueError(
+                f"y holds one class only, {labels.classes.tolist()[0]!r}. Two are needed to tell "
+                "models apart."
+            )
+        target = labels.classes[labels.codes]
+    else:
+        target = check_targets(y, rows.n_rows, multi_output=True)
+        target = target[:, 0] if target.ndim == 2 and target.shape[1] == 1 else target
+    weight = None if sample_weight is None else check_weights(sample_weight, rows.n_rows)
+    codes = None if groups is None else label_codes(groups, rows.n_rows, "groups")
+    return Examples(rows, target, weight, codes)
+
+
+# -- parting the rows ----------------------------------------------------------------------------
+
+
+def make_splits(
+    examples: Examples, task: Task, cv: Any, repeats: int | None, seed: int
+) -> list[Split]:
+    """The folds of all repetitions, the same for all models."""
+    if isinstance(cv, Integral) and not isinstance(cv, bool):
+        return _repeated_folds(examples, task, int(cv), 2 if repeats is None else repeats, seed)
+    if repeats is not None:
+        raise ValueError(
+            f"repeats={repeats} is for cv as a number of folds. This cv makes its own splits: use "
+            "RepeatedStratifiedKFold or RepeatedKFold of scikit-learn, or leave out repeats."
+        )
+    if (
+        cv is None
+        or isinstance(cv, (bool, str))
+        or not (hasattr(cv, "split") or hasattr(cv, "__iter__"))
+    ):
+        raise ValueError(
+            "cv must be a number of folds, a splitter of scikit-learn or an iterable of (train, "
+            f"test) rows. Got {cv!r} instead."
+        )
+    splitter = check_cv(cv, examples.y, classifier=task == "classification")
+    made = splitter.split(examples.X, examples.y, examples.groups)
+    return [_checked(train, test, k, len(examples)) for k, (train, test) in enumerate(made)]
+
+
+def _checked(train: Any, test: Any, number: int, n_rows: int) -> Split:
+    split = Split(np.asarray(train), np.asarray(test))
+    for name, rows in zip(split._fields, split, strict=True):
+        if rows.ndim != 1 or not len(rows):
+            raise ValueError(f"cv leaves no rows to {name} in fold {number}.")
+        if rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= n_rows:
+            raise ValueError(
+                f"cv must give numbers of rows from 0 to {n_rows - 1}. Those to {name} in fold "
+                f"{number} are {rows!r}."
+            )
+    if len(np.intersect1d(split.train, split.test)):
+        raise ValueError(
+            f"cv tests models on rows that they were trained on, in fold {number}: such scores say "
+            "nothing about new rows."
+        )
+    return split
+
+
+def _repeated_folds(
+    examples: Examples, task: Task, n_folds: int, repeats: int, seed: int
+) -> list[Split]:
+    _check_folds(examples, task, n_folds)
+    splits = [
+        split
+        for repeat in range(repeats)
+        for split in k_folds(examples, task, n_folds, int(stream(seed, repeat)) >> 33)
+    ]
+    return [_checked(train, test, k, len(examples)) for k, (train, test) in enumerate(splits)]
+
+
+def k_folds(examples: Examples, task: Task, n_folds: int, seed: int) -> Iterator[Split]:
+    """Shuffled folds; classes keep their shares where they can, groups stay together."""
+    has_classes, has_groups = task == "classification", examples.groups is not None
+    kinds = {
+        (True, True): StratifiedGroupKFold,
+        (True, False): StratifiedKFold,
+        (False, True): GroupKFold,
+        (False, False): KFold,
+    }
+    splitter = kinds[has_classes, has_groups](n_folds, shuffle=True, random_state=seed)
+    strata = _strata(examples.y, n_folds) if has_classes else None
+    for train, test in splitter.split(np.zeros(len(examples)), strata, examples.groups):
+        yield Split(train, test)
+
+
+def _strata(y: np.ndarray, n_folds: int) -> np.ndarray:
+    """Codes of classes; those with fewer rows than folds are one stratum, with another's help."""
+    codes = np.unique(y, return_inverse=True)[1]
+    counts = np.bincount(codes)
+    merged = counts < n_folds
+    if 0 < counts[merged].sum() < n_folds and not merged.all():
+        merged[np.argmin(np.where(merged, len(y), counts))] = True
+    return np.where(merged[codes], len(counts), codes)
+
+
+def _check_folds(examples: Examples, task: Task, n_folds: int) -> None:
+    n_units, units = len(examples), "rows"
+    if examples.groups is not None:
+        n_units, units = int(examples.groups.max()) + 1, "groups"
+    if not 2 <= n_folds <= n_units:
+        raise ValueError(
+            f"cv={n_folds} folds cannot be made of {n_units} {units}. Use at least 2 and at most "
+            f"{n_units}."
+        )
+    if task == "regression":
+        return
+    classes, counts = np.unique(examples.y, return_counts=True)
+    if counts.min() < n_folds:
+        rare = classes.tolist()[int(np.argmin(counts))]
+        warn(
+            f"The class {rare!r} has {counts.min()} rows for {n_folds} folds, so that some folds "
+            "are tested without it"
+            + (", and one is trained without it." if counts.min() == 1 else ".")
+            + " Use fewer folds if it matters.",
+            stacklevel=6,
+        )
+
+
+# -- fitting -------------------------------------------------------------------------------------
+
+
+def seeded_clone(model: Any, key: int, *, one_thread: bool = False) -> Any:
+    """A clone, in which each random_state of None has become a number that depends on `key`.
+
+    With `one_thread` no part of it uses threads of its own: the cores are spoken for.
+    """
+    learner = clone(model)
+    settings = learner.get_params(deep=True)
+    unset = sorted(
+        name
+        for name, value in settings.items()
+        if name.rpartition("__")[2] == "random_state" and value is None
+    )
+    changes: dict[str, Any] = {name: int(stream(key, k)) >> 33 for k, name in enumerate(unset)}
+    if one_thread:
+        changes |= {
+            name: 1
+            for name, value in settings.items()
+            if name.rpartition("__")[2] == "n_jobs" and value not in (None, 1)
+        }
+    return learner.set_params(**changes) if changes else learner
+
+
+def fit(model: Any, examples: Examples) -> Any:
+    """Fit a model, with weights where there are some."""
+    if examples.weight is None:
+        return model.fit(examples.X, examples.y)
+    return model.fit(examples.X, examples.y, **_weight_arguments(model, examples.weight))
+
+
+def _weight_arguments(model: Any, weight: np.ndarray) -> dict[str, np.ndarray]:
+    """Of a pipeline the weights go to its last step."""
+    if isinstance(model, Pipeline):
+        name, last = model.steps[-1]
+        return {f"{name}__{key}": value for key, value in _weight_arguments(last, weight).items()}
+    parameters = inspect.signature(model.fit).parameters.values()
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+    if not takes_any and "sample_weight" not in {parameter.name for parameter in parameters}:
+        raise ValueError(
+            f"{type(model).__name__} does not take sample_weight. Compare without weights, or "
+            "without this model."
+        )
+    return {"sample_weight": weight}

@@ -1,0 +1,289 @@
+"""What a value of a model file may be: small checks, of which those of whole models are made.
+
+A check is called as `check(value, where, sizes)` and raises ModelFileError. `sizes` are the lengths
+that letters stand for: the first array of shape "n d" says how long n and d are, and all others of
+the same model have to agree. Compiled code reads without looking at bounds, so that every number
+that it follows is looked at here.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from margrove.exceptions import ModelFileError
+
+__all__ = [
+    "Check",
+    "Sizes",
+    "array",
+    "class_at",
+    "columns_of_labels",
+    "either",
+    "flag",
+    "instance_of",
+    "labels",
+    "listed",
+    "mapping",
+    "matrix",
+    "names",
+    "optional",
+    "plain",
+    "real",
+    "refuse_unless",
+    "size",
+    "sparse_rows",
+    "text",
+    "whole",
+]
+
+_MOST_FEATURES = 1 << 31
+
+
+class Sizes(dict[str, int]):
+    """Lengths by letter."""
+
+    def agree(self, letter: str, length: int, where: str) -> None:
+        """Note what a letter stands for, or compare."""
+        if self.setdefault(letter, length) != length:
+            raise ModelFileError(
+                f"{where} has {length} entries where {self[letter]} are expected. The file was "
+                "altered; save the model again."
+            )
+
+
+Check = Callable[[Any, str, Sizes], None]
+
+
+def refuse_unless(holds: Any, what: str) -> None:
+    """Raise ModelFileError unless a condition holds."""
+    if not holds:
+        raise ModelFileError(f"{what}. The file was altered; save the model again.")
+
+
+def array(
+    dtypes: str,
+    shape: str,
+    *,
+    finite: bool = False,
+    low: float | None = None,
+    below: float | str | None = None,
+) -> Check:
+    """An array of one of these types, such as "i4 i8"; of a shape such as "n 2", "*" for any.
+
+    `below` may be one of the lengths: then the entries are numbers of things of which there are so
+    many.
+    """
+    allowed, letters = dtypes.split(), shape.split()
+
+    def check(value: Any, where: str, sizes: Sizes) -> None:
+        is_array = isinstance(value, np.ndarray) and value.dtype.str[1:] in allowed
+        refuse_unless(is_array, f"{where} is not an array of {' or '.join(allowed)}")
+        refuse_unless(
+            value.ndim == len(letters), f"{where} has {value.ndim} dimensions, not {len(letters)}"
+        )
+        for letter, length in zip(letters, value.shape, strict=True):
+            if letter.isdigit():
+                refuse_unless(length == int(letter), f"{where} has a length of {length}")
+            elif letter != "*":
+                sizes.agree(letter, length, where)
+        if not value.size:
+            return
+        if finite:
+            refuse_unless(np.isfinite(value).all(), f"{where} is not finite")
+        if low is not None:
+            refuse_unless(value.min() >= low, f"{where} has entries below {low}")
+        if below is not None:
+            bound = sizes[below] if isinstance(below, str) else below
+            refuse_unless(value.max() < bound, f"{where} has entries beyond {bound}")
+
+    return check
+
+
+def sparse_rows(shape: str) -> Check:
+    """A CSR matrix of finite numbers."""
+    letters = shape.split()
+
+    def check(value: Any, where: str, sizes: Sizes) -> None:
+        refuse_unless(sp.issparse(value) and value.format == "csr", f"{where} is not CSR")
+        refuse_unless(value.dtype.str[1:] in ("f4", "f8"), f"{where} does not hold floats")
+        refuse_unless(np.isfinite(value.data).all(), f"{where} is not finite")
+        for letter, length in zip(letters, value.shape, strict=True):
+            sizes.agree(letter, length, where)
+
+    return check
+
+
+def matrix(dtypes: str, shape: str) -> Check:
+    """Finite numbers, dense or CSR."""
+    dense, sparse = array(dtypes, shape, finite=True), sparse_rows(shape)
+
+    def check(value: Any, where: str, sizes: Sizes) -> None:
+        (sparse if sp.issparse(value) else dense)(value, where, sizes)
+
+    return check
+
+
+def either(*checks: Check) -> Check:
+    """The first of them that a value passes."""
+
+    def check(value: Any, where: str, sizes: Sizes) -> None:
+        for own in checks[:-1]:
+            tried = Sizes(sizes)
+            try:
+                own(value, where, tried)
+            except ModelFileError:
+                continue
+            sizes.update(tried)
+            return
+        checks[-1](value, where, sizes)
+
+    return check
+
+
+def optional(own: Check) -> Check:
+    """None, or what the other check wants."""
+
+    def check(value: Any, where: str, sizes: Sizes) -> None:
+        if value is not None:
+            own(value, where, sizes)
+
+    return check
+
+
+def listed(own: Check, letter: str = "*", kind: type = list) -> Check:
+    """A list (or tuple) of like values, as long as the letter says."""
+
+    def check(value: Any, where: str, sizes: Sizes) -> None:
+        refuse_unless(type(value) is kind, f"{where} is not a {kind.__name__}")
+        if letter.isdigit():
+            refuse_unless(len(value) == int(letter), f"{where} has {len(value)} entries")
+        elif letter != "*":
+            sizes.agree(letter, len(value), where)
+        for i, item in enumerate(value):
+            own(item, f"{where}[{i}]", sizes)
+
+    return check
+
+
+def mapping(own: Check, keys: Iterable[str] | None = None) -> Check:
+    """A dictionary of like values, with these keys."""
+    wanted = None if keys is None else set(keys)
+
+    def check(value: Any, where: str, sizes: Sizes) -> None:
+        refuse_unless(isinstance(value, dict), f"{where} is not a dictionary")
+        refuse_unless(wanted is None or set(value) == wanted, f"{where} has other keys")
+        for key, item in value.items():
+            own(item, f"{where}[{key!r}]", sizes)
+
+    return check
+
+
+def size(letter: str, low: int = 0) -> Check:
+    """A whole number that says what a letter stands for."""
+
+    def check(value: Any, where: str, sizes: Sizes) -> None:
+        whole(low, _MOST_FEATURES)(value, where, sizes)
+        sizes.agree(letter, int(value), where)
+
+    return check
+
+
+def whole(low: int | None = None, high: int | None = None) -> Check:
+    """A whole number within bounds."""
+
+    def check(value: Any, where: str, sizes: Sizes) -> None:
+        is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        refuse_unless(is_whole, f"{where} is not a whole number")
+        refuse_unless(low is None or value >= low, f"{where} is below {low}")
+        refuse_unless(high is None or value <= high, f"{where} is above {high}")
+
+    return check
+
+
+def real(*, finite: bool = True, low: float | None = None) -> Check:
+    """A number."""
+
+    def check(value: Any, where: str, sizes: Sizes) -> None:
+        is_number = isinstance(value, (int, float, np.integer, np.floating))
+        refuse_unless(is_number and not isinstance(value, bool), f"{where} is not a number")
+        refuse_unless(not finite or np.isfinite(value), f"{where} is not finite")
+        refuse_unless(low is None or value >= low, f"{where} is below {low}")
+
+    return check
+
+
+def flag(value: Any, where: str, sizes: Sizes) -> None:
+    """True or False."""
+    refuse_unless(isinstance(value, (bool, np.bool_)), f"{where} is neither True nor False")
+
+
+def text(*options: str) -> Check:
+    """A string, one of these if there are any."""
+
+    def check(value: Any, where: str, sizes: Sizes) -> None:
+        refuse_unless(isinstance(value, str), f"{where} is not text")
+        refuse_unless(not options or value in options, f"{where} is none of {options}")
+
+    return check
+
+
+def plain(value: Any, where: str, sizes: Sizes) -> None:
+    """Anything that is there to be read only."""
+
+
+def names(letter: str) -> Check:
+    """Names of columns: an array of strings."""
+
+    def check(value: Any, where: str, sizes: Sizes) -> None:
+        array("O", letter)(value, where, sizes)
+        refuse_unless(all(isinstance(name, str) for name in value), f"{where} are not all text")
+
+    return check
+
+
+def labels(letter: str) -> Check:
+    """Labels of classes or categories: an array of numbers, strings or truth values."""
+
+    def check(value: Any, where: str, sizes: Sizes) -> None:
+        is_array = isinstance(value, np.ndarray) and value.dtype.kind in "biufUSO"
+        refuse_unless(is_array and value.ndim == 1, f"{where} is not a vector of labels")
+        if letter != "*":
+            sizes.agree(letter, len(value), where)
+
+    return check
+
+
+def columns_of_labels(letter: str) -> Check:
+    """Labels of some of the columns, by number of the column."""
+
+    def check(value: Any, where: str, sizes: Sizes) -> None:
+        refuse_unless(isinstance(value, dict), f"{where} is not a dictionary")
+        for column, own in value.items():
+            whole(0, sizes[letter] - 1)(column, f"a column of {where}", sizes)
+            labels("*")(own, f"{where}[{column}]", sizes)
+
+    return check
+
+
+def instance_of(*homes: str) -> Check:
+    """An object of one of these classes of ours, which was checked when it was made."""
+
+    def check(value: Any, where: str, sizes: Sizes) -> None:
+        is_one = type(value) in [class_at(home) for home in homes]
+        refuse_unless(is_one, f"{where} is a {type(value).__name__}")
+
+    return check
+
+
+@functools.cache
+def class_at(home: str) -> type:
+    """The class at "module:name". Such strings stand in our code; none comes out of a file."""
+    module, name = home.split(":")
+    found: type = getattr(importlib.import_module(module), name)
+    return found

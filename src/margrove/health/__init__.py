@@ -1,0 +1,1 @@
+"""The doctor: what is wrong with a table, and what fits to it will cost."""
