@@ -30,10 +30,13 @@ from margrove.grove.decision_tree import DecisionTree
 from margrove.margin.kernel_machine import KernelMachine
 from margrove.margin.linear_machine import LinearMachine
 from margrove.margin.support_vector_machine import SupportVectorMachine
+from margrove.tune.linear_cv import LinearSVCCV
+from margrove.tune.svm_cv import SupportVectorSearch
 
 HIST = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
 CLASSIC = (GradientBoostingClassifier, GradientBoostingRegressor)
 ENSEMBLES = (Bagging, Forest, Boosted, *CLASSIC)
+SEARCHES = (SupportVectorSearch, LinearSVCCV)
 
 
 def public_estimators() -> list[type[BaseEstimator]]:
@@ -45,6 +48,8 @@ def small(cls):
     """The estimator as it is, ensembles with fewer members."""
     if issubclass(cls, HIST):
         return cls(max_iter=5, random_state=0)
+    if issubclass(cls, SEARCHES):
+        return briefly(cls)
     return cls(n_estimators=5, random_state=0) if issubclass(cls, ENSEMBLES) else cls()
 
 
@@ -54,6 +59,10 @@ def briefly(cls, **settings):
         return cls(max_iter=5, random_state=0, min_samples_leaf=2, **settings)
     if issubclass(cls, ENSEMBLES):
         return cls(n_estimators=5, random_state=0, **settings)
+    if issubclass(cls, SupportVectorSearch):
+        return cls(**({"Cs": 2, "gammas": 2} | settings))
+    if issubclass(cls, LinearSVCCV):
+        return cls(Cs=2, **settings)
     if issubclass(cls, (LinearMachine, DecisionTree)):
         return cls(**settings)
     if issubclass(cls, SupportVectorMachine):
@@ -146,7 +155,14 @@ def test_a_rows_answer_does_not_depend_on_its_neighbours(cls) -> None:
     assert np.array_equal(together, alone)
 
 
-@pytest.mark.parametrize("cls", [c for c in CLASSIFIERS if "class_weight" in c().get_params()])
+@pytest.mark.parametrize(
+    "cls",
+    [
+        cls
+        for cls in CLASSIFIERS
+        if "class_weight" in cls().get_params() and not issubclass(cls, SEARCHES)  # of folds
+    ],
+)
 @pytest.mark.parametrize("weighting", ["balanced", None, {0: 1.0, 1: 2.5, 2: 0.7}])
 def test_the_law_of_weights(cls, weighting) -> None:
     """Weight k is k copies, weight 0 none, and the order of the rows does not matter."""
@@ -171,6 +187,8 @@ def test_dense_and_sparse_agree(cls) -> None:
     settings = {}
     if issubclass(cls, KernelMachine):
         settings = {"kernel": "poly", "degree": 2, "gamma": 1.0}
+    elif issubclass(cls, SupportVectorSearch):
+        settings = {"kernel": "poly", "degree": 2, "gammas": [1.0]}
     dense = briefly(cls, **settings).fit(X, y)
     for form in (
         sp.csr_matrix,
@@ -182,7 +200,7 @@ def test_dense_and_sparse_agree(cls) -> None:
     ):
         sparse = briefly(cls, **settings).fit(form(X), y)
         expected, found = values_of(dense, X), values_of(sparse, form(X))
-        if issubclass(cls, LinearMachine):  # sums leave out zeros, and round
+        if issubclass(cls, (LinearMachine, LinearSVCCV)):  # sums leave out zeros, and round
             assert np.abs(expected - found).max() <= 1e-9
         else:
             assert np.array_equal(expected, found)

@@ -559,3 +559,23 @@ def test_pictures(noisy):
     assert line.get_ylabel() == "mean score"
     with pytest.raises(ValueError, match="fit first"):
         margrove.plot.score_map(SVCCV())
+
+
+@pytest.mark.nojit
+def test_a_small_path_without_the_compiler():
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((14, 2))
+    y = np.where(X[:, 0] + 0.5 * rng.standard_normal(14) > 0, 1, 0)
+    path = svm_path(SVC(gamma=0.5), X, y, [0.1, 10.0, 1000.0])
+    for number in range(3):
+        assert path.machine(number).certificate_.violation < 1e-3
+
+
+def test_rows_of_zeros_under_a_polynomial_kernel():
+    """Rows of K that are zero make the face singular; the path ends all the same."""
+    rng = np.random.default_rng(2)
+    X = rng.integers(-3, 4, (80, 6)) * (rng.random((80, 6)) < 0.4)
+    y = rng.integers(0, 3, 80)
+    model = SVCCV([0.01, 1e4], [1.0], kernel="poly", degree=2).fit(X, y)
+    assert set(model.cv_results_["ending"]) == {"converged"}
+    assert model.cv_results_["n_steps"].max() < 200_000

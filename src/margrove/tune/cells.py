@@ -96,6 +96,24 @@ class Cells:
         cell = {"C": float(self.Cs[c])}
         return cell if np.isnan(self.gammas[g]) else cell | {"gamma": float(self.gammas[g])}
 
+    def findings(self, c: int, g: int) -> dict[str, Any]:
+        """The attributes of a search that has chosen a cell."""
+        best = self.parameters(c, g)
+        found = {
+            "Cs_": self.Cs,
+            "C_": best["C"],
+            "cells_": self,
+            "scores_": self.scores,
+            "cv_results_": self.results(),
+            "best_params_": best,
+            "best_score_": float(self.means[c, g]),
+            "best_index_": c * len(self.gammas) + g,
+            "n_splits_": self.scores.shape[2],
+        }
+        if "gamma" in best:
+            found |= {"gammas_": self.gammas, "gamma_": best["gamma"]}
+        return found
+
     def results(self) -> dict[str, Any]:
         """The table that GridSearchCV gives, and columns of our own at its end."""
         n_Cs, n_gammas, n_folds = self.scores.shape

@@ -56,8 +56,19 @@ class LinearSVCCV(ClassifierMixin, Estimator):
     refit : {"best", "1se", True, False}, default="best"
         What is fitted to all rows in the end: the C of the best mean score (also True), or the
         smallest whose mean is within one standard error of it. False fits nothing.
-    penalty, loss, dual, tol, multi_class, fit_intercept, intercept_scaling : as for `LinearSVC`
-    class_weight, random_state, max_iter, solver : as for `LinearSVC`
+    penalty : {"l2", "l1"}, default="l2"
+        Of this and the parameters below, `LinearSVC` tells more.
+    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
+    dual : "auto" or bool, default="auto"
+    tol : float, default=1e-4
+        The duality gap to stop at, relative to the objective, of every machine.
+    multi_class : {"ovr", "crammer_singer"}, default="ovr"
+    fit_intercept : bool, default=True
+    intercept_scaling : float or None, default=None
+    class_weight : dict, "balanced" or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
+    max_iter : int, default=10000
+    solver : {"auto", "cd", "newton", "sgd"}, default="auto"
     n_jobs : int or None, default=None
         Threads; None means all permitted cores. The result does not depend on it.
     verbose : int, default=0
@@ -75,7 +86,7 @@ class LinearSVCCV(ClassifierMixin, Estimator):
     cv_results_ : dict
         Columns as those of `GridSearchCV`, and `relative_gap`, the largest of any machine, and
         `n_iter`, passes or steps over all folds.
-    scores_ : ndarray of shape (n_Cs, n_folds)
+    scores_ : ndarray of shape (n_Cs, 1, n_folds)
     Cs_ : ndarray
     cells_ : Cells
     coef_ : ndarray of shape (1 or n_classes, n_features)
@@ -177,18 +188,7 @@ class LinearSVCCV(ClassifierMixin, Estimator):
         drive(paths, self, verbose=int(self.verbose))
         cells = paths.cells()
         c, _ = cells.best("1se" if self.refit == "1se" else "best")
-        found = {
-            "Cs_": Cs,
-            "C_": float(Cs[c]),
-            "cells_": cells,
-            "scores_": cells.scores[:, 0],
-            "cv_results_": cells.results(),
-            "best_params_": cells.parameters(c, 0),
-            "best_score_": float(cells.means[c, 0]),
-            "best_index_": c,
-            "n_splits_": len(folds),
-            "classes_": labels.classes,
-        }
+        found = cells.findings(c, 0) | {"classes_": labels.classes}
         if self.refit is not False:
             best = machine.set_params(C=float(Cs[c]), n_jobs=self.n_jobs)
             found["best_estimator_"] = best.fit(X, y, sample_weight)

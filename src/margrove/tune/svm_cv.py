@@ -25,7 +25,6 @@ from margrove.tune.cells import Cells
 from margrove.tune.folds import Fold, folds_of
 from margrove.tune.grids import GRID, check_grid, logarithmic
 from margrove.tune.held_out_scores import ClassifierJudge, HeldOutRows, Judge, RegressorJudge
-from margrove.tune.machine_paths import PathSearch
 from margrove.tune.svm_problems import ClassifierTask, RegressorTask, SvmTask
 from margrove.tune.svm_search import has_width, search_cells, usual_gamma
 
@@ -92,7 +91,7 @@ class SupportVectorSearch(Estimator):
         cells, search = search_cells(self, task, Cs, gammas, folds, judge)
         self._warn_unless_converged(cells)
         chosen = cells.best("1se" if self.refit == "1se" else "best")
-        found = self._found(cells, search, folds, chosen)
+        found = cells.findings(*chosen) | {"paths_": search.paths}
         if self.refit is not False:
             machine.set_params(**cells.parameters(*chosen))
             found["best_estimator_"] = machine.fit(X, y, sample_weight)
@@ -171,26 +170,6 @@ class SupportVectorSearch(Estimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-
-    def _found(
-        self, cells: Cells, search: PathSearch, folds: list[Fold], chosen: tuple[int, int]
-    ) -> dict[str, Any]:
-        c, g = chosen
-        best = cells.parameters(c, g)
-        return {
-            "Cs_": cells.Cs,
-            "gammas_": cells.gammas,
-            "C_": best["C"],
-            **({"gamma_": best["gamma"]} if "gamma" in best else {}),
-            "cells_": cells,
-            "scores_": cells.scores,
-            "cv_results_": cells.results(),
-            "best_params_": best,
-            "best_score_": float(cells.means[c, g]),
-            "best_index_": c * len(cells.gammas) + g,
-            "n_splits_": len(folds),
-            "paths_": search.paths,
-        }
 
 
 def _has_probabilities(model: Any) -> bool:

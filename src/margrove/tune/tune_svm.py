@@ -26,7 +26,7 @@ __all__ = ["tune_svm"]
 
 _ALL_PRICES = tuple(10.0**power for power in range(-2, 5))
 _ALL_WIDTHS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)  # times 1 / (n_features * variance)
-_SHARED_SCORES = ("accuracy", "r2")  # what SVCCV and SVRCV compute for all prices at once
+_SHARED_SCORES = ("accuracy", "r2", "neg_mean_squared_error")  # that need no probabilities
 
 _PRICES = (0.1, 1.0, 10.0, 100.0)
 _NUS = (0.5, 0.35, 0.2, 0.1)
@@ -90,7 +90,7 @@ def _shared(task: TuningTask, setting: dict[str, Any], scoring: Scoring) -> Tria
     search.fit(task.rows.X, task.rows.y, task.rows.weight)
     candidates = [
         setting | {"C": float(C)} | ({} if np.isnan(gamma) else {"gamma": float(gamma)})
-        for C, gamma in product(search.Cs_, search.gammas_)
+        for C, gamma in product(search.Cs_, search.cells_.gammas)
     ]
     by_fold = search.scores_.reshape(len(candidates), -1)
     return Trials.of_folds(candidates, by_fold, task.totals)

@@ -32,10 +32,11 @@ _NEWCOMERS = 256  # violators that a tile has room for, whatever else is in it
 _LARGEST_BLOCK = 4096
 _INNER_SHARE = 0.1  # a block is solved to this share of the violation at its start
 _STEPS_A_VARIABLE = 50  # in a tile, before it is looked at again
-_FEW = 320
-_STEPS_BEFORE_NEWTON = 16
-_NEWTON_STEPS = 3  # in a round
-_RIDGE = 1e-13
+_FEW = 320  # free variables whose Newton step costs less than the pair steps it saves
+_STEPS_BEFORE_NEWTON = 16  # a free variable
+_LEAST_NEWTON_STEPS, _MOST_NEWTON_STEPS = 3, 50  # in a round
+_NEWTON_WORK = 2048  # steps times free variables
+_RIDGE, _LARGEST_RIDGE = 1e-13, 1e-6  # of the mean of the diagonal
 _PROGRESS = 0.5
 _PATIENCE = 4  # rounds without progress before float32 is given up
 _LAST_PATIENCE = 40  # and before float64 is
@@ -105,7 +106,7 @@ def follow_path(
             _carry_over(K, rows, y, chosen, moved, alpha, values)
             creeps = taken >= most
             if creeps and n_free <= 2 * _FEW:
-                _newton_steps(K, rows, y, p, u, alpha, values, f)
+                _newton_steps(K, rows, y, p, u, n_free, alpha, values, f)
             # With violators left out, or steps left to do, the worst violation need not fall.
             _notice_stall((is_all and not creeps) or taken == 0, violation, progress, least)
             progress[_STEPS] += max(taken, 1)
@@ -352,8 +353,9 @@ def _add_row(row, factor, total):
 
 
 @kernel
-def _newton_steps(K, rows, y, p, u, alpha, values, f):
-    for _ in range(_NEWTON_STEPS):
+def _newton_steps(K, rows, y, p, u, n_free, alpha, values, f):
+    """Newton steps from bound to bound, the more of them the less they cost."""
+    for _ in range(max(_LEAST_NEWTON_STEPS, min(_MOST_NEWTON_STEPS, _NEWTON_WORK // (n_free + 1)))):
         _measure(rows, y, p, u, alpha, values, f)
         if not _newton_step(K, rows, y, u, alpha, values, f):
             return
@@ -375,13 +377,11 @@ def _newton_step(K, rows, y, u, alpha, values, f):
     if n < 2:
         return False
     L = np.empty((n, n))
-    for a in range(n):
-        row = K[rows[free[a]]]
-        for b in range(a + 1):
-            L[a, b] = row[rows[free[b]]]
-        L[a, a] *= 1.0 + _RIDGE
-    if not _factorise(L):
-        return False
+    ridge = _RIDGE
+    while not _factorised(K, rows, free[:n], ridge, L):
+        ridge *= 100.0  # free variables that depend on each other
+        if ridge > _LARGEST_RIDGE:
+            return False
     towards, ones = np.empty(n), np.empty(n)
     for a in range(n):
         towards[a], ones[a] = -f[free[a]], 1.0
@@ -415,6 +415,20 @@ def _newton_step(K, rows, y, u, alpha, values, f):
         alpha[v] = after
         _add_row(K[rows[v]], y[v] * (after - before), values)
     return hit >= 0
+
+
+@kernel
+def _factorised(K, rows, free, ridge, L):
+    """L <- Cholesky's factor of the tile of the free variables; whether there is one."""
+    trace = 0.0
+    for a in range(len(free)):
+        row = K[rows[free[a]]]
+        for b in range(a + 1):
+            L[a, b] = row[rows[free[b]]]
+        trace += L[a, a]
+    for a in range(len(free)):
+        L[a, a] += ridge * trace / len(free)
+    return _factorise(L)
 
 
 @kernel
