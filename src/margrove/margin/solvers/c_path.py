@@ -27,15 +27,16 @@ __all__ = ["BROKEN_OFF", "CONVERGED", "UNCHANGED", "follow_path", "new_progress"
 
 CONVERGED, UNCHANGED, BROKEN_OFF = 1, 2, 3  # how a machine ended
 
-_BLOCK = 512  # variables of a tile, or more where more are free
-_NEWCOMERS = 256  # violators that a tile has room for, whatever else is in it
+# Variables of a tile (an eighth of all, but not fewer), more where more are free; and violators
+# that it has room for, whatever else is in it (a sixteenth).
+_BLOCK, _NEWCOMERS = 256, 64
 _LARGEST_BLOCK = 4096
 _INNER_SHARE = 0.1  # a block is solved to this share of the violation at its start
 _STEPS_A_VARIABLE = 50  # in a tile, before it is looked at again
-_FEW = 320  # free variables whose Newton step costs less than the pair steps it saves
-_STEPS_BEFORE_NEWTON = 16  # a free variable
+_FEW = 200  # free variables whose Newton step costs less than the pair steps it saves
+_STEPS_BEFORE_NEWTON = 30  # a free variable
 _LEAST_NEWTON_STEPS, _MOST_NEWTON_STEPS = 3, 50  # in a round
-_NEWTON_WORK = 2048  # steps times free variables
+_NEWTON_WORK = 512  # steps times free variables
 _RIDGE, _LARGEST_RIDGE = 1e-13, 1e-6  # of the mean of the diagonal
 _PROGRESS = 0.5
 _PATIENCE = 4  # rounds without progress before float32 is given up
@@ -241,8 +242,9 @@ def _choose(y, u, alpha, f):
             lowest = min(lowest, f[v])
         if above if y[v] > 0.0 else below:
             highest = max(highest, f[v])
-    takes_free = n_free <= _LARGEST_BLOCK - _NEWCOMERS
-    room = max(_NEWCOMERS, _BLOCK - n_free) if takes_free else _LARGEST_BLOCK
+    newcomers = max(_NEWCOMERS, m // 16)
+    takes_free = n_free <= _LARGEST_BLOCK - newcomers
+    room = max(newcomers, _BLOCK - n_free, m // 8 - n_free) if takes_free else _LARGEST_BLOCK
     # How far a variable is beyond the other side's extreme; 0 for those that are not.
     rising, falling = np.zeros(m), np.zeros(m)
     is_chosen = np.zeros(m, np.uint8)
