@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple
 import joblib
 import numpy as np
 from sklearn import config_context, get_config
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import is_classifier, is_regressor
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from margrove._data.seeds import seed_of
@@ -41,6 +41,7 @@ from margrove.ensemble.bootstrap_losses import (
     row_losses,
 )
 from margrove.ensemble.resampling import Line, multiplicities, stream
+from margrove.ensemble.seeded_clones import seeded_clone
 
 __all__ = ["BootstrapError", "bootstrap_error"]
 
@@ -195,7 +196,7 @@ def bootstrap_error(
     loss = loss_of(estimator, scoring)
 
     with unwatched():
-        learner = _seeded_clone(estimator, draws.seed, 0).fit(*sample.parts)
+        learner = seeded_clone(estimator, int(stream(draws.seed, 0))).fit(*sample.parts)
         prediction = _predict(learner, sample.parts[0], target)
     losses = row_losses(loss, target, prediction, "the rows that all were fitted to")
     process = BootstrapFits(estimator, sample, target, loss, draws, int(n_resamples), n_threads)
@@ -334,7 +335,7 @@ class BootstrapFits:
         X, y = self._sample.take(np.repeat(np.arange(len(counts)), counts))
         unseen = self._sample.take(outside)[0]
         target = self._target[outside]
-        learner = _seeded_clone(self._estimator, self._draws.seed, number + 1)
+        learner = seeded_clone(self._estimator, int(stream(self._draws.seed, number + 1)))
         try:
             prediction = _predict(learner.fit(X, y), unseen, target)
         except ValueError:
@@ -415,19 +416,6 @@ def _check_rows(X: Any, y: Any, has_classes: bool) -> Sample:
             f"y has shape {target.shape}. One label for each of the {len(target)} rows is needed."
         )
     return Sample((x_part.parts[0], target), x_part.n_rows)
-
-
-def _seeded_clone(estimator: Any, seed: int, number: int) -> Any:
-    """A clone, in which each random_state of None has become a number of its own."""
-    learner = clone(estimator)
-    unset = sorted(
-        name
-        for name, value in learner.get_params(deep=True).items()
-        if name.rpartition("__")[2] == "random_state" and value is None
-    )
-    key = int(stream(seed, number))
-    seeds = {name: int(stream(key, k)) >> 33 for k, name in enumerate(unset)}
-    return learner.set_params(**seeds) if seeds else learner
 
 
 def _predict(learner: Any, X: Any, target: np.ndarray) -> np.ndarray:

@@ -25,6 +25,7 @@ from margrove._threads import resolve_n_jobs
 from margrove.ensemble.bootstrap import ConfidenceInterval
 from margrove.ensemble.bootstrap_input import check_arguments
 from margrove.ensemble.resampling import stream
+from margrove.ensemble.seeded_clones import seeded_clone
 from margrove.evaluate.blending import BLENDS, BlendSettings, check_member_names, fit_blends
 from margrove.evaluate.comparison_fits import Comparing, Contest
 from margrove.evaluate.comparison_result import Comparison, FailedModel, ModelScore, Pair
@@ -39,7 +40,6 @@ from margrove.evaluate.examples import (
     check_examples,
     fit,
     make_splits,
-    seeded_clone,
 )
 from margrove.evaluate.resampled_tests import (
     bootstrap_test,

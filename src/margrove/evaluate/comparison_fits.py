@@ -17,10 +17,11 @@ from threadpoolctl import threadpool_limits
 from margrove._slices import unwatched
 from margrove._threads import run_tiles
 from margrove.ensemble.resampling import stream
+from margrove.ensemble.seeded_clones import seeded_clone
 from margrove.evaluate.blending import BLENDS, BlendSettings, fit_blends
 from margrove.evaluate.comparison_result import FailedModel
 from margrove.evaluate.contestants import Scoring
-from margrove.evaluate.examples import Examples, Split, Task, fit, seeded_clone
+from margrove.evaluate.examples import Examples, Split, Task, fit
 from margrove.exceptions import FitCancelled
 
 __all__ = ["Comparing", "Contest", "FoldResult"]

@@ -184,17 +184,16 @@ class _Plan:
                 families.append((rest, [k]))
         return families
 
-    def _machine_of(self, k: int) -> Any:
-        return _machine(self.search.estimator)[0]
+    def _setting(self, k: int, name: str) -> Any:
+        """What a parameter of the machine is in a candidate."""
+        usual = getattr(_machine(self.search.estimator)[0], name, None)
+        return self.candidates[k].get(f"{self.prefix}{name}", usual)
 
     def _price(self, k: int) -> float:
-        return float(self.candidates[k].get(f"{self.prefix}C", self._machine_of(k).C))
+        return float(self._setting(k, "C"))
 
     def _width(self, k: int) -> float:
-        machine = self._machine_of(k)
-        name = f"{self.prefix}gamma"
-        kernel = self.candidates[k].get(f"{self.prefix}kernel", getattr(machine, "kernel", None))
-        return float(self.candidates[k].get(name, machine.gamma)) if has_width(kernel) else np.nan
+        return float(self._setting(k, "gamma")) if has_width(self._setting(k, "kernel")) else np.nan
 
     def _cells(
         self, rest: dict[str, Any], Cs: np.ndarray, gammas: np.ndarray, X: Any, y: Any,

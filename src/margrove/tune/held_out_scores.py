@@ -5,15 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator
 from sklearn.metrics import check_scoring, r2_score
 
 from margrove.margin.multiclass import pairs_of, per_class_decisions
 from margrove.margin.single_machine import TargetScale
 from margrove.tune.folds import Fold
+from margrove.tune.known_answers import known_answers
 from margrove.tune.machine_paths import FoldPaths
 
 __all__ = ["ClassifierJudge", "HeldOutRows", "Judge", "RegressorJudge"]
@@ -99,8 +101,9 @@ class ClassifierJudge(Judge):
             return np.asarray(weight @ (codes == truth[:, None]) / weight.sum())
         return self._asked(
             fold,
-            lambda c: _KnowsClasses(
-                self._classes, self._classes[codes[:, c]], self._decisions(values[:, c])
+            lambda c: known_answers(
+                partial(_answer, self._classes[codes[:, c]], self._decisions(values[:, c])),
+                self._classes,
             ),
         )
 
@@ -141,7 +144,7 @@ class RegressorJudge(Judge):
             test = self.rows.folds[fold].test
             y, weight = self.rows.y[test], self.rows.weight[test]
             return np.array([r2_score(y, own, sample_weight=weight) for own in predicted.T])
-        return self._asked(fold, lambda c: _KnowsValues(predicted[:, c]))
+        return self._asked(fold, lambda c: known_answers(lambda _: predicted[:, c], None))
 
 
 def _values(K: np.ndarray, paths: FoldPaths, n_prices: int) -> np.ndarray:
@@ -168,39 +171,10 @@ def _values(K: np.ndarray, paths: FoldPaths, n_prices: int) -> np.ndarray:
     return values
 
 
-class _KnowsClasses(ClassifierMixin, BaseEstimator):
-    """A fitted classifier, as a scorer sees it, whose answers for these rows are known."""
-
-    def __init__(self, classes: np.ndarray, predicted: np.ndarray, decisions: np.ndarray) -> None:
-        self.classes = self.classes_ = classes
-        self.predicted = predicted
-        self.decisions = decisions
-
-    def fit(self, X: Any, y: Any) -> Any:
-        return self
-
-    def predict(self, X: Any) -> np.ndarray:
-        return self.predicted
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        return self.decisions
-
-    @property
-    def predict_proba(self) -> Any:
-        raise AttributeError(
+def _answer(predicted: np.ndarray, decisions: np.ndarray, method: str) -> np.ndarray:
+    if method == "predict_proba":
+        raise ValueError(
             "A search over C and gamma compares decisions, not probabilities. Use a scoring that "
             "needs predict or decision_function, such as 'accuracy', 'f1' or 'roc_auc'."
         )
-
-
-class _KnowsValues(RegressorMixin, BaseEstimator):
-    """The same for a regression."""
-
-    def fit(self, X: Any, y: Any) -> Any:
-        return self
-
-    def __init__(self, predicted: np.ndarray) -> None:
-        self.predicted = predicted
-
-    def predict(self, X: Any) -> np.ndarray:
-        return self.predicted
+    return predicted if method == "predict" else decisions

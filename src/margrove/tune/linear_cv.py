@@ -7,18 +7,16 @@ from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.metrics import check_scoring
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_table, check_training_labels
-from margrove._estimator import Estimator
 from margrove._slices import drive
 from margrove._threads import resolve_n_jobs
 from margrove.margin.linear_svc import LinearSVC
 from margrove.tune.folds import folds_of
 from margrove.tune.grids import GRID, check_grid, logarithmic
+from margrove.tune.price_search import ClassifierSearch
 from margrove.tune.warm_paths import WarmPaths
 
 __all__ = ["LinearSVCCV"]
@@ -39,7 +37,7 @@ _OF_THE_MACHINE = (
 )
 
 
-class LinearSVCCV(ClassifierMixin, Estimator):
+class LinearSVCCV(ClassifierSearch):
     """Linear support vector classifier whose C is chosen by cross-validation.
 
     In each fold the machines of ascending C are found one from the other; folds are spread over the
@@ -106,8 +104,6 @@ class LinearSVCCV(ClassifierMixin, Estimator):
     >>> LinearSVCCV(Cs=5).fit(X, y).best_score_ > 0.9
     True
     """
-
-    best_estimator_: LinearSVC
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "Cs": GRID,
@@ -196,39 +192,13 @@ class LinearSVCCV(ClassifierMixin, Estimator):
         self._commit(table.attributes | found)
         return self
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Signed distances, times the norm of the weights, of the best machine.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-        """
-        return np.asarray(self._best().decision_function(X))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return np.asarray(self._best().predict(X))
-
     @property
     def coef_(self) -> np.ndarray:
-        return self._best().coef_
+        return np.asarray(self._best().coef_)
 
     @property
     def intercept_(self) -> np.ndarray:
-        return self._best().intercept_
+        return np.asarray(self._best().intercept_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -237,12 +207,3 @@ class LinearSVCCV(ClassifierMixin, Estimator):
 
     def _machine(self) -> LinearSVC:
         return LinearSVC(**{name: getattr(self, name) for name in _OF_THE_MACHINE})
-
-    def _best(self) -> LinearSVC:
-        check_is_fitted(self)
-        if "best_estimator_" not in vars(self):
-            raise AttributeError(
-                "This LinearSVCCV was fitted with refit=False, so that there is no machine to ask. "
-                "Use refit='best', or fit one with best_params_."
-            )
-        return self.best_estimator_

@@ -12,9 +12,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
-from margrove._estimator import Estimator
 from margrove.exceptions import ConvergenceWarning
 from margrove.margin.kernel_machine import KERNEL_PARAMETERS
 from margrove.margin.kernels import ChiSquare, Kernel, Precomputed
@@ -25,6 +23,7 @@ from margrove.tune.cells import Cells
 from margrove.tune.folds import Fold, folds_of
 from margrove.tune.grids import GRID, check_grid, logarithmic
 from margrove.tune.held_out_scores import ClassifierJudge, HeldOutRows, Judge, RegressorJudge
+from margrove.tune.price_search import ClassifierSearch, PriceSearch
 from margrove.tune.svm_problems import ClassifierTask, RegressorTask, SvmTask
 from margrove.tune.svm_search import has_width, search_cells, usual_gamma
 
@@ -47,7 +46,7 @@ SEARCH_PARAMETERS: dict[str, list[Any]] = {
 }
 
 
-class SupportVectorSearch(Estimator):
+class SupportVectorSearch(PriceSearch):
     """What SVCCV and SVRCV share: everything but the machines."""
 
     Cs: Any
@@ -56,8 +55,6 @@ class SupportVectorSearch(Estimator):
     scoring: Any
     refit: Any
     kernel: Any
-    best_estimator_: Any
-    cells_: Cells
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Cross-validate the grid, then fit the best machine to all rows.
@@ -99,19 +96,6 @@ class SupportVectorSearch(Estimator):
         self._commit(task.attributes | self._target_attributes(task) | found)
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
-        """What the best machine says of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return np.asarray(self._best().predict(X))
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         precomputed = self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)
@@ -142,15 +126,6 @@ class SupportVectorSearch(Estimator):
     def _target_attributes(self, task: Any) -> dict[str, Any]:
         """What is remembered of y."""
 
-    def _best(self) -> Any:
-        check_is_fitted(self)
-        if not hasattr(self, "best_estimator_"):
-            raise AttributeError(
-                f"This {type(self).__name__} was fitted with refit=False, so that there is no "
-                "machine to ask. Use refit='best', or fit one with best_params_."
-            )
-        return self.best_estimator_
-
     def _widths(self, task: SvmTask, given: np.ndarray | int) -> np.ndarray:
         if not has_width(self.kernel):
             return np.array([np.nan])
@@ -178,7 +153,7 @@ def _has_probabilities(model: Any) -> bool:
     return True
 
 
-class SVCCV(ClassifierMixin, SupportVectorSearch):
+class SVCCV(ClassifierSearch, SupportVectorSearch):
     """Support vector classifier whose C and gamma are chosen by cross-validation.
 
     The whole grid is one computation. Inner products are taken once, for all folds, C and gamma; a
@@ -322,19 +297,6 @@ class SVCCV(ClassifierMixin, SupportVectorSearch):
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Signed values of the best machine, as `SVC.decision_function` gives them.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray
-        """
-        return np.asarray(self._best().decision_function(X))
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:

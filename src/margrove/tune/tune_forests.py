@@ -24,8 +24,9 @@ from sklearn.base import clone
 
 from margrove.ensemble.forest import Forest
 from margrove.tune.held_out import in_threads
+from margrove.tune.known_answers import known_answers
 from margrove.tune.tuning import Choice, Trials, told
-from margrove.tune.tuning_scores import Scoring, known_answers
+from margrove.tune.tuning_scores import Scoring
 from margrove.tune.tuning_task import TuningTask
 
 __all__ = ["tune_forest"]
