@@ -83,6 +83,9 @@ TREE = ("fitted", "arrays_")
 FOREST = ("fitted", "trees_", 0)
 STEP = ("parameters", "steps", 0, 1, "fitted")
 ROUND = ("fitted", "_rounds", 0, 0)
+MACHINE_TABLE = "machine of a raw table"
+PREPARED = ("parameters", "steps", 0, 1, "fitted")
+PART = (*PREPARED, "parts_")
 
 
 @pytest.mark.parametrize(
@@ -173,6 +176,29 @@ ROUND = ("fitted", "_rounds", 0, 0)
         ("SVC", put("fitted", "_record", 1), "has an entry '_record'"),
         ("SVC", put("extra", 1), "has an entry 'extra'"),
         ("SVC", put("parameters", []), "altered|contradict"),
+        # raw tables
+        (MACHINE_TABLE, put(*PREPARED, "parts_", ()), "not those of columns_"),
+        (MACHINE_TABLE, put(*PREPARED, "columns_", ()), "entries"),
+        (MACHINE_TABLE, put(*PREPARED, "_form", "forest"), "none of"),
+        (MACHINE_TABLE, put(*PREPARED, "is_sparse_", 2), "neither True nor False"),
+        (MACHINE_TABLE, put(*PREPARED, "feature_names_in_", 0, "width"), "other columns"),
+        (MACHINE_TABLE, put(*PART, 0, "scale", 0.0), "below"),
+        (MACHINE_TABLE, put(*PART, 0, "scale", np.nan), "not finite"),
+        (MACHINE_TABLE, put(*PART, 0, "name", "width"), "not those of columns_"),
+        (MACHINE_TABLE, put(*PART, 0, "fill", "x"), "not a number"),
+        (MACHINE_TABLE, put(*PART, 1, "labels", np.array(["b", "a"], object)), "not sorted"),
+        (MACHINE_TABLE, put(*PART, 1, "labels", np.array([1, 2], object)), "not all text"),
+        (MACHINE_TABLE, put(*PART, 1, "other", "blue"), "one of the labels"),
+        (MACHINE_TABLE, put(*PART, 2, "parts", ("days", "second")), "none of|entries"),
+        (MACHINE_TABLE, put(*PART, 2, "parts", ("days", "days")), "twice"),
+        (MACHINE_TABLE, put(*PART, 2, "fill", np.zeros(99)), "entries"),
+        (MACHINE_TABLE, put(*PART, 3, "weights", np.zeros(99)), "entries"),
+        (MACHINE_TABLE, put(*PART, 3, "weights", 0, -1.0), "below"),
+        (MACHINE_TABLE, put(*PREPARED, "columns_", 0, "type", "text"), "is a NumberPart"),
+        (MACHINE_TABLE, put(*PREPARED, "columns_", 0, "type", "os"), "none of"),
+        (MACHINE_TABLE, put("about", 3), "about is a int"),
+        (MACHINE_TABLE, put("about", {"a": np.zeros(3)}), r"about\['a'\] is a ndarray"),
+        (MACHINE_TABLE, put("about", {"a": [[[[[[1]]]]]]}), "nested"),
     ],
 )  # fmt: skip
 def test_altered_values_are_refused_though_the_digest_is_right(name, alter, reason) -> None:

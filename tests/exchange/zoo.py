@@ -33,6 +33,7 @@ from sklearn.preprocessing import (
 
 import margrove
 from margrove import kernels
+from margrove.tables import TablePreparation, table_model
 
 __all__ = ["ZOO", "Specimen", "answers"]
 
@@ -63,6 +64,20 @@ def _frame(**columns: Any) -> Any:
 
 def _named() -> Any:
     return _frame(height=X[:, 0], colour=COLOURS, weight=X[:, 2])
+
+
+def _raw() -> Any:
+    """A table as it comes: with gaps, labels, days and texts."""
+    import pandas as pd
+
+    gaps = np.where(X[:, 0] < -0.8, np.nan, X[:, 0])
+    days = pd.Series(np.datetime64("2024-01-01", "us") + np.arange(40) * np.timedelta64(37, "h"))
+    labels = np.where(np.arange(40) % 9 == 0, None, COLOURS)
+    return _frame(height=gaps, colour=labels, day=days, text=TEXTS, row_id=np.arange(40))
+
+
+RAW = _raw()
+RAW_TYPES = {"text": "text"}
 
 
 def _fit(model: Any, X: Any, y: Any) -> Any:
@@ -320,6 +335,17 @@ ZOO: dict[str, Specimen] = {
     ),
     "stacking of numbers": Specimen(
         StackingRegressor([("a", m.SVR()), ("b", m.LinearSVR())], m.LinearSVR(), cv=2), X, NUMBERS
+    ),
+    # of raw tables
+    "preparation for machines": Specimen(
+        TablePreparation(types=RAW_TYPES, max_categories=2), RAW, TWO
+    ),
+    "preparation for trees": Specimen(
+        TablePreparation("categories", types=RAW_TYPES, max_words=3), RAW, TWO
+    ),
+    "machine of a raw table": Specimen(table_model(m.SVC(), types=RAW_TYPES), RAW, TWO),
+    "forest of a raw table": Specimen(
+        table_model(m.RandomForestClassifier(2, random_state=0), types=RAW_TYPES), RAW, TWO
     ),
     **{
         f"calibrated, {method}": Specimen(

@@ -2,9 +2,9 @@
 
 A `Kind` describes an estimator, a `Part` any other object that estimators are made of. Both say
 which attributes go into a file, what each of them must look like and what they must agree on. The
-tables themselves stand in `margin_kinds`, `grove_kinds`, `search_kinds` and `sklearn_kinds`; adding
-a kind of model is adding an entry there. No name in a file is ever imported: it is looked up here,
-or refused.
+tables themselves stand in `margin_kinds`, `grove_kinds`, `search_kinds`, `sklearn_kinds` and
+`table_kinds`; adding a kind of model is adding an entry there. No name in a file is ever imported:
+it is looked up here, or refused.
 """
 
 from __future__ import annotations
@@ -85,8 +85,9 @@ def kinds() -> dict[str, Kind]:
     from margrove.exchange.margin_kinds import MARGIN_KINDS
     from margrove.exchange.search_kinds import SEARCH_KINDS
     from margrove.exchange.sklearn_kinds import SKLEARN_KINDS
+    from margrove.exchange.table_kinds import TABLE_KINDS
 
-    return MARGIN_KINDS | GROVE_KINDS | SEARCH_KINDS | SKLEARN_KINDS
+    return MARGIN_KINDS | GROVE_KINDS | SEARCH_KINDS | SKLEARN_KINDS | TABLE_KINDS
 
 
 @functools.cache
@@ -96,8 +97,9 @@ def parts() -> dict[str, Part]:
     from margrove.exchange.margin_kinds import MARGIN_PARTS
     from margrove.exchange.search_kinds import SEARCH_PARTS
     from margrove.exchange.sklearn_kinds import SKLEARN_PARTS
+    from margrove.exchange.table_kinds import TABLE_PARTS
 
-    return MARGIN_PARTS | GROVE_PARTS | SEARCH_PARTS | SKLEARN_PARTS
+    return MARGIN_PARTS | GROVE_PARTS | SEARCH_PARTS | SKLEARN_PARTS | TABLE_PARTS
 
 
 def kind_name_of(thing: Any) -> str | None:

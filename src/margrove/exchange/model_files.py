@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 import numpy as np
 import scipy.sparse as sp
 
 from margrove.exceptions import ModelFileError, UnsavableModelError
+from margrove.exchange.about import about_for_file, about_from_file
 from margrove.exchange.archive import FORMAT_VERSION, read_archive, write_archive
 from margrove.exchange.kinds import kind_name_of, kinds
 from margrove.exchange.model_values import model_of, values_of
 
-__all__ = ["Field", "FileSummary", "inspect_file", "load", "save"]
+__all__ = ["Field", "FileSummary", "inspect_file", "load", "load_with_about", "save"]
 
 File = str | os.PathLike[str] | BinaryIO
 
 
-def save(model: Any, file: File) -> None:
+def save(model: Any, file: File, *, about: Mapping[str, Any] | None = None) -> None:
     """Save a model, fitted or not, to a file that holds values and no code.
 
     The file appears as a whole or not at all: whatever goes wrong, one that was there before is as
@@ -34,6 +35,9 @@ def save(model: Any, file: File) -> None:
         the page on model files.
     file : str, path or binary file object
         By custom, names end in ".margrove".
+    about : dict or None, default=None
+        Plain values to keep beside the model, such as the name of what it predicts: texts, numbers,
+        truth values, None, and lists and dicts of them. `inspect_file` shows them.
 
     Raises
     ------
@@ -51,8 +55,12 @@ def save(model: Any, file: File) -> None:
     >>> margrove.load(file).predict([[0.2], [2.7]]).tolist()
     ['low', 'high']
     """
+    kept = about_for_file(about)
     kind, values = _described(model)
-    write_archive(file, kind, values)
+    write_archive(file, kind, values | ({_ABOUT: kept} if kept else {}))
+
+
+_ABOUT = "about"
 
 
 def _described(model: Any) -> tuple[str, dict[str, Any]]:
@@ -116,6 +124,32 @@ def load(file: File) -> Any:
     ...     margrove.load(path).predict([[1.5], [3.5]]).tolist()
     [5.0, 7.0]
     """
+    return load_with_about(file)[0]
+
+
+def load_with_about(file: File) -> tuple[Any, dict[str, Any]]:
+    """Load a model, and what was kept beside it.
+
+    Parameters
+    ----------
+    file : str, path or binary file object
+
+    Returns
+    -------
+    model : estimator
+    about : dict
+        As it was given to `save`, with lists for tuples; empty if nothing was.
+
+    Examples
+    --------
+    >>> import io, margrove
+    >>> from margrove.exchange.model_files import load_with_about
+    >>> file = io.BytesIO()
+    >>> margrove.save(margrove.SVC(), file, about={"target": "income"})
+    >>> _ = file.seek(0)
+    >>> load_with_about(file)
+    (SVC(), {'target': 'income'})
+    """
     kind, values = read_archive(file)
     try:
         if kind not in kinds():
@@ -123,7 +157,8 @@ def load(file: File) -> Any:
                 f"it holds a {kind[:50]!r}, which is not a model that this margrove knows. Install "
                 "a newer margrove."
             )
-        return model_of({"is": kind} | values)
+        about = about_from_file(values.pop(_ABOUT, {}))
+        return model_of({"is": kind} | values), about
     except ModelFileError as error:
         raise ModelFileError(error.reason, error.offset, _name_of(file)) from None
     except MemoryError:
@@ -145,6 +180,7 @@ _TRAINING_ROWS = {
     "residuals_": "errors on the training rows are kept",
     "oob_prediction_": "out-of-bag predictions of the training rows are kept",
     "oob_decision_function_": "out-of-bag predictions of the training rows are kept",
+    "parts_": "labels and words of the training table are kept",
 }
 
 
@@ -172,6 +208,7 @@ class FileSummary:
     classes         its labels, None if it has none
     fields          all that was learnt
     remarks         what is in the file of the training data
+    about           what was kept beside the model
     """
 
     kind: str
@@ -182,12 +219,14 @@ class FileSummary:
     classes: tuple[Any, ...] | None
     fields: tuple[Field, ...]
     remarks: tuple[str, ...]
+    about: dict[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
         state = "fitted" if self.is_fitted else "not fitted"
         lines = [f"{self.kind}, {state}, format version {self.format_version}"]
+        lines += [f"  about {name}: {value!r}" for name, value in self.about.items()]
         lines += [f"  {name} = {value!r}" for name, value in self.parameters.items()]
-        lines += [f"  {field}" for field in self.fields]
+        lines += [f"  {own}" for own in self.fields]
         lines += [f"Note: {remark}." for remark in self.remarks]
         return "\n".join(lines)
 
@@ -225,6 +264,10 @@ def inspect_file(file: File) -> FileSummary:
             None,
             _name_of(file),
         )
+    try:
+        about = about_from_file(values.pop(_ABOUT, {}))
+    except ModelFileError as error:
+        raise ModelFileError(error.reason, None, _name_of(file)) from None
     fields = tuple(_fields(fitted))
     inner = _fields(parameters, "parameters")
     everything = [*fields, *(own for own in inner if own.name.count(".") > 1)]
@@ -243,6 +286,7 @@ def inspect_file(file: File) -> FileSummary:
                 if any(name in own.name.split(".") for own in everything)
             )
         ),
+        about,
     )
 
 

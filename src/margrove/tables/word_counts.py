@@ -1,0 +1,55 @@
+"""Texts as counts of words."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+__all__ = ["common_words", "count_words", "words_in"]
+
+_WORD = re.compile(r"\w\w+")
+
+
+def words_in(text: str) -> list[str]:
+    """Runs of at least two letters or digits, in small letters."""
+    return _WORD.findall(text.lower())
+
+
+def common_words(
+    texts: Sequence[str], n_rows: np.ndarray, most: int, at_least: int
+) -> tuple[list[str], np.ndarray]:
+    """The words that most rows have, sorted, and how many have each.
+
+    `n_rows` says how many rows have each text. Of words that equally many have, those that come
+    first in the alphabet are taken.
+    """
+    found: Counter[str] = Counter()
+    for text, n in zip(texts, n_rows.tolist(), strict=True):
+        for word in set(words_in(text)):
+            found[word] += n
+    ranked = sorted((-n, word) for word, n in found.items() if n >= at_least)[:most]
+    words = sorted(word for _, word in ranked)
+    return words, np.array([found[word] for word in words], dtype=np.float64)
+
+
+def count_words(texts: Sequence[str], words: Sequence[str]) -> Any:
+    """CSR float64 (len(texts), len(words)): how often each text has each word."""
+    number = {word: j for j, word in enumerate(words)}
+    indices: list[int] = []
+    values: list[float] = []
+    ends = np.zeros(len(texts) + 1, dtype=np.int64)
+    for i, text in enumerate(texts):
+        counts = Counter(j for word in words_in(text) if (j := number.get(word)) is not None)
+        for j in sorted(counts):
+            indices.append(j)
+            values.append(counts[j])
+        ends[i + 1] = len(indices)
+    return sp.csr_array(
+        (np.array(values, dtype=np.float64), np.array(indices, dtype=np.int64), ends),
+        shape=(len(texts), len(words)),
+    )
