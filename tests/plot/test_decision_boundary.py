@@ -48,7 +48,7 @@ TARGETS = np.sin(2 * MOONS[:, 0]) + MOONS[:, 1]
 def drawn(model, X, y=None, *, resolution=40, **settings):
     """The axes of a figure that no window knows of."""
     ax = Figure().subplots()
-    assert decision_boundary(model, X, y, ax=ax, resolution=resolution, **settings) is ax
+    assert decision_boundary(model, X, y, ax=ax, resolution=resolution, **settings).ax is ax
     return ax
 
 

@@ -286,7 +286,7 @@ def test_many_classes_are_drawn_as_few_parts() -> None:
 
 def test_axes_can_be_given_and_texts_shrink_to_them(of_iris) -> None:
     ax = Figure(figsize=(3, 2)).subplots()
-    assert tree(of_iris, ax=ax) is ax
+    assert tree(of_iris, ax=ax).ax is ax
     assert plt.get_fignums() == []
     small = {text.get_fontsize() for text in ax.texts}
     assert len(small) == 1

@@ -49,6 +49,8 @@ from margrove.tune.held_out import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from margrove.plot.picture import Picture
+
 __all__ = ["Calibrated", "calibrate"]
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -106,12 +108,12 @@ class Calibrated:
             | {name: [figures[figure] for figure in names] for name, figures in stages}
         )
 
-    def plot(self, *, ax: Axes | None = None, **settings: Any) -> Axes:
+    def plot(self, *, ax: Axes | None = None, **settings: Any) -> Picture:
         """Draw the curves before and after: see `margrove.plot.reliability_diagram`.
 
         Returns
         -------
-        matplotlib Axes
+        Picture
         """
         from margrove.plot.calibration_pictures import reliability_diagram
 

@@ -12,7 +12,7 @@ from margrove._frames import data_frame
 from margrove.ensemble.bootstrap import ConfidenceInterval
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from margrove.plot.picture import Picture
 
 __all__ = ["Comparison", "FailedModel", "ModelScore", "Pair"]
 
@@ -260,7 +260,7 @@ class Comparison:
         columns = {name: [row[name] for row in rows] for name in rows[0]}
         return data_frame(columns).set_index("model")
 
-    def plot(self, *, what: Literal["scores", "differences"] = "scores", ax: Any = None) -> Axes:
+    def plot(self, *, what: Literal["scores", "differences"] = "scores", ax: Any = None) -> Picture:
         """Draw the scores with their intervals, or the differences to the best model.
 
         Parameters
@@ -271,7 +271,7 @@ class Comparison:
 
         Returns
         -------
-        matplotlib Axes
+        Picture
             What is drawn is in `models` and `pairs`.
         """
         from margrove.plot.comparison_pictures import compared_models

@@ -41,6 +41,8 @@ from margrove.ensemble.bootstrap_input import check_arguments
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from margrove.plot.picture import Picture
+
 __all__ = [
     "BrierDecomposition",
     "Reliability",
@@ -207,12 +209,12 @@ class Reliability:
             columns[name] = np.concatenate([getattr(curve, name) for curve in curves])
         return data_frame(columns)
 
-    def plot(self, *, ax: Axes | None = None, **settings: Any) -> Axes:
+    def plot(self, *, ax: Axes | None = None, **settings: Any) -> Picture:
         """Draw the curve: see `margrove.plot.reliability_diagram`.
 
         Returns
         -------
-        matplotlib Axes
+        Picture
         """
         from margrove.plot.calibration_pictures import reliability_diagram
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from margrove.plot.canvas import (
     usable_axes,
     usable_panels,
 )
+from margrove.plot.picture import Picture, drawn, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +32,7 @@ _DASHES = ("dotted", "dashed", "dashdot", "solid")  # of stages, the last solid
 
 def boosting(
     model: Any, X: Any = None, y: Any = None, *, what: str = "errors", **settings: Any
-) -> Any:
+) -> Picture:
     """Draw how boosting went.
 
     Parameters
@@ -45,7 +47,7 @@ def boosting(
 
     Returns
     -------
-    matplotlib Axes, or a list of them for "rounds"
+    Picture
 
     Examples
     --------
@@ -57,7 +59,7 @@ def boosting(
     >>> ax.get_xlabel()
     'margin'
     """
-    pictures: dict[str, Callable[..., Any]] = {
+    pictures: dict[str, Callable[..., Picture]] = {
         "errors": boosting_errors,
         "margins": boosting_margins,
         "rounds": boosting_rounds,
@@ -80,7 +82,7 @@ def boosting_errors(
     bounds: bool = True,
     scale: str = "linear",
     ax: Axes | None = None,
-) -> Axes:
+) -> Picture:
     """Draw the errors of a boosted model against its rounds, and what bounds them.
 
     The numbers can be had from `margrove.facts.boosting_errors`. Parts can be found by their `gid`:
@@ -102,7 +104,7 @@ def boosting_errors(
 
     Returns
     -------
-    matplotlib Axes
+    Picture
 
     Examples
     --------
@@ -147,7 +149,15 @@ def boosting_errors(
     axes.set_ylim(bottom=0.0)
     axes.set_ylabel("share misclassified")
     axes.legend()
-    return axes
+    data = table(
+        round=found.rounds,
+        training=found.training,
+        validation=found.validation,
+        test=found.test,
+        bound=found.bound,
+        edge_bound=found.edge_bound,
+    )
+    return drawn(axes, data)
 
 
 # -- margins -------------------------------------------------------------------------------------
@@ -160,7 +170,7 @@ def boosting_margins(
     *,
     stages: Sequence[int] | None = None,
     ax: Axes | None = None,
-) -> Axes:
+) -> Picture:
     """Draw the share of rows whose margin is at most so large, after some numbers of rounds.
 
     Rows left of 0 are misclassified. More rounds push small margins to the right even after the
@@ -178,7 +188,7 @@ def boosting_margins(
 
     Returns
     -------
-    matplotlib Axes
+    Picture
 
     Examples
     --------
@@ -212,7 +222,15 @@ def boosting_margins(
     axes.set_xlabel("margin")
     axes.set_ylabel("share of the rows with at most this margin")
     axes.legend(loc="upper left")
-    return axes
+    return drawn(axes, _margin_table(found))
+
+
+def _margin_table(found: Sequence[facts.MarginDistribution]) -> dict[str, Any]:
+    return table(
+        rounds=[own.n_rounds for own in found for _ in own.margins],
+        margin=[margin for own in found for margin in own.margins.tolist()],
+        share=[share for own in found for share in own.shares.tolist()],
+    )
 
 
 # -- rounds over two features --------------------------------------------------------------------
@@ -228,7 +246,7 @@ def boosting_rounds(
     resolution: int = 200,
     legend: bool = True,
     axes: Sequence[Axes] | None = None,
-) -> list[Axes]:
+) -> Picture:
     """Draw rounds of boosting over two features, a panel each, and all of them together.
 
     The area of a point is the weight D of its row before the round, circles are around the rows
@@ -253,7 +271,7 @@ def boosting_rounds(
 
     Returns
     -------
-    list of matplotlib Axes
+    Picture
 
     Examples
     --------
@@ -269,9 +287,11 @@ def boosting_rounds(
     round 3: eps = 0.14, beta = 0.92
     all 3 rounds: error 0
     """
-    found = facts.boosting_sketches(
-        model, X, y, sample_weight, rounds=rounds, resolution=resolution
-    )
+    with warnings.catch_warnings():  # of the grid, whose columns have no names
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        found = facts.boosting_sketches(
+            model, X, y, sample_weight, rounds=rounds, resolution=resolution
+        )
     panels = usable_panels(axes, len(found.rounds), "round and one for all together")
     for panel, sketch in zip(panels, found.rounds, strict=True):
         handles = _draw_round(panel, found, sketch)
@@ -279,7 +299,22 @@ def boosting_rounds(
         if legend and sketch.number is None:
             present = [found.classes[code] for code in np.unique(found.codes).tolist()]
             explain_handles(panel, handles, present, len(found.codes))
-    return panels
+    return drawn(panels, _rounds_table(found))
+
+
+def _rounds_table(found: facts.BoostingSketches) -> dict[str, Any]:
+    """A row for each row of the data in each panel; the round of all together is missing."""
+    n_panels, n_rows = len(found.rounds), len(found.codes)
+    numbers = [np.nan if own.number is None else own.number for own in found.rounds]
+    return table(
+        round=np.repeat(np.array(numbers, dtype=np.float64), n_rows),
+        row=np.tile(np.arange(n_rows), n_panels),
+        x=np.tile(found.points[:, 0], n_panels),
+        y=np.tile(found.points[:, 1], n_panels),
+        label=[found.classes[code] for code in found.codes.tolist()] * n_panels,
+        weight=np.concatenate([own.weights for own in found.rounds]),
+        is_wrong=np.concatenate([own.is_wrong for own in found.rounds]),
+    )
 
 
 def _draw_round(panel: Any, found: facts.BoostingSketches, sketch: facts.RoundSketch) -> list[Any]:

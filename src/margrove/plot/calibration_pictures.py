@@ -9,6 +9,7 @@ import numpy as np
 from margrove.evaluate.calibration import Calibrated
 from margrove.evaluate.reliability import Reliability, ReliabilityCurve
 from margrove.plot.canvas import class_style, explain_handles, usable_axes
+from margrove.plot.picture import Picture, drawn, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +19,7 @@ __all__ = ["reliability_diagram"]
 _LARGEST_AREA, _LEAST_AREA = 120.0, 12.0  # of a bin's dot, in points squared
 
 
-def reliability_diagram(source: Any, *, classes: Any = None, ax: Axes | None = None) -> Axes:
+def reliability_diagram(source: Any, *, classes: Any = None, ax: Axes | None = None) -> Picture:
     """Draw what came true against what was predicted, bin by bin.
 
     On the diagonal probabilities mean what they say; below it the model is too sure. Dots are the
@@ -39,7 +40,7 @@ def reliability_diagram(source: Any, *, classes: Any = None, ax: Axes | None = N
 
     Returns
     -------
-    matplotlib Axes
+    Picture
 
     Examples
     --------
@@ -51,17 +52,22 @@ def reliability_diagram(source: Any, *, classes: Any = None, ax: Axes | None = N
     >>> ax.lines[1].get_ydata().round(3).tolist()
     [0.333, 1.0]
     """
-    drawn = _curves(source, classes)
+    curves = _curves(source, classes)
     axes = usable_axes(ax)
     axes.plot([0, 1], [0, 1], color="0.6", linestyle="dashed", linewidth=1.0)[0].set_gid("ideal")
-    handles = [_draw(axes, curve, code) for code, (_, curve) in enumerate(drawn)]
-    names = [f"{name}: expected error {curve.expected_error:.3g}" for name, curve in drawn]
+    handles = [_draw(axes, curve, code) for code, (_, curve) in enumerate(curves)]
+    names = [f"{name}: expected error {curve.expected_error:.3g}" for name, curve in curves]
     explain_handles(axes, handles, names, n_points=0)
     axes.set_xlim(-0.02, 1.02)
     axes.set_ylim(-0.02, 1.02)
     axes.set_xlabel("mean predicted probability")
     axes.set_ylabel("share that came true")
-    return axes
+    columns = ("lower", "upper", "predicted", "observed", "low", "high", "weight")
+    data = table(
+        curve=[name for name, curve in curves for _ in curve.weight],
+        **{key: np.concatenate([getattr(own, key) for _, own in curves]) for key in columns},
+    )
+    return drawn(axes, data)
 
 
 def _curves(source: Any, classes: Any) -> list[tuple[str, ReliabilityCurve]]:

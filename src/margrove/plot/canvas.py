@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from margrove.plot.picture import Picture
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -15,6 +17,7 @@ __all__ = [
     "class_style",
     "counted_rounds",
     "explain_handles",
+    "given_panels",
     "new_panels",
     "number_rounds",
     "tint",
@@ -47,13 +50,15 @@ def tint(code: int, strength: float = 0.3) -> tuple[float, float, float]:
     return red, green, blue
 
 
-def usable_axes(ax: Axes | None) -> Axes:
+def usable_axes(ax: Any) -> Axes:
     """The given axes, or new ones."""
     _require_matplotlib()
     if ax is None:
         return new_panels(1)[0]
     import matplotlib.axes
 
+    if isinstance(ax, Picture) and len(ax) == 1:
+        return ax.ax
     if not isinstance(ax, matplotlib.axes.Axes):
         raise TypeError(
             f"ax must be one of matplotlib's Axes or None. Got {type(ax).__name__}; of several "
@@ -66,10 +71,17 @@ def usable_panels(axes: Any, n_panels: int, what: str) -> list[Axes]:
     """The given axes, as many as there is something to draw, or new ones side by side."""
     if axes is None:
         return new_panels(n_panels, min(n_panels, _MOST_COLUMNS), size=_PANEL)
-    panels = [usable_axes(ax) for ax in np.ravel(np.asarray(axes, dtype=object))]
+    panels = given_panels(axes)
     if len(panels) != n_panels:
         raise ValueError(f"axes must be {n_panels}, one for each {what}. Got {len(panels)}.")
     return panels
+
+
+def given_panels(axes: Any) -> list[Axes]:
+    """Axes, a picture, or collections of axes, as a list of axes."""
+    if isinstance(axes, Picture):
+        return list(axes.axes)
+    return [usable_axes(ax) for ax in np.ravel(np.asarray(axes, dtype=object))]
 
 
 def new_panels(

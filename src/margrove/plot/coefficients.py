@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from margrove.facts import StrongFeatures, strongest_features
-from margrove.plot.canvas import class_style, new_panels, usable_axes
+from margrove.plot.canvas import class_style, given_panels, new_panels
+from margrove.plot.picture import Picture, drawn, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +29,7 @@ def coefficients(
     feature_names: Any = None,
     machines: Any = None,
     ax: Any = None,
-) -> Any:
+) -> Picture:
     """Draw the features with the largest weights, as bars, for each machine of a linear model.
 
     What is drawn can be had as data from `margrove.facts.strongest_features`. Parts can be found
@@ -52,7 +53,7 @@ def coefficients(
 
     Returns
     -------
-    matplotlib Axes, or an array of them, one for each machine
+    Picture
 
     Examples
     --------
@@ -72,7 +73,13 @@ def coefficients(
     if machines is None and len(chosen) < len(found):
         note = f"the first {len(chosen)} of {len(found)} machines; machines=[...] picks others"
         axes[0].figure.suptitle(note, fontsize="medium")
-    return axes[0] if len(axes) == 1 else axes
+    told = [(found[k].machine, feature) for k in chosen for feature in found[k].features]
+    data = table(
+        machine=[machine for machine, _ in told],
+        feature=[feature.name for _, feature in told],
+        weight=np.array([feature.weight for _, feature in told], dtype=np.float64),
+    )
+    return drawn(axes, data)
 
 
 # -- what is to be drawn -------------------------------------------------------------------------
@@ -121,20 +128,18 @@ def _place(machine: Any, place_of: dict[Any, int], n_machines: int) -> int:
 # -- drawing -------------------------------------------------------------------------------------
 
 
-def _panels(ax: Any, n_panels: int, n_bars: int) -> np.ndarray:
-    """The given axes, or those of a new figure in a grid, as an array of objects."""
+def _panels(ax: Any, n_panels: int, n_bars: int) -> list[Axes]:
+    """The given axes, or those of a new figure in a grid."""
     if ax is None:
         n_columns = min(n_panels, math.ceil(math.sqrt(n_panels)))
-        drawn = new_panels(n_panels, n_columns, (_WIDTH, _FRAME_HEIGHT + _BAR_HEIGHT * n_bars))
+        panels = new_panels(n_panels, n_columns, (_WIDTH, _FRAME_HEIGHT + _BAR_HEIGHT * n_bars))
     else:
-        drawn = [usable_axes(own) for own in np.ravel(np.asarray(ax, dtype=object))]
-    if len(drawn) != n_panels:
+        panels = given_panels(ax)
+    if len(panels) != n_panels:
         raise ValueError(
             f"ax must hold one of matplotlib's Axes for each of the {n_panels} machines to draw. "
-            f"Got {len(drawn)}. Pass as many, or choose with machines=[...]."
+            f"Got {len(panels)}. Pass as many, or choose with machines=[...]."
         )
-    panels = np.empty(n_panels, dtype=object)
-    panels[:] = drawn
     return panels
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from margrove.plot.canvas import class_style, new_panels, usable_axes
+from margrove.plot.picture import Picture, drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +24,7 @@ def compared_models(
     *,
     what: Literal["scores", "differences"] = "scores",
     ax: Axes | None = None,
-) -> Axes:
+) -> Picture:
     """Draw the scores of compared models with their intervals, the best on top.
 
     Models that differ from the best one are orange, the others blue; those that failed are named
@@ -43,7 +44,7 @@ def compared_models(
 
     Returns
     -------
-    matplotlib Axes
+    Picture
 
     Examples
     --------
@@ -73,7 +74,7 @@ def compared_models(
     if comparison.failed:
         names = ", ".join(model.name for model in comparison.failed)
         axes.set_title(f"failed: {names}", fontsize="medium", parse_math=False)
-    return axes
+    return drawn(axes, comparison)
 
 
 def _draw_scores(axes: Any, comparison: Comparison) -> None:

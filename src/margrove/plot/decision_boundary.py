@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,8 +23,10 @@ from margrove.facts import (
     is_described,
     outline,
 )
-from margrove.plot.canvas import SUPPORT_MARKERS, class_style, tint, usable_axes
-from margrove.plot.plane import Plane, plane_of, range_of
+from margrove.plot.boundary_drawing import Pen, RowsToDraw, Surface
+from margrove.plot.canvas import usable_axes
+from margrove.plot.picture import Picture, drawn, grid_table
+from margrove.plot.plane import plane_of, range_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 __all__ = ["decision_boundary"]
 
 _WITHOUT_SUPPORT = (PerceptronFacts, TreeFacts, EnsembleFacts, BoostingFacts)
-_COLOUR_STEPS = 12
-_MANY_ROWS = 5_000  # from here on the best place for a legend takes too long to find
 
 
 def decision_boundary(
@@ -49,7 +48,7 @@ def decision_boundary(
     margins: bool = True,
     support: bool = True,
     legend: bool = True,
-) -> Axes:
+) -> Picture:
     """Draw what a fitted model decides over two features.
 
     Classes are regions of pale colours with lines between them; a regression is a map of its
@@ -85,7 +84,7 @@ def decision_boundary(
 
     Returns
     -------
-    matplotlib Axes
+    Picture
 
     Examples
     --------
@@ -123,23 +122,23 @@ def decision_boundary(
     rows = plane.rows(x, y_, sparse=sp.issparse(table.X))
     surface = _surface(model, told, _as_given(rows, X, told), x, y_)
 
-    picture = _Picture(axes, legend_entries=[])
+    pen = Pen(axes, legend_entries=[])
     if surface.kind == "classes":
-        picture.draw_classes(surface)
+        pen.draw_classes(surface)
     elif surface.kind == "values":
-        picture.draw_values(surface, data)
+        pen.draw_values(surface, data)
     else:
         level = facts.margin_level if facts is not None and margins else None
-        picture.draw_signed(surface, level)
-    picture.draw_data(points, data)
+        pen.draw_signed(surface, level)
+    pen.draw_data(points, data)
     if data.codes is None or told.task == "outlier detection":
-        picture.explain_regions(surface)
+        pen.explain_regions(surface)
     if facts is not None and vectors is not None and facts.n_support:
-        picture.draw_support(plane.shadow(vectors), facts)
-    picture.label(plane, ranges)
+        pen.draw_support(plane.shadow(vectors), facts)
+    pen.label(plane, ranges)
     if legend:
-        picture.draw_legend(len(points))
-    return axes
+        pen.draw_legend(len(points))
+    return drawn(axes, _grid_of(surface))
 
 
 # -- what is to be drawn -------------------------------------------------------------------------
@@ -174,20 +173,11 @@ def _require_same_columns(told: Outline, table: Table) -> None:
             )
 
 
-@dataclass(frozen=True)
-class _Data:
-    """What is known of the rows to draw: codes into `names`, or targets, or nothing."""
-
-    codes: np.ndarray | None = None
-    names: tuple[str, ...] = ()
-    targets: np.ndarray | None = None
-
-
-def _data_of(told: Outline, y: Any, n_rows: int) -> _Data:
+def _data_of(told: Outline, y: Any, n_rows: int) -> RowsToDraw:
     if y is None:
-        return _Data()
+        return RowsToDraw()
     if told.task == "regression":
-        return _Data(targets=check_targets(y, n_rows))
+        return RowsToDraw(targets=check_targets(y, n_rows))
     labels = np.asarray(y)
     if labels.shape != (n_rows,):
         raise InvalidDataError(
@@ -202,7 +192,7 @@ def _data_of(told: Outline, y: Any, n_rows: int) -> _Data:
             f"y has {labels.tolist()[row]!r} at row {row}, which is not among the classes of the "
             f"model: {', '.join(map(repr, classes))}."
         )
-    return _Data(codes, tuple(str(name) for name in classes))
+    return RowsToDraw(codes, tuple(str(name) for name in classes))
 
 
 def _facts_of(model: Any, X: Any, y: Any) -> Facts:
@@ -240,29 +230,7 @@ def _as_given(rows: Any, X: Any, told: Outline) -> Any:
     return nw.from_dict(columns, backend=frame.implementation).to_native()
 
 
-@dataclass(frozen=True)
-class _Surface:
-    """What the model says on the grid.
-
-    kind    "signed": f, with its boundary at 0; "classes": codes; "values": of a regression
-    x, y    the coordinates of the grid
-    values  (len(y), len(x))
-    names   of the regions, if there are any
-    """
-
-    kind: Literal["signed", "classes", "values"]
-    x: np.ndarray
-    y: np.ndarray
-    values: np.ndarray
-    names: tuple[str, ...] = ()
-
-    def within(self, *levels: float) -> list[float]:
-        """The levels that there are contours of; matplotlib warns of the others."""
-        low, high = float(self.values.min()), float(self.values.max())
-        return [level for level in levels if low < level < high]
-
-
-def _surface(model: Any, told: Outline, rows: Any, x: np.ndarray, y: np.ndarray) -> _Surface:
+def _surface(model: Any, told: Outline, rows: Any, x: np.ndarray, y: np.ndarray) -> Surface:
     """One call of one public method, on all points together."""
     classes = np.empty(0) if told.classes is None else told.classes
     names = tuple(str(name) for name in classes.tolist())
@@ -279,145 +247,14 @@ def _surface(model: Any, told: Outline, rows: Any, x: np.ndarray, y: np.ndarray)
         values = np.asarray(getattr(model, method)(rows))
     if kind == "classes":
         values = np.searchsorted(classes, values)
-    return _Surface(kind, x, y, values.reshape(len(y), len(x)), names)
+    return Surface(kind, x, y, values.reshape(len(y), len(x)), names)
 
 
-# -- drawing -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Picture:
-    """Axes, and what has been drawn that a legend should explain."""
-
-    axes: Any
-    legend_entries: list[Any]
-
-    def draw_signed(self, surface: _Surface, margin_level: float | None) -> None:
-        """Two regions, the boundary f = 0 between them and, dashed, the margins."""
-        f = surface.values
-        levels = [min(0.0, 1.1 * f.min()) - 1.0, 0.0, max(0.0, 1.1 * f.max()) + 1.0]
-        colours = [tint(0), tint(1)]
-        self.axes.contourf(
-            surface.x, surface.y, f, levels=levels, colors=colours, zorder=0
-        ).set_gid("regions")
-        self._draw_lines(surface, [0.0], "boundary", "boundary, f = 0", linewidths=1.5)
-        if margin_level is not None:
-            label = f"margins, f = ±{margin_level:.3g}"
-            levels = [-margin_level, margin_level]
-            self._draw_lines(surface, levels, "margins", label, linestyles="dashed")
-
-    def draw_classes(self, surface: _Surface) -> None:
-        """A region for each class and lines around them."""
-        from matplotlib.colors import ListedColormap
-
-        n_classes = len(surface.names)
-        self.axes.pcolormesh(
-            surface.x,
-            surface.y,
-            surface.values,
-            cmap=ListedColormap([tint(code) for code in range(n_classes)]),
-            vmin=-0.5,
-            vmax=n_classes - 0.5,
-            shading="nearest",
-            rasterized=True,
-            zorder=0,
-        ).set_gid("regions")
-        label: str | None = "boundaries"
-        for code in np.unique(surface.values)[1:]:  # around all but one is around all
-            own = _Surface("signed", surface.x, surface.y, (surface.values >= code) - 0.5)
-            self._draw_lines(own, [0.0], "boundary", label, linewidths=1.0)
-            label = None
-
-    def draw_values(self, surface: _Surface, data: _Data) -> None:
-        """Filled contours of a function, with a bar that explains them."""
-        low, high = float(surface.values.min()), float(surface.values.max())
-        if data.targets is not None:
-            low, high = min(low, data.targets.min()), max(high, data.targets.max())
-        if not low < high:
-            low, high = low - 0.5, high + 0.5
-        levels = np.linspace(low, high, _COLOUR_STEPS + 1)
-        filled = self.axes.contourf(
-            surface.x, surface.y, surface.values, levels=levels, cmap="cividis", zorder=0
-        )
-        filled.set_gid("regions")
-        self.axes.figure.colorbar(filled, ax=self.axes, label="prediction")
-
-    def explain_regions(self, surface: _Surface) -> None:
-        """Patches of the pale colours, where no markers of the same colours do that."""
-        from matplotlib.patches import Patch
-
-        patches = [Patch(color=tint(k), label=name) for k, name in enumerate(surface.names)]
-        self.legend_entries[:0] = patches
-
-    def draw_data(self, points: np.ndarray, data: _Data) -> None:
-        look: dict[str, Any] = {"s": 28, "linewidths": 0.6, "edgecolors": "white", "zorder": 3}
-        if data.codes is not None:
-            present = [code for code in range(len(data.names)) if (data.codes == code).any()]
-            entries = []
-            for code in present:
-                own = points[data.codes == code]
-                style = class_style(code)
-                drawn = self.axes.scatter(*own.T, label=data.names[code], **style, **look)
-                drawn.set_gid("data")
-                entries.append(drawn)
-            self.legend_entries[:0] = entries
-            return
-        if data.targets is not None:
-            regions = next(c for c in self.axes.collections if c.get_gid() == "regions")
-            look |= {"c": data.targets, "cmap": regions.get_cmap(), "norm": regions.norm}
-        else:
-            look |= {"color": "0.25"}
-        self.axes.scatter(*points.T, **look).set_gid("data")
-
-    def draw_support(self, positions: np.ndarray, facts: Facts) -> None:
-        """Marks around the support vectors, a kind at a time."""
-        kinds = [(kind.name, np.isin(facts.support, kind.rows)) for kind in facts.kinds]
-        if not kinds:
-            kinds = [("support vectors", np.ones(len(facts.support), dtype=bool))]
-        for marker, (name, chosen) in zip(SUPPORT_MARKERS, kinds, strict=False):
-            if not chosen.any():
-                continue
-            hollow: dict[str, Any] = {"facecolors": "none", "edgecolors": "black"}
-            drawn = self.axes.scatter(
-                *positions[chosen].T,
-                marker=marker,
-                s=110 if marker != "x" else 60,
-                linewidths=1.2,
-                label=f"{name} ({np.count_nonzero(chosen)})",
-                zorder=4,
-                **(hollow if marker != "x" else {"color": "black"}),
-            )
-            drawn.set_gid("support")
-            self.legend_entries.append(drawn)
-
-    def label(self, plane: Plane, ranges: list[tuple[float, float]]) -> None:
-        self.axes.set_xlim(*ranges[0])
-        self.axes.set_ylim(*ranges[1])
-        self.axes.set_xlabel(plane.labels[0])
-        self.axes.set_ylabel(plane.labels[1])
-        if plane.note:
-            self.axes.set_title(plane.note, fontsize="medium")
-
-    def draw_legend(self, n_rows: int) -> None:
-        if self.legend_entries:
-            place = "best" if n_rows < _MANY_ROWS else "upper right"
-            self.axes.legend(handles=self.legend_entries, loc=place, framealpha=0.9)
-
-    def _draw_lines(
-        self, surface: _Surface, levels: list[float], gid: str, label: str | None, **look: Any
-    ) -> None:
-        from matplotlib.lines import Line2D
-
-        present = surface.within(*levels)
-        if not present:
-            return
-        look = {"linestyles": "solid", "linewidths": 1.0, **look}
-        lines = self.axes.contour(
-            surface.x, surface.y, surface.values, levels=present, colors="black", zorder=2, **look
-        )
-        lines.set_gid(gid)
-        if label is not None:
-            entry = Line2D([], [], color="black", label=label)
-            entry.set_linestyle(look["linestyles"])
-            entry.set_linewidth(look["linewidths"])
-            self.legend_entries.append(entry)
+def _grid_of(surface: Surface) -> dict[str, Any]:
+    """The points of the grid with their value, and the name of the region that they are in."""
+    columns: dict[str, Any] = grid_table(surface.x, surface.y, value=surface.values)
+    if surface.kind != "values":
+        is_class = surface.kind == "classes"
+        codes = columns["value"] if is_class else (columns["value"] > 0).astype(int)
+        columns["region"] = np.array(surface.names, dtype=object)[codes]
+    return columns

@@ -15,6 +15,7 @@ from margrove.facts import (
     ranked_importances,
 )
 from margrove.plot.canvas import class_style, explain_handles, new_panels, usable_axes
+from margrove.plot.picture import Picture, drawn, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +27,7 @@ _WIDTH, _FRAME_HEIGHT, _BAR_HEIGHT = 5.5, 1.0, 0.25  # inches of bars
 _DOTS: dict[str, Any] = {"s": 28, "linewidths": 0.6, "edgecolors": "white"}
 
 
-def oob_curve(forest: Any, *, ax: Axes | None = None) -> Axes:
+def oob_curve(forest: Any, *, ax: Axes | None = None) -> Picture:
     """Draw the out-of-bag error of a forest against its number of trees.
 
     Where the curve is flat, more trees would not help. The numbers can be had from
@@ -41,7 +42,7 @@ def oob_curve(forest: Any, *, ax: Axes | None = None) -> Axes:
 
     Returns
     -------
-    matplotlib Axes
+    Picture
 
     Examples
     --------
@@ -69,12 +70,12 @@ def oob_curve(forest: Any, *, ax: Axes | None = None) -> Axes:
     axes.set_xlabel("trees")
     axes.set_ylabel(f"out-of-bag error ({found.error_name})")
     axes.legend()
-    return axes
+    return drawn(axes, table(trees=found.n_trees, error=found.errors))
 
 
 def importances(
     source: Any, *, n: int = 20, feature_names: Any = None, ax: Axes | None = None
-) -> Axes:
+) -> Picture:
     """Draw the most important features as bars, with intervals where there are some.
 
     What is drawn can be had as data from `margrove.facts.ranked_importances`. Parts can be found
@@ -94,7 +95,7 @@ def importances(
 
     Returns
     -------
-    matplotlib Axes
+    Picture
 
     Examples
     --------
@@ -127,12 +128,13 @@ def importances(
     if len(places) < found.n_features:
         note = f"the {len(places)} of {found.n_features} features that matter most"
         axes.set_title(note, fontsize="medium")
-    return axes
+    data = table(feature=found.names, importance=found.values, low=found.low, high=found.high)
+    return drawn(axes, data)
 
 
 def proximity_map(
     forest: Any, X: Any, y: Any = None, *, legend: bool = True, ax: Axes | None = None
-) -> Axes:
+) -> Picture:
     """Draw rows near each other where the trees of a forest put them into the same leaves.
 
     Classical scaling of the proximities; the axes say how much of the squared distances they show.
@@ -152,7 +154,7 @@ def proximity_map(
 
     Returns
     -------
-    matplotlib Axes
+    Picture
 
     Examples
     --------
@@ -174,7 +176,11 @@ def proximity_map(
     axes.set_xlabel(first)
     axes.set_ylabel(second)
     axes.set_aspect("equal", adjustable="datalim")
-    return axes
+    labels = None
+    if found.codes is not None:
+        labels = [found.classes[code] for code in found.codes.tolist()]
+    x, y_ = found.points.T
+    return drawn(axes, table(x=x, y=y_, label=labels, target=found.targets))
 
 
 def _draw_classes(axes: Any, found: ProximityPlane, codes: np.ndarray, *, legend: bool) -> None:
@@ -192,9 +198,9 @@ def _draw_targets(axes: Any, found: ProximityPlane) -> None:
     if found.targets is None:
         axes.scatter(*found.points.T, color="0.25", **_DOTS).set_gid("data")
         return
-    drawn = axes.scatter(*found.points.T, c=found.targets, cmap="cividis", **_DOTS)
-    drawn.set_gid("data")
-    axes.figure.colorbar(drawn, ax=axes, label="target")
+    dots = axes.scatter(*found.points.T, c=found.targets, cmap="cividis", **_DOTS)
+    dots.set_gid("data")
+    axes.figure.colorbar(dots, ax=axes, label="target")
 
 
 def prediction_intervals(
@@ -205,7 +211,7 @@ def prediction_intervals(
     coverage: float = 0.9,
     method: str = "local",
     ax: Axes | None = None,
-) -> Axes:
+) -> Picture:
     """Draw the prediction intervals of rows in the order of their predictions, and the truth.
 
     The title says how many targets lie in their intervals. The numbers can be had from
@@ -229,7 +235,7 @@ def prediction_intervals(
 
     Returns
     -------
-    matplotlib Axes
+    Picture
 
     Examples
     --------
@@ -258,16 +264,24 @@ def prediction_intervals(
         for code, (name, kept) in enumerate(
             (("inside", found.is_inside), ("outside", ~found.is_inside))
         ):
-            drawn = axes.scatter(
+            dots = axes.scatter(
                 places[kept], found.truth[kept], s=12, label=f"target {name}", zorder=2,
                 **class_style(code),
             )  # fmt: skip
-            drawn.set_gid(name)
+            dots.set_gid(name)
     axes.set_xlabel("rows by prediction")
     axes.set_ylabel("target")
     axes.set_title(_coverage_in_words(found), fontsize="medium")
     axes.legend(loc="upper left")
-    return axes
+    data = table(
+        row=found.rows,
+        prediction=found.predictions,
+        low=found.low,
+        high=found.high,
+        target=found.truth,
+        is_inside=found.is_inside,
+    )
+    return drawn(axes, data)
 
 
 def _coverage_in_words(found: IntervalCoverage) -> str:

@@ -17,6 +17,7 @@ from margrove.plot.canvas import (
     usable_panels,
 )
 from margrove.plot.forest_pictures import importances
+from margrove.plot.picture import Picture, drawn, table
 from margrove.plot.plane import range_of
 from margrove.plot.tree import tree
 
@@ -39,7 +40,7 @@ def loss_curve(
     *,
     scale: str = "linear",
     ax: Axes | None = None,
-) -> Axes:
+) -> Picture:
     """Draw the losses of gradient boosting against its rounds.
 
     The best round is marked: that of the validation, or else of X and y. A validation score that
@@ -59,7 +60,7 @@ def loss_curve(
 
     Returns
     -------
-    matplotlib Axes
+    Picture
 
     Examples
     --------
@@ -98,7 +99,14 @@ def loss_curve(
     number_rounds(axes, scale)
     axes.set_ylabel(f"loss ({found.loss})", parse_math=False)
     axes.legend(handles=handles)
-    return axes
+    data = table(
+        round=found.rounds,
+        training=found.training,
+        validation=found.validation,
+        test=found.test,
+        score=found.score,
+    )
+    return drawn(axes, data)
 
 
 def _draw_curve(
@@ -121,7 +129,7 @@ def gradient_importances(
     n: int = 20,
     feature_names: Any = None,
     ax: Axes | None = None,
-) -> Axes:
+) -> Picture:
     """Draw the features that gradient boosting split most by, as bars.
 
     Parts can be found by their `gid`: "importance" (bars) and "zero".
@@ -140,7 +148,7 @@ def gradient_importances(
 
     Returns
     -------
-    matplotlib Axes
+    Picture
 
     Examples
     --------
@@ -168,7 +176,7 @@ def gradient_tree(
     row: Any = None,
     decimals: int = 3,
     ax: Axes | None = None,
-) -> Axes:
+) -> Picture:
     """Draw a tree of gradient boosting: its leaves are what a round adds to the raw scores.
 
     Parts can be found as in `tree`.
@@ -185,7 +193,7 @@ def gradient_tree(
 
     Returns
     -------
-    matplotlib Axes
+    Picture
 
     Examples
     --------
@@ -211,7 +219,7 @@ def gradient_stages(
     *,
     rounds: Sequence[int] | None = None,
     axes: Sequence[Axes] | None = None,
-) -> list[Axes]:
+) -> Picture:
     """Draw what gradient boosting over one feature says after some numbers of rounds.
 
     The numbers can be had from `margrove.facts.gradient_stages`. Parts can be found by their `gid`:
@@ -230,7 +238,7 @@ def gradient_stages(
 
     Returns
     -------
-    list of matplotlib Axes
+    Picture
 
     Examples
     --------
@@ -261,4 +269,11 @@ def gradient_stages(
         )
         panel.set_title(f"{counted_rounds(count)}: loss {loss:.3g}", fontsize="medium")
         panel.set_xlabel(found.name, parse_math=False)
-    return panels
+    n_stages, n_intervals = found.predictions.shape
+    data = table(
+        rounds=np.repeat(found.rounds, n_intervals),
+        low=np.tile(np.concatenate([[-np.inf], found.high[:-1]]), n_stages),
+        high=np.tile(found.high, n_stages),
+        prediction=found.predictions.ravel(),
+    )
+    return drawn(panels, data)

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from margrove.plot.canvas import class_style, usable_axes, usable_panels
+from margrove.plot.picture import Picture, drawn, table
 
 __all__ = ["score_map", "svm_path"]
 
 
-def svm_path(path: Any, *, axes: Any = None) -> Any:
+def svm_path(path: Any, *, axes: Any = None) -> Picture:
     """Draw support vectors, margin and objective of a sequence of machines against C.
 
     The data are `path.points`, or `path.frame()`.
@@ -25,7 +26,7 @@ def svm_path(path: Any, *, axes: Any = None) -> Any:
 
     Returns
     -------
-    array of three matplotlib Axes
+    Picture
 
     Examples
     --------
@@ -54,10 +55,10 @@ def svm_path(path: Any, *, axes: Any = None) -> Any:
     for panel in panels:
         panel.set_xscale("log")
         panel.set_xlabel("C")
-    return np.array(panels, dtype=object)
+    return drawn(panels, path)
 
 
-def score_map(search: Any, *, ax: Any = None) -> Any:
+def score_map(search: Any, *, ax: Any = None) -> Picture:
     """Draw the cross-validated scores of a search over C and gamma as a map.
 
     The cell that was chosen has a circle. The data are `search.cells_`, or `search.cv_results_`.
@@ -71,7 +72,7 @@ def score_map(search: Any, *, ax: Any = None) -> Any:
 
     Returns
     -------
-    matplotlib Axes
+    Picture
 
     Examples
     --------
@@ -95,7 +96,8 @@ def score_map(search: Any, *, ax: Any = None) -> Any:
     ax.set_xscale("log")
     ax.set_xlabel("C")
     if np.isnan(cells.gammas).any():
-        return _line(ax, search, cells)
+        _draw_line(ax, search, cells)
+        return drawn(ax, _cell_table(cells))
     mesh = ax.pcolormesh(
         _edges(cells.Cs), _edges(cells.gammas), cells.means.T, cmap="cividis", gid="scores"
     )
@@ -104,17 +106,27 @@ def score_map(search: Any, *, ax: Any = None) -> Any:
     ax.set_yscale("log")
     ax.set_ylabel("gamma")
     ax.set_title(f"{search.best_score_:.4g} at C={search.C_:.3g}, gamma={search.gamma_:.3g}")
-    return ax
+    return drawn(ax, _cell_table(cells))
 
 
-def _line(ax: Any, search: Any, cells: Any) -> Any:
+def _cell_table(cells: Any) -> dict[str, Any]:
+    n_Cs, n_gammas = cells.means.shape
+    has_gamma = not np.isnan(cells.gammas).any()
+    return table(
+        C=np.repeat(cells.Cs, n_gammas),
+        gamma=np.tile(cells.gammas, n_Cs) if has_gamma else None,
+        score=cells.means.ravel(),
+        standard_error=cells.standard_errors.ravel(),
+    )
+
+
+def _draw_line(ax: Any, search: Any, cells: Any) -> None:
     means, errors = cells.means[:, 0], cells.standard_errors[:, 0]
     ax.plot(cells.Cs, means, gid="scores", **class_style(0))
     ax.fill_between(cells.Cs, means - errors, means + errors, alpha=0.2, gid="errors")
     ax.axvline(search.C_, color="black", linestyle="--", gid="chosen")
     ax.set_ylabel("mean score")
     ax.set_title(f"{search.best_score_:.4g} at C={search.C_:.3g}")
-    return ax
 
 
 def _edges(values: np.ndarray) -> np.ndarray:

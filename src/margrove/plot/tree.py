@@ -10,8 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from margrove.facts import sketch_tree
+import numpy as np
+
+from margrove.facts import TreeSketch, sketch_tree
 from margrove.plot.canvas import new_panels, usable_axes
+from margrove.plot.picture import Picture, drawn, table
 from margrove.plot.tree_shapes import EDGES, FONT, INK, PAPER, Box, Drawing, Line, Words, drawing_of
 
 if TYPE_CHECKING:
@@ -31,7 +34,7 @@ def tree(
     y: Any = None,
     decimals: int = 3,
     ax: Axes | None = None,
-) -> Axes:
+) -> Picture:
     """Draw a fitted decision tree.
 
     Each node shows what it asks or predicts, how many training rows came by, and the shares of the
@@ -62,7 +65,7 @@ def tree(
 
     Returns
     -------
-    matplotlib Axes
+    Picture
 
     Examples
     --------
@@ -85,7 +88,19 @@ def tree(
     else:
         axes = usable_axes(ax)
     _draw(axes, drawing)
-    return axes
+    return drawn(axes, _node_table(sketch))
+
+
+def _node_table(sketch: TreeSketch) -> dict[str, Any]:
+    """The nodes that are shown; the parent of the root is missing."""
+    nodes = sketch.nodes
+    parents = [np.nan if own.parent is None else nodes[own.parent].number for own in nodes]
+    names = ("depth", "branch", "question", "prediction", "samples", "coverage", "impurity")
+    return table(
+        node=[own.number for own in nodes],
+        parent=np.array(parents, dtype=np.float64),
+        **{name: [getattr(own, name) for own in nodes] for name in names},
+    )
 
 
 def _draw(axes: Axes, drawing: Drawing) -> None:

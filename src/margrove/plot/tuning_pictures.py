@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from margrove.plot.canvas import class_style, explain_handles, usable_axes
+from margrove.plot.picture import Picture, drawn
 from margrove.tune.tuning import Tuning, in_words
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ _WIDE = 50.0  # the last value over the first, from which an axis is logarithmic
 _FEW_POINTS = 50  # that get a dot each
 
 
-def tuning_curve(source: Any, *, ax: Axes | None = None) -> Axes:
+def tuning_curve(source: Any, *, ax: Axes | None = None) -> Picture:
     """Draw the scores of all that `margrove.autotune` has tried.
 
     The parameter with the most values is the axis, and each setting of the others has a line, with
@@ -34,7 +35,7 @@ def tuning_curve(source: Any, *, ax: Axes | None = None) -> Axes:
 
     Returns
     -------
-    matplotlib Axes
+    Picture
 
     Examples
     --------
@@ -69,7 +70,7 @@ def tuning_curve(source: Any, *, ax: Axes | None = None) -> Axes:
     _scale(axes, np.array([candidate[axis] for candidate in tuning.candidates], np.float64))
     axes.set_xlabel(axis, parse_math=False)
     axes.set_ylabel(tuning.scoring, parse_math=False)
-    return axes
+    return drawn(axes, tuning)
 
 
 def _axis(tuning: Tuning) -> str:

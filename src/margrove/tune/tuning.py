@@ -13,6 +13,8 @@ from margrove._frames import data_frame
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from margrove.plot.picture import Picture
+
 __all__ = [
     "Choice",
     "Rule",
@@ -147,12 +149,12 @@ class Tuning:
         columns["chosen"] = np.arange(len(self.scores)) == self.chosen
         return data_frame(columns)
 
-    def plot(self, *, ax: Axes | None = None) -> Axes:
+    def plot(self, *, ax: Axes | None = None) -> Picture:
         """Draw the scores against what was varied: see `margrove.plot.tuning_curve`.
 
         Returns
         -------
-        matplotlib Axes
+        Picture
         """
         from margrove.plot.tuning_pictures import tuning_curve
 
