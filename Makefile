@@ -7,12 +7,13 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
 .PHONY: demo test test-jit test-nojit coverage lint format bench nightly docs clean
 
-demo: $(VENV)/.core
+demo: $(VENV)/.workbench
 	$(BIN)/python examples/demo.py
 
 test: test-jit test-nojit
 
 test-jit: $(VENV)/.dev
+	$(BIN)/margrove warmup
 	$(BIN)/pytest -n 2 -m "not nightly"
 
 test-nojit: $(VENV)/.dev
@@ -47,18 +48,18 @@ clean:
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.core: $(BIN)/python pyproject.toml
-	$(PIP) -e .
+$(VENV)/.workbench: $(BIN)/python pyproject.toml
+	$(PIP) -e '.[workbench]'
 	touch $@
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml
 	$(PIP) -e '.[dev]'
-	touch $@ $(VENV)/.core
+	touch $@
 
 $(VENV)/.bench: $(BIN)/python pyproject.toml
 	$(PIP) -e '.[bench]'
-	touch $@ $(VENV)/.core
+	touch $@
 
 $(VENV)/.docs: $(BIN)/python pyproject.toml
 	$(PIP) -e '.[docs]'
-	touch $@ $(VENV)/.core
+	touch $@

@@ -951,7 +951,13 @@ GROWING = {
 }
 
 
-@pytest.mark.parametrize("name", GROWING)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in ("classes", "numbers") else pytest.param(name, marks=pytest.mark.nightly)
+        for name in GROWING
+    ],
+)
 def test_an_interrupt_at_any_line_of_growing(name, monkeypatch) -> None:
     """Before growing starts, or once it has ended, the old tree stays; else what has grown."""
     small_blocks(monkeypatch, 10)

@@ -63,7 +63,14 @@ def test_the_second_process_loads_what_the_first_compiled(warm_cache) -> None:
     assert Path(second["directory"]).parent == cache
 
 
-@pytest.mark.parametrize("damage", ["truncate", "garbage", "empty"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "truncate",
+        pytest.param("garbage", marks=pytest.mark.nightly),
+        pytest.param("empty", marks=pytest.mark.nightly),
+    ],
+)
 def test_damaged_entries_are_thrown_away(warm_cache, tmp_path, damage) -> None:
     cache, first, _ = warm_cache
     copy = tmp_path / "cache"
@@ -149,6 +156,7 @@ def test_old_generations_are_removed(tmp_path) -> None:
     assert len(list(tmp_path.glob("kernels-*"))) == 6
 
 
+@pytest.mark.nightly
 def test_many_processes_may_start_cold_together(tmp_path) -> None:
     settings = os.environ | {"MARGROVE_CACHE_DIR": str(tmp_path)}
     settings.pop("NUMBA_DISABLE_JIT", None)

@@ -124,6 +124,7 @@ def test_every_estimator_passes_the_checks_of_the_oldest_scikit_learn(installed,
     assert n_passed > 40 * n_estimators
 
 
+@pytest.mark.nightly
 def test_an_upgrade_never_runs_the_old_machine_code(installed, tmp_path) -> None:
     """Two versions that differ in one kernel, in another file than the kernel that calls it."""
     python, settings = installed

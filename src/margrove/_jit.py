@@ -29,7 +29,7 @@ from numba.extending import overload
 
 from margrove._version import __version__
 
-__all__ = ["cache_directory", "compiled_for_user", "kernel", "overload", "warmup"]
+__all__ = ["cache_directory", "compiled_for_user", "kernel", "overload"]
 
 logger = logging.getLogger("margrove")
 
@@ -84,15 +84,6 @@ def compiled_for_user(function: Callable[..., Any]) -> Any:
     if hasattr(function, "py_func"):
         return function
     return numba.njit(function, nogil=True, error_model="numpy")
-
-
-def warmup() -> float:
-    """Compile every kernel (or load it from the cache) and return the seconds it took."""
-    from margrove import _warmup
-
-    start = time.perf_counter()
-    _warmup.run_everything_once()
-    return time.perf_counter() - start
 
 
 @functools.lru_cache(maxsize=1)

@@ -1,31 +1,98 @@
-"""Runs every kernel of the library once, for each type of array it can be given."""
+"""Runs every kernel of the library once, for each type of array it can be given.
+
+Compiling takes minutes, and one process compiles on one core only. So there are parts, which other
+processes can compile into the cache side by side; whoever runs them afterwards loads what is there.
+"""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["run_everything_once"]
+from margrove._jit import cache_directory
+from margrove._threads import resolve_n_jobs
 
+__all__ = ["PARTS", "compile_side_by_side", "fill_cache", "run_parts", "warmup"]
+
+_EVERYTHING = "everything.nbi"  # a file that says that all the others are there
 _MANY_ROWS = 2100  # more than 2048: from there on Gram matrices are float32
 
 
-def run_everything_once() -> None:
-    """Fit and use each learner on toy data, dense and sparse, float64 and float32."""
+def warmup(n_jobs: int | None = None) -> float:
+    """Compile every kernel (or load it from the cache) and return the seconds it took.
+
+    Parameters
+    ----------
+    n_jobs : int, optional
+        Processes that compile side by side, by default as many as there are cores. Where there is
+        no cache, through which they could hand over what they have compiled, it is one.
+
+    Returns
+    -------
+    float
+    """
+    start = time.perf_counter()
+    fill_cache(n_jobs)
+    run_parts(list(PARTS))
+    return time.perf_counter() - start
+
+
+def fill_cache(n_jobs: int | None = None) -> bool:
+    """Have every kernel in the cache, and load none of them; False where there is no cache."""
+    directory = cache_directory()
+    if directory is None or not sys.executable:
+        return False
+    if not (directory / _EVERYTHING).exists():
+        compile_side_by_side(list(PARTS), resolve_n_jobs(n_jobs, unset="all"))
+        (directory / _EVERYTHING).touch()
+    return True
+
+
+def run_parts(names: Sequence[str]) -> None:
+    """Fit and use learners on toy data, in this process."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for X, y in _toy_data():
-            _run_perceptrons(X, y)
-            _run_support_vector_machines(X, y)
-            _run_linear_machines(X, y)
-        _run_on_many_rows()
-        _run_trees()
-        _run_ensembles()
-        _run_gradient_boosting()
+        for name in names:
+            PARTS[name]()
+
+
+def compile_side_by_side(names: Sequence[str], n_processes: int) -> None:
+    """Fill the cache of machine code by processes of their own; each takes a part at a time."""
+    code = "import sys; from margrove._warmup import run_parts; run_parts(sys.argv[1:])"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    waiting, running = list(names), list[subprocess.Popen[bytes]]()
+    try:
+        while waiting or running:
+            while waiting and len(running) < n_processes:
+                command = [sys.executable, "-W", "ignore", "-c", code, waiting.pop(0)]
+                running.append(
+                    subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+                )
+            running = [process for process in running if process.poll() is None]
+            time.sleep(0.05)
+    finally:  # after an interrupt
+        for process in running:
+            process.kill()
+            process.wait()
+
+
+def _run_machines(dtype: Any, form: Callable[[Any], Any]) -> None:
+    y = np.arange(12) % 3
+    X = np.random.default_rng(0).random((12, 4)) + y[:, None]
+    X[-1] = X[-4]  # a row that is there twice
+    table = form(X.astype(dtype))
+    _run_perceptrons(table, y)
+    _run_support_vector_machines(table, y)
+    _run_linear_machines(table, y)
 
 
 def _run_perceptrons(X: Any, y: np.ndarray) -> None:
@@ -106,6 +173,38 @@ def _run_ensembles() -> None:
     bootstrap(X[:, 0], np.mean, n_resamples=10)
 
 
+def _run_adaboost() -> None:
+    from margrove.ensemble.adaboost import AdaBoostClassifier
+    from margrove.ensemble.adaboost_regressor import AdaBoostRegressor
+
+    X = np.random.default_rng(0).random((40, 3))
+    for y in (np.arange(40) % 3, np.arange(40) % 2):
+        AdaBoostClassifier(n_estimators=2).fit(X, y).predict(X)
+    AdaBoostRegressor(n_estimators=2).fit(X, X[:, 0]).predict(X)
+
+
+def _run_searches() -> None:
+    from margrove.tune.svm_cv import SVCCV, SVRCV
+
+    y = np.arange(60) % 2
+    X = np.random.default_rng(0).random((60, 2)) + 0.5 * y[:, None]
+    brief: dict[str, Any] = {"Cs": 3, "gammas": 2, "cv": 2}
+    SVCCV(**brief).fit(X, y)
+    SVRCV(**brief).fit(X, X[:, 0])
+
+
+def _run_explanations() -> None:
+    from margrove.ensemble.forests import RandomForestClassifier
+    from margrove.grove.partial_dependence import partial_dependence
+    from margrove.grove.shap import shap_values
+
+    X = np.random.default_rng(0).random((40, 3))
+    forest = RandomForestClassifier(2).fit(X, np.arange(40) % 3)
+    shap_values(forest, X[:2])
+    shap_values(forest, X[:2], background=X[:4])
+    partial_dependence(forest, X, [0])
+
+
 def _run_on_many_rows() -> None:
     """Classes far apart, so that a handful of steps will do."""
     from margrove.margin.svc import SVC
@@ -115,15 +214,6 @@ def _run_on_many_rows() -> None:
     for kernel in ("linear", "rbf"):
         for labels in (y, y == 0):  # the Gram matrix shared by three pairs, and rows on demand
             SVC(kernel=kernel).fit(X, labels).predict(X[:1])
-
-
-def _toy_data() -> Iterator[tuple[Any, np.ndarray]]:
-    y = np.arange(12) % 3
-    X = np.random.default_rng(0).random((12, 4)) + y[:, None]
-    X[-1] = X[-4]  # a row that is there twice
-    for dtype in (np.float64, np.float32):
-        yield X.astype(dtype), y
-        yield sp.csr_array(X.astype(dtype)), y
 
 
 def _run_gradient_boosting() -> None:
@@ -154,3 +244,19 @@ def _run_gradient_boosting() -> None:
     for labels in (y, three):
         GradientBoostingClassifier(n_estimators=2).fit(X, labels).predict(X)
     GradientBoostingRegressor(n_estimators=2).fit(X, X[:, 0], rng.random(len(X)))
+
+
+# Those that take longest to compile come first.
+PARTS: dict[str, Callable[[], None]] = {
+    "gradient boosting": _run_gradient_boosting,
+    "machines": partial(_run_machines, np.float64, np.asarray),
+    "sparse machines": partial(_run_machines, np.float64, sp.csr_array),
+    "machines of float32": partial(_run_machines, np.float32, np.asarray),
+    "sparse machines of float32": partial(_run_machines, np.float32, sp.csr_array),
+    "trees": _run_trees,
+    "forests": _run_ensembles,
+    "AdaBoost": _run_adaboost,
+    "searches": _run_searches,
+    "explanations": _run_explanations,
+    "machines of many rows": _run_on_many_rows,
+}

@@ -649,7 +649,17 @@ def test_the_order_of_the_rows_of_a_gram_matrix_hardly_matters() -> None:
     assert np.abs(difference).max() <= 1e-5
 
 
-@pytest.mark.parametrize("factor", [1e-60, 1e-40, 1e-25, 1e25, 1e40, 1e60])
+@pytest.mark.parametrize(
+    "factor",
+    [
+        1e-60,
+        pytest.param(1e-40, marks=pytest.mark.nightly),
+        pytest.param(1e-25, marks=pytest.mark.nightly),
+        pytest.param(1e25, marks=pytest.mark.nightly),
+        1e40,
+        pytest.param(1e60, marks=pytest.mark.nightly),
+    ],
+)
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "laplacian"])
 def test_many_rows_of_features_beyond_single_precision(kernel, factor) -> None:
     X, y = large(2, 2500)

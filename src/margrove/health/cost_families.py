@@ -25,7 +25,7 @@ __all__ = [
 
 _KERNEL_MACHINES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "KernelPerceptron")
 _LINEAR_MACHINES = ("LinearSVC", "LinearSVR", "Perceptron")
-KERNEL_EXPONENT = 1.75
+KERNEL_EXPONENT = 1.6
 _FEW_ROUNDS, _MORE_ROUNDS = 2, 10
 _HASTY_ROUNDS = 1, 4
 _ROWS_THAT_STOP_EARLY = 10_000  # of histogram boosting, with early_stopping="auto"
