@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from margrove._version import __version__
 
 if TYPE_CHECKING:
-    from margrove import datasets, exceptions, facts, plot, tune
+    from margrove import datasets, exceptions, facts, plot, tables, tune
     from margrove._checkpoints import checkpoint
-    from margrove._jit import warmup
     from margrove._slices import Progress, watch
+    from margrove._warmup import warmup
     from margrove.ensemble.adaboost import AdaBoostClassifier
     from margrove.ensemble.adaboost_regressor import AdaBoostRegressor
     from margrove.ensemble.bagging import BaggingClassifier, BaggingRegressor
@@ -69,6 +69,10 @@ if TYPE_CHECKING:
     from margrove.margin.perceptron import Perceptron
     from margrove.margin.svc import SVC, NuSVC
     from margrove.margin.svr import SVR, NuSVR
+    from margrove.report import report
+    from margrove.tables.preparation import TablePreparation
+    from margrove.tables.reading import read_table
+    from margrove.tables.table_models import table_model
     from margrove.tune.autotune import autotune
     from margrove.tune.linear_cv import LinearSVCCV
     from margrove.tune.svm_cv import SVCCV, SVRCV
@@ -140,6 +144,11 @@ _HOME_OF = {
     "reliability": "margrove.evaluate.reliability",
     "calibrate": "margrove.evaluate.calibration",
     "doctor": "margrove.health.doctor",
+    # tables
+    "read_table": "margrove.tables.reading",
+    "TablePreparation": "margrove.tables.preparation",
+    "table_model": "margrove.tables.table_models",
+    "report": "margrove.report",
     # keeping
     "save": "margrove.exchange.model_files",
     "load": "margrove.exchange.model_files",
@@ -148,7 +157,7 @@ _HOME_OF = {
     # watching and preparing
     "Progress": "margrove._slices",
     "watch": "margrove._slices",
-    "warmup": "margrove._jit",
+    "warmup": "margrove._warmup",
 }
 _MODULES = {
     "datasets": "margrove.datasets",
@@ -157,6 +166,7 @@ _MODULES = {
     "kernels": "margrove.margin.kernels",
     "losses": "margrove.margin.losses",
     "plot": "margrove.plot",
+    "tables": "margrove.tables",
     "tune": "margrove.tune",
 }
 
@@ -191,6 +201,7 @@ __all__ = [
     "RBFTaylorMap",
     "RandomForestClassifier",
     "RandomForestRegressor",
+    "TablePreparation",
     "__version__",
     "autotune",
     "bootstrap",
@@ -223,16 +234,20 @@ __all__ = [
     "plot",
     "proximities",
     "prune",
+    "read_table",
     "read_tree",
     "regions",
     "register_criterion",
     "register_gradient_loss",
     "register_kernel",
     "reliability",
+    "report",
     "rules",
     "save",
     "shap_values",
     "svm_path",
+    "table_model",
+    "tables",
     "tree_correlation",
     "tune",
     "warmup",

@@ -96,7 +96,6 @@ def test_the_task_can_be_chosen(folder, capsys) -> None:
 @pytest.mark.parametrize(
     ("name", "found"),
     [
-        ("header.csv", "no rows"),
         ("one_column.csv", "no columns"),
         ("no_labels.csv", "2 of 2 rows (100 %) have no target"),
     ],
@@ -111,8 +110,9 @@ def test_hardly_any_table_is_a_finding(name, found, folder, capsys) -> None:
     ("arguments", "message"),
     [
         (["empty.csv"], "empty.csv"),
-        (["broken.parquet"], "could not be read"),
-        (["data.xlsx"], "is not a .csv"),
+        (["header.csv"], "no rows"),
+        (["broken.parquet"], "was cut off"),
+        (["data.xlsx"], "ends in '.xlsx'"),
         (["missing.csv"], "does not exist"),
         (["iris.csv", "--target", "nope"], "no column 'nope'.*columns are number, length"),
         (["iris.csv", "--task", "clustering"], "clustering"),
@@ -120,7 +120,7 @@ def test_hardly_any_table_is_a_finding(name, found, folder, capsys) -> None:
         (["iris.csv", "--folds", "1"], "folds"),
         (["iris.csv", "--probe-seconds", "0"], "probe-seconds"),
         (["--data", "nope"], "no built-in data set 'nope'"),
-        (["--target", "b"], "--target is for a FILE"),
+        (["--target", "b"], "no column 'b'"),
         (["iris.csv", "--data", "iris"], "not both"),
     ],
 )

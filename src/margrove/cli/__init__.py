@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -14,8 +18,15 @@ from margrove._version import __version__
 __all__ = ["main"]
 
 _COMMANDS = {
-    "compare": "Cross-validate the learners on a table and show who wins.",
     "doctor": "Look a table over before learning from it: what is wrong, what a fit costs.",
+    "compare": "Cross-validate the learners on a table and show who wins.",
+    "fit": "Learn a model from a table, say how good it is, and save it.",
+    "tune": "Choose the parameters that matter most for a learner.",
+    "predict": "Predict with a saved model for every row of a table.",
+    "explain": "Say what a model has learnt, and why it answers as it does.",
+    "report": "Compare, choose, tune and test, and write it up as one HTML file.",
+    "inspect": "Say what is in a model file, without making a model of it.",
+    "datasets": "List the built-in data sets, or write one as a table.",
     "warmup": "Compile all numerical kernels now, so that nothing waits later.",
 }
 
@@ -43,13 +54,41 @@ def cli() -> None:
     """Margin machines and groves of trees."""
 
 
+class _Terminated(BaseException):
+    """SIGTERM or SIGHUP: ends a fit as Ctrl-C does, between two slices, with nothing half done."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Being told to end is an exception like Ctrl-C; elsewhere than in the main thread, nothing."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, frame: Any) -> None:
+        raise _Terminated(number)
+
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {number: signal.signal(number, end) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def main(arguments: list[str] | None = None) -> Any:
     """Run the command line; every failure is one line on standard error and an exit code.
 
-    0 done, 1 the work failed, 2 the input was wrong, 130 interrupted.
+    0 done, 1 the work failed, 2 the input was wrong, 130 interrupted, 143 told to end.
     """
     try:
-        code = cli.main(args=arguments, prog_name="margrove", standalone_mode=False)
+        with _ended_by_signals():
+            code = cli.main(args=arguments, prog_name="margrove", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except click.exceptions.Exit as error:
         sys.exit(error.exit_code)
@@ -65,6 +104,8 @@ def main(arguments: list[str] | None = None) -> Any:
         _fail(error.format_message() + hint, 2)
     except click.ClickException as error:
         _fail(error.format_message(), 2)
+    except _Terminated as error:
+        _fail("told to end", 128 + error.number)
     except (click.Abort, KeyboardInterrupt):
         _fail("interrupted", 130)
     except BrokenPipeError:
@@ -79,7 +120,7 @@ def main(arguments: list[str] | None = None) -> Any:
 
 def _fail(message: str, code: int) -> None:
     """One line: names from a user's file may hold line breaks or terminal escapes."""
-    line = " ".join(message.split())
-    visible = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
-    click.echo(f"margrove: {visible}", err=True)
+    from margrove.cli.screen import visible
+
+    click.echo(f"margrove: {visible(message)}", err=True)
     sys.exit(code)

@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import check_scoring
+from sklearn.utils import check_random_state
+
+from margrove._data.tables import _is_frame
 
 __all__ = ["PermutationImportances", "permutation_importances"]
 
@@ -56,6 +60,8 @@ def permutation_importances(
     >>> float(margrove.permutation_importances(model, X, y).mean[1])  # never asked
     0.0
     """
+    if _is_frame(X) and not hasattr(X, "iloc"):  # of frames, scikit-learn knows pandas' only
+        return _of_frame(model, X, y, n_repeats, scoring, sample_weight, random_state)
     from sklearn.inspection import permutation_importance
 
     found = permutation_importance(
@@ -70,3 +76,23 @@ def permutation_importances(
         found.importances_std,
         found.importances,
     )
+
+
+def _of_frame(
+    model: Any, X: Any, y: Any, n_repeats: int, scoring: Any, sample_weight: Any, random_state: Any
+) -> PermutationImportances:
+    """The same of a frame of polars or Arrow: columns of any type are shuffled as they are."""
+    import narwhals.stable.v2 as nw
+
+    frame = nw.from_native(X, eager_only=True)
+    scorer = check_scoring(model, scoring=scoring)
+    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+    rng = check_random_state(random_state)
+    whole = scorer(model, X, y, **weights)
+    drops = np.empty((len(frame.columns), n_repeats))
+    for j, name in enumerate(frame.columns):
+        for repeat in range(n_repeats):
+            shuffled = frame[name][rng.permutation(len(frame)).tolist()]
+            other = frame.with_columns(shuffled.alias(name)).to_native()
+            drops[j, repeat] = whole - scorer(model, other, y, **weights)
+    return PermutationImportances(list(frame.columns), drops.mean(axis=1), drops.std(axis=1), drops)

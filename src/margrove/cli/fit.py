@@ -1,0 +1,143 @@
+"""margrove fit"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from margrove.cli.learners import LEARNERS, parsed_parameters
+from margrove.cli.options import (
+    force_option,
+    learner_options,
+    seed_option,
+    shows_results,
+    takes_table,
+)
+from margrove.cli.requests import TableRequest, check_output
+from margrove.cli.screen import Screen, duration
+from margrove.cli.understanding import columns_as_dicts, show_columns
+
+__all__ = ["command"]
+
+
+@click.command("fit")
+@takes_table
+@click.option(
+    "--learner",
+    type=click.Choice(list(LEARNERS)),
+    help="What to learn with. [default: whatever wins a comparison]",
+)
+@click.option("--tune", is_flag=True, help="Choose the parameters that matter most by trying.")
+@learner_options
+@click.option(
+    "--test-size",
+    default=0.2,
+    type=click.FloatRange(0, 1, max_open=True),
+    show_default=True,
+    help="Share of the rows that tell how good it is; the saved model then learns from all.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Model file. [default: named after FILE, .margrove]",
+)
+@force_option
+@seed_option
+@shows_results
+def command(
+    request: TableRequest,
+    screen: Screen,
+    learner: str | None,
+    tune: bool,
+    parameters: tuple[str, ...],
+    max_time: float | None,
+    jobs: int,
+    test_size: float,
+    output: Path | None,
+    force: bool,
+    seed: int,
+) -> None:
+    """Learn a model from a table, say how good it is, and save it.
+
+    The model file holds all that a raw table needs: `margrove predict` takes tables with the same
+    columns, in any order.
+    """
+    from margrove.cli.learning import learn
+    from margrove.cli.trials import run_trial, show_trial
+
+    path = output or Path(f"{request.stem}.margrove")
+    check_output(path, force=force, inputs=(request.file,))
+    given = parsed_parameters(parameters)
+    if given and learner is None:
+        raise click.UsageError("--param needs --learner, which says whose parameter it is.")
+    task = request.read(screen)
+    show_columns(task, screen)
+    if learner is None:
+        trial = run_trial(task, screen, seed=seed, max_time=max_time, n_jobs=jobs)
+        show_trial(trial, screen)
+        learner = trial.winner
+    learnt = learn(
+        task,
+        learner,
+        screen,
+        parameters=given,
+        tune=tune,
+        test_size=test_size,
+        seed=seed,
+        max_time=max_time,
+        n_jobs=jobs,
+    )
+    save_learnt(learnt, task, path, seed)
+    show_learnt(learnt, path, screen, seed)
+    screen.json(learnt_as_dict(learnt, task, path, seed))
+
+
+def save_learnt(learnt: Any, task: Any, path: Path, seed: int) -> None:
+    """The model, and beside it what a prediction needs to know."""
+    from margrove.exchange.model_files import save
+
+    save(learnt.model, path, about=about(learnt, task, seed))
+
+
+def about(learnt: Any, task: Any, seed: int) -> dict[str, Any]:
+    """What a model file says of how its model was made; no clock, no folder, no host."""
+    return {
+        "table": task.name,
+        "rows": task.n_rows,
+        "task": task.kind,
+        "target": task.target,
+        "id_column": task.id_column,
+        "learner": learnt.learner,
+        "seed": seed,
+        "score": None if learnt.score is None else learnt.score.as_dict(),
+    }
+
+
+def show_learnt(learnt: Any, path: Path | None, screen: Screen, seed: int) -> None:
+    """What was learnt and where it is."""
+    for remark in learnt.remarks:
+        screen.note(remark)
+    if learnt.tuning is not None:
+        for sentence in learnt.tuning.explanation:
+            screen.say(sentence)
+    if learnt.score is not None:
+        screen.say(learnt.score.sentence)
+    where = "not saved (see --output)" if path is None else f"written to {path}"
+    screen.say(
+        f"{learnt.learner} after {duration(learnt.seconds)}, seed {seed}: {where}.", style="bold"
+    )
+    if path is not None:
+        screen.note(f"Next: margrove predict {path} NEW_FILE, or margrove explain {path}")
+
+
+def learnt_as_dict(learnt: Any, task: Any, path: Path | None, seed: int) -> dict[str, Any]:
+    tuning = learnt.tuning
+    return about(learnt, task, seed) | {
+        "file": None if path is None else str(path),
+        "seconds": learnt.seconds,
+        "columns": columns_as_dicts(task),
+        "tuned": None if tuning is None else {k: repr(v) for k, v in tuning.parameters.items()},
+    }

@@ -1,0 +1,159 @@
+"""From a table to a model: learn from a part, test with the rest, then learn from all of it."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from margrove.cli.learners import made
+from margrove.cli.screen import percent_or_number
+from margrove.cli.trials import held_out
+
+if TYPE_CHECKING:
+    from margrove.cli.screen import Screen
+    from margrove.tables import Task
+
+__all__ = ["HeldOutScore", "Learnt", "learn", "score_of"]
+
+_RESAMPLES = 500
+
+
+@dataclass(frozen=True)
+class HeldOutScore:
+    """Accuracy or r2 on rows that were not learnt from, with its 95 % interval."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    baseline: float
+    n_rows: int
+
+    @property
+    def sentence(self) -> str:
+        value, low, high, baseline = (
+            percent_or_number(number, is_share=self.name == "accuracy")
+            for number in (self.value, self.low, self.high, self.baseline)
+        )
+        return (
+            f"On {self.n_rows:,} rows that it had not seen: {self.name} {value}, 95 % interval "
+            f"{low} .. {high}; the baseline has {baseline}."
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "value": self.value,
+            "low": self.low,
+            "high": self.high,
+            "baseline": self.baseline,
+            "rows": self.n_rows,
+        }
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """A model of all rows, and what is known about it.
+
+    tested   the model that was learnt without the test rows and then scored, None without a test
+    test     numbers of the test rows
+    """
+
+    model: Any
+    learner: str
+    tested: Any
+    train: Any
+    test: Any
+    score: HeldOutScore | None
+    tuning: Any
+    seconds: float
+    remarks: tuple[str, ...]
+
+
+def learn(
+    task: Task,
+    learner: str,
+    screen: Screen,
+    *,
+    parameters: dict[str, Any] | None = None,
+    tune: bool = False,
+    test_size: float = 0.2,
+    seed: int = 0,
+    max_time: float | None = None,
+    n_jobs: int | None = -1,
+) -> Learnt:
+    """Learn, perhaps with parameters that are chosen by trying; the test rows see none of it."""
+    import numpy as np
+    from sklearn.base import clone
+
+    from margrove.tables import table_model
+
+    start = time.perf_counter()
+    estimator = made(
+        learner, task.kind, seed=seed, max_time=max_time, n_jobs=n_jobs, parameters=parameters
+    )
+    model = table_model(estimator, task.types)
+    train, test = (
+        held_out(task, test_size, seed)
+        if test_size
+        else (np.arange(task.n_rows), np.arange(0, dtype=np.int64))
+    )
+    with warnings.catch_warnings(record=True) as caught, screen.progress(f"Learning {learner}"):
+        warnings.simplefilter("always")
+        fitted, tuning = _fitted(model, task, train, tune, seed, n_jobs)
+        score = score_of(fitted, task, train, test, seed) if len(test) else None
+        final = clone(fitted).fit(task.X, task.y) if len(test) else fitted
+    remarks = tuple(dict.fromkeys(str(found.message) for found in caught))
+    return Learnt(
+        final,
+        learner,
+        fitted if len(test) else None,
+        train,
+        test,
+        score,
+        tuning,
+        time.perf_counter() - start,
+        remarks,
+    )
+
+
+def _fitted(
+    model: Any, task: Task, train: Any, tune: bool, seed: int, n_jobs: int | None
+) -> tuple[Any, Any]:
+    from margrove.tune.autotune import autotune
+
+    X, y = task.X[train], task.y[train]
+    if not tune:
+        return model.fit(X, y), None
+    tuned = autotune(model, X, y, random_state=seed, n_jobs=n_jobs)
+    return tuned, tuned.tuning_
+
+
+def score_of(model: Any, task: Task, train: Any, test: Any, seed: int) -> HeldOutScore:
+    """On the test rows; the interval is that of resampled rows."""
+    import numpy as np
+    from sklearn.metrics import r2_score
+
+    from margrove.ensemble.bootstrap import bootstrap
+
+    y, predicted = task.y[test], model.predict(task.X[test])
+    if task.kind == "classification":
+        classes, counts = np.unique(task.y[train], return_counts=True)
+        usual = classes[int(np.argmax(counts))]
+        right = (predicted == y).astype(np.float64)
+        found = bootstrap(
+            right, np.mean, n_resamples=_RESAMPLES, random_state=seed, method="percentile"
+        )
+        baseline, name = float(np.mean(y == usual)), "accuracy"
+        value = float(right.mean())
+    else:
+        found = bootstrap(
+            (y, predicted), r2_score, n_resamples=_RESAMPLES, random_state=seed,
+            method="percentile",
+        )  # fmt: skip
+        guess = np.full(len(y), task.y[train].mean())
+        baseline, name = float(r2_score(y, guess)), "r2"
+        value = float(r2_score(y, predicted))
+    return HeldOutScore(name, value, float(found.low), float(found.high), baseline, len(test))

@@ -1,0 +1,91 @@
+"""Model files as commands use them; without one, an example is learnt on the spot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from margrove.cli.requests import EXAMPLE, TableRequest
+
+if TYPE_CHECKING:
+    from margrove.cli.screen import Screen
+
+__all__ = ["OpenedModel", "open_model"]
+
+
+@dataclass(frozen=True)
+class OpenedModel:
+    """A model, and what its file says about it."""
+
+    model: Any
+    about: dict[str, Any]
+    name: str
+
+    @property
+    def target(self) -> str | None:
+        return self.about.get("target")
+
+    @property
+    def id_column(self) -> str | None:
+        return self.about.get("id_column")
+
+    @property
+    def task(self) -> Literal["classification", "regression"]:
+        return "classification" if self.is_classifier else "regression"
+
+    @property
+    def is_classifier(self) -> bool:
+        from sklearn.base import is_classifier
+
+        return bool(is_classifier(self.model))
+
+    @property
+    def types(self) -> dict[str, str] | None:
+        """Of the columns of raw tables."""
+        from margrove.tables.table_models import types_of_model
+
+        return types_of_model(self.model) or None
+
+    @property
+    def last_step(self) -> Any:
+        return self.model[-1] if hasattr(self.model, "steps") else self.model
+
+    def prepared(self, X: Any) -> Any:
+        """A raw table as the last step gets it."""
+        return self.model[:-1].transform(X) if hasattr(self.model, "steps") else X
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """Of what the last step gets."""
+        if hasattr(self.model, "steps"):
+            return [str(name) for name in self.model[:-1].get_feature_names_out()]
+        names = getattr(self.model, "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names]
+
+
+def open_model(path: Path | None, screen: Screen) -> OpenedModel:
+    """Load a file, which never runs anything in it; with none, learn from a built-in set."""
+    from margrove.exchange.model_files import load_with_about
+
+    if path is None:
+        return _example(screen)
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "does not exist"
+        raise click.UsageError(f"{path} {what}. `margrove fit` makes model files.")
+    model, about = load_with_about(path)
+    if not hasattr(model, "predict"):
+        raise click.UsageError(f"{path} holds a {type(model).__name__}, which predicts nothing.")
+    return OpenedModel(model, about, path.name)
+
+
+def _example(screen: Screen) -> OpenedModel:
+    from margrove.cli.fit import about
+    from margrove.cli.learning import learn
+
+    screen.note(f"No model file is given: a forest of the built-in {EXAMPLE} is shown.")
+    task = TableRequest(data=EXAMPLE).read(screen)
+    learnt = learn(task, "forest", screen, test_size=0.0)
+    return OpenedModel(learnt.model, about(learnt, task, 0), f"forest of {EXAMPLE}")

@@ -1,0 +1,120 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from margrove.cli.requests import TableRequest
+from margrove.cli.screen import Screen
+
+__all__ = ["force_option", "learner_options", "seed_option", "shows_results", "takes_table"]
+
+Command = Callable[..., Any]
+
+_TYPES = ("number", "category", "date", "text", "ignored")
+
+
+def takes_table(command: Command) -> Command:
+    """FILE or a built-in set, and how to read it: the command gets a `TableRequest`."""
+
+    @click.argument("file", required=False, type=click.Path(path_type=Path, allow_dash=True))
+    @click.option("--data", help="Built-in data set in place of FILE; see `margrove datasets`.")
+    @click.option("--target", help="Column to predict. [default: the last one]")
+    @click.option(
+        "--task",
+        type=click.Choice(["classification", "regression"]),
+        help="[default: by what the target holds]",
+    )
+    @click.option("--id", "id_column", help="Column that names the rows; not learnt from.")
+    @click.option(
+        "--ignore", multiple=True, metavar="COLUMN", help="Leave a column out; may be repeated."
+    )
+    @click.option(
+        "--type",
+        "types",
+        multiple=True,
+        metavar="COLUMN=TYPE",
+        help=f"Read a column as {', '.join(_TYPES)}; may be repeated.",
+    )
+    @functools.wraps(command)
+    def with_request(
+        file: Path | None,
+        data: str | None,
+        target: str | None,
+        task: str | None,
+        id_column: str | None,
+        ignore: tuple[str, ...],
+        types: tuple[str, ...],
+        **others: Any,
+    ) -> Any:
+        if file is not None and data is not None:
+            raise click.UsageError("Give either a FILE or --data, not both.")
+        request = TableRequest(file, data, target, task, id_column, ignore, _parsed_types(types))
+        return command(request, **others)
+
+    return with_request
+
+
+def _parsed_types(given: tuple[str, ...]) -> dict[str, str]:
+    types = {}
+    for pair in given:
+        column, equals, kind = pair.rpartition("=")
+        if not equals or kind not in _TYPES:
+            raise click.UsageError(
+                f"--type takes COLUMN=TYPE, where TYPE is one of {', '.join(_TYPES)}. Got {pair!r}."
+            )
+        types[column] = kind
+    return types
+
+
+def shows_results(command: Command) -> Command:
+    """--json and --quiet: the command gets a `Screen`."""
+
+    @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+    @click.option("--quiet", is_flag=True, help="Print the result alone: no notes, no progress.")
+    @functools.wraps(command)
+    def with_screen(*arguments: Any, as_json: bool, quiet: bool, **others: Any) -> Any:
+        screen = Screen(as_json=as_json, quiet=quiet or as_json)
+        return command(*arguments, screen=screen, **others)
+
+    return with_screen
+
+
+def learner_options(command: Command) -> Command:
+    """How to learn: --param, --jobs, --max-time."""
+    options = [
+        click.option(
+            "--param",
+            "parameters",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="Parameter of the learner, such as C=10; may be repeated.",
+        ),
+        click.option(
+            "--max-time",
+            type=click.FloatRange(min=0, min_open=True),
+            help="Seconds that one fit may take.",
+        ),
+        click.option(
+            "--jobs", type=int, default=-1, show_default=True, help="Threads; -1 is all cores."
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+seed_option = click.option(
+    "--seed",
+    default=0,
+    type=click.IntRange(0, 2**32 - 1),
+    show_default=True,
+    help="The same seed gives the same answer.",
+)
+
+force_option = click.option("--force", is_flag=True, help="Replace a file that is there already.")

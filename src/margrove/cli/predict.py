@@ -1,0 +1,126 @@
+"""margrove predict"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from margrove.cli.options import force_option
+from margrove.cli.requests import TableRequest, check_output
+from margrove.cli.screen import Screen
+from margrove.cli.writing import FORMATS, format_of, write_table
+
+if TYPE_CHECKING:
+    from margrove.cli.models import OpenedModel
+
+__all__ = ["command"]
+
+
+@click.command("predict")
+@click.argument("model", required=False, type=click.Path(path_type=Path))
+@click.argument("file", required=False, type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--data", help="Built-in data set in place of FILE.")
+@click.option("--id", "id_column", help="Column to keep. [default: the one `fit` was told]")
+@click.option(
+    "--probabilities/--no-probabilities",
+    default=True,
+    show_default=True,
+    help="Of each class, where the model has them.",
+)
+@click.option(
+    "--confidence",
+    default=0.9,
+    show_default=True,
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help="Of intervals around numbers, where the model has them.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="[default: standard output]",
+)
+@click.option("--format", "form", type=click.Choice(FORMATS), help="[default: by --output, or csv]")
+@click.option(
+    "--safe-csv/--raw-csv",
+    default=True,
+    show_default=True,
+    help="Put ' before text that a spreadsheet would run as a formula.",
+)
+@force_option
+@click.option("--quiet", is_flag=True, help="No notes.")
+def command(
+    model: Path | None,
+    file: Path | None,
+    data: str | None,
+    id_column: str | None,
+    probabilities: bool,
+    confidence: float,
+    output: Path | None,
+    form: str | None,
+    safe_csv: bool,
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Predict with a saved MODEL for every row of FILE.
+
+    Columns are found by their names, in any order; others are ignored. The result has the id
+    column, the prediction, probabilities of classes, and intervals around numbers.
+    """
+    from margrove.cli.models import open_model
+
+    screen = Screen(quiet=quiet)
+    if file is not None and data is not None:
+        raise click.UsageError("Give either a FILE or --data, not both.")
+    if model is not None and file is None and data is None:
+        raise click.UsageError(
+            "Say which rows to predict: a FILE, - for standard input, or --data."
+        )
+    form = format_of(output, form)
+    if output is not None:
+        check_output(output, force=force, inputs=(model, file))
+    opened = open_model(model, screen)
+    table = TableRequest(file, data).raw(screen, opened.types)
+    predictions = predicted(opened, table.frame, id_column, probabilities, confidence)
+    write_table(predictions, output, form, safe=safe_csv)
+    if output is not None:
+        screen.note(f"{predictions.height:,} predictions are in {output}.")
+
+
+def predicted(
+    opened: OpenedModel, frame: Any, id_column: str | None, probabilities: bool, confidence: float
+) -> Any:
+    """A frame of predictions, a row for each row."""
+    import numpy as np
+    import polars as pl
+
+    id_column = id_column or (opened.id_column if opened.id_column in frame.columns else None)
+    if id_column is not None and id_column not in frame.columns:
+        raise click.UsageError(f"The table has no column {id_column!r} to keep.")
+    columns: dict[str, Any] = {} if id_column is None else {id_column: frame[id_column]}
+    if frame.height == 0:
+        raise click.UsageError("The table has no rows to predict.")
+    labels = np.asarray(opened.model.predict(frame))
+    name = "prediction" if opened.target is None else f"predicted {opened.target}"
+    columns[name] = [str(label) for label in labels] if labels.dtype.kind in "OU" else labels
+    if probabilities and opened.is_classifier and hasattr(opened.model, "predict_proba"):
+        shares = opened.model.predict_proba(frame)
+        for place, label in enumerate(opened.model.classes_):
+            columns[f"probability of {label}"] = shares[:, place]
+    bounds = _interval(opened, frame, confidence)
+    if bounds is not None:
+        columns |= {"low": bounds[:, 0], "high": bounds[:, 1]}
+    return pl.DataFrame(columns)
+
+
+def _interval(opened: OpenedModel, frame: Any, confidence: float) -> Any:
+    """Of forests of numbers that kept their out-of-bag errors."""
+    last = opened.last_step
+    if opened.is_classifier or not hasattr(last, "predict_interval"):
+        return None
+    try:
+        return last.predict_interval(opened.prepared(frame), confidence)
+    except ValueError:  # a forest without out-of-bag rows has no intervals
+        return None

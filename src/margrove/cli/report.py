@@ -1,0 +1,201 @@
+"""margrove report"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from margrove.cli.learners import LEARNERS
+from margrove.cli.options import force_option, seed_option, shows_results, takes_table
+from margrove.cli.requests import TableRequest, check_output
+from margrove.cli.screen import Screen, duration
+from margrove.cli.understanding import show_columns
+
+__all__ = ["command"]
+
+
+@click.command("report")
+@takes_table
+@click.option(
+    "--model",
+    "model_file",
+    type=click.Path(path_type=Path),
+    help="Report on this model file, with FILE as rows to test it with.",
+)
+@click.option(
+    "--learner",
+    type=click.Choice(list(LEARNERS)),
+    help="Report on this learner. [default: whatever wins the comparison]",
+)
+@click.option("--tune/--no-tune", default=True, show_default=True, help="Tune the chosen learner.")
+@click.option(
+    "--test-size",
+    default=0.25,
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    show_default=True,
+    help="Share of the rows that the chosen model is tested with.",
+)
+@click.option(
+    "--max-time",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Seconds that one fit may take. [default: 30]",
+)
+@click.option("--jobs", type=int, default=-1, show_default=True, help="Threads; -1 is all cores.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="[default: named after FILE, .html]",
+)
+@force_option
+@seed_option
+@shows_results
+def command(
+    request: TableRequest,
+    screen: Screen,
+    model_file: Path | None,
+    learner: str | None,
+    tune: bool,
+    test_size: float,
+    max_time: float | None,
+    jobs: int,
+    output: Path | None,
+    force: bool,
+    seed: int,
+) -> None:
+    """Compare, choose, tune and test, and write all of it up as one HTML file.
+
+    The file holds everything, asks nothing of the network, and can be read without JavaScript.
+    """
+    path = output or Path(f"{request.stem}.html")
+    check_output(path, force=force, inputs=(request.file, model_file))
+    if model_file is not None:
+        found = _of_model(request, model_file, screen)
+    else:
+        found = _of_table(request, screen, learner, tune, test_size, max_time, jobs, seed)
+    found.save(path, overwrite=force)
+    screen.say(f"Written to {path}. It opens in any browser.", style="bold")
+    screen.json({"file": str(path), "bytes": path.stat().st_size})
+
+
+def _of_table(
+    request: TableRequest,
+    screen: Screen,
+    learner: str | None,
+    tune: bool,
+    test_size: float,
+    max_time: float | None,
+    jobs: int,
+    seed: int,
+) -> Any:
+    from margrove.cli.learning import learn
+    from margrove.cli.trials import run_trial, show_trial
+    from margrove.health.doctor import doctor
+    from margrove.report import report
+
+    task = request.read(screen)
+    show_columns(task, screen)
+    diagnosis = doctor(task.X, task.y, task=task.kind, estimate=False)
+    screen.note(f"The doctor has {len(diagnosis.findings)} findings.")
+    trial = run_trial(task, screen, seed=seed, max_time=max_time, n_jobs=jobs)
+    show_trial(trial, screen)
+    chosen = learner or trial.winner
+    learnt = learn(
+        task, chosen, screen, tune=tune, test_size=test_size, seed=seed, max_time=max_time,
+        n_jobs=jobs,
+    )  # fmt: skip
+    if learnt.score is not None:
+        screen.say(learnt.score.sentence)
+    screen.note(f"{chosen} was learnt and tested in {duration(learnt.seconds)}; writing.")
+    return report(
+        learnt.tested,
+        task.X[learnt.train],
+        task.y[learnt.train],
+        X_test=task.X[learnt.test],
+        y_test=task.y[learnt.test],
+        comparison=trial.comparison,
+        diagnosis=diagnosis,
+        tuning=learnt.tuning,
+        title=f"{task.target} of {task.name}",
+        source=task.name,
+        seed=seed,
+        recipe=_recipe(request, task, chosen, tune, seed, test_size),
+    )
+
+
+def _of_model(request: TableRequest, model_file: Path, screen: Screen) -> Any:
+    from margrove.cli.models import open_model
+    from margrove.health.doctor import doctor
+    from margrove.report import report
+    from margrove.tables import task_of_table
+
+    opened = open_model(model_file, screen)
+    target = request.target or opened.target
+    raw = request.raw(screen, opened.types)
+    task = task_of_table(raw, target, task=opened.task, types=request.types, ignore=request.ignore)
+    return report(
+        opened.model,
+        task.X,
+        task.y,
+        X_test=task.X,
+        y_test=task.y,
+        diagnosis=doctor(task.X, task.y, task=opened.task, estimate=False),
+        title=f"{model_file.name} on {task.name}",
+        source=task.name,
+    )
+
+
+def _recipe(
+    request: TableRequest, task: Any, learner: str, tune: bool, seed: int, test_size: float
+) -> str:
+    """The same in Python; names stand in it as literals only."""
+    from margrove.cli.learners import made
+
+    estimator = made(learner, task.kind, seed=seed)
+    name = type(estimator).__name__
+    where = "'-'" if request.file is None else repr(request.file.name)
+    table = (
+        f"table = margrove.read_table({where})"
+        if request.file is not None
+        else f"table = built_in({task.name!r})"
+    )
+    learn = (
+        f"model = margrove.autotune(model, X_train, y_train, random_state={seed})"
+        if tune
+        else "model.fit(X_train, y_train)"
+    )
+    stratify = "task.y" if task.kind == "classification" else "None"
+    imports = [
+        "import margrove",
+        "from margrove.tables import task_of_table",
+        "from sklearn.model_selection import train_test_split",
+    ]
+    if request.file is None:
+        imports.insert(1, "from margrove.cli.requests import built_in")
+    arguments = f", types={task.types!r}" if task.types else ""
+    lines = [
+        *imports,
+        "",
+        table,
+        f"task = task_of_table(table, {task.target!r}, task={task.kind!r}{arguments})",
+        "X_train, X_test, y_train, y_test = train_test_split(",
+        f"    task.X, task.y, test_size={test_size!r}, random_state={seed}, stratify={stratify}",
+        ")",
+        f"model = margrove.table_model(margrove.{_written(estimator, name)}{arguments})",
+        learn,
+        "print(model.score(X_test, y_test))",
+        f"margrove.save(model, {request.stem + '.margrove'!r})",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _written(estimator: Any, name: str) -> str:
+    defaults = type(estimator)().get_params(deep=False)
+    changed = {
+        key: value
+        for key, value in estimator.get_params(deep=False).items()
+        if key in defaults and value is not defaults[key] and value != defaults[key]
+    }
+    return f"{name}({', '.join(f'{key}={value!r}' for key, value in changed.items())})"

@@ -1,0 +1,127 @@
+"""margrove tune"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from margrove.cli.fit import learnt_as_dict, save_learnt, show_learnt
+from margrove.cli.learners import LEARNERS, parsed_parameters
+from margrove.cli.options import (
+    force_option,
+    learner_options,
+    seed_option,
+    shows_results,
+    takes_table,
+)
+from margrove.cli.requests import TableRequest, check_output
+from margrove.cli.screen import Screen
+from margrove.cli.understanding import show_columns
+
+__all__ = ["command"]
+
+_MOST_ROWS = 12
+
+
+@click.command("tune")
+@takes_table
+@click.option(
+    "--learner",
+    type=click.Choice(list(LEARNERS)),
+    default="svm",
+    show_default=True,
+    help="What to tune.",
+)
+@learner_options
+@click.option(
+    "--test-size",
+    default=0.2,
+    type=click.FloatRange(0, 1, max_open=True),
+    show_default=True,
+    help="Share of the rows that tell how good the choice is.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Save the tuned model here.",
+)
+@force_option
+@seed_option
+@shows_results
+def command(
+    request: TableRequest,
+    screen: Screen,
+    learner: str,
+    parameters: tuple[str, ...],
+    max_time: float | None,
+    jobs: int,
+    test_size: float,
+    output: Path | None,
+    force: bool,
+    seed: int,
+) -> None:
+    """Choose the parameters that matter most for a learner, and show what was tried.
+
+    C and gamma of support vector machines by cross-validation, the pruning of a tree, the number of
+    trees of a forest by its out-of-bag error, the rounds of boosting by early stopping.
+    """
+    from margrove.cli.learning import learn
+
+    if output is not None:
+        check_output(output, force=force, inputs=(request.file,))
+    task = request.read(screen)
+    show_columns(task, screen)
+    learnt = learn(
+        task,
+        learner,
+        screen,
+        parameters=parsed_parameters(parameters),
+        tune=True,
+        test_size=test_size,
+        seed=seed,
+        max_time=max_time,
+        n_jobs=jobs,
+    )
+    _show_tuning(learnt.tuning, learner, screen)
+    if output is not None:
+        save_learnt(learnt, task, output, seed)
+    show_learnt(learnt, output, screen, seed)
+    screen.json(learnt_as_dict(learnt, task, output, seed) | {"tried": _tried(learnt.tuning)})
+
+
+def _show_tuning(tuning: Any, learner: str, screen: Screen) -> None:
+    """The best candidates, the chosen one in bold."""
+    order = sorted(range(len(tuning.scores)), key=lambda k: (-tuning.scores[k], k))[:_MOST_ROWS]
+    if tuning.chosen not in order:
+        order[-1] = tuning.chosen
+    rows = [
+        (
+            ", ".join(f"{name}={_short(value)}" for name, value in tuning.candidates[k].items()),
+            f"{tuning.scores[k]:.4g}",
+            f"{tuning.standard_errors[k]:.2g}",
+        )
+        for k in order
+    ]
+    screen.table(
+        f"{learner}: the best {len(rows)} of {len(tuning.scores)} tried",
+        ("parameters", tuning.scoring, "± standard error"),
+        rows,
+        caption=f"by {tuning.measured_by}; the chosen one in bold",
+        best=order.index(tuning.chosen),
+    )
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _tried(tuning: Any) -> list[dict[str, Any]]:
+    return [
+        {"parameters": {k: repr(v) for k, v in candidate.items()}, "score": score, "error": error}
+        for candidate, score, error in zip(
+            tuning.candidates, tuning.scores.tolist(), tuning.standard_errors.tolist(), strict=True
+        )
+    ]
