@@ -43,7 +43,7 @@ docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
 clean:
-	rm -rf $(VENV) docs/_build .coverage .coverage.*
+	rm -rf $(VENV) docs/_build docs/tutorials .coverage .coverage.*
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,15 @@ import margrove
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = Path(margrove.__file__).parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+MADE = {"_build", "tutorials"}  # by sphinx
+PAGES = [
+    ROOT / "README.md",
+    *(
+        page
+        for page in sorted((ROOT / "docs").rglob("*.md"))
+        if not MADE & set(page.relative_to(ROOT / "docs").parts)
+    ),
+]
 MODULES = [
     ".".join(("margrove", *path.relative_to(PACKAGE).with_suffix("").parts))
     for path in sorted(PACKAGE.rglob("*.py"))
@@ -28,7 +37,7 @@ def test_docstring_examples(name) -> None:
     assert results.failed == 0
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_documentation_examples(page) -> None:
     results = doctest.testfile(str(page), module_relative=False)
     assert results.failed == 0
@@ -50,3 +59,48 @@ def test_lecture_table_names_real_tests() -> None:
     assert len(named) > 15
     for path, test in named:
         assert f"def {test}(" in (ROOT / path).read_text(), test
+
+
+def anchors_of(page: Path) -> set[str]:
+    """Headings as addresses, the way that GitHub and MyST make them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
+    headings = re.findall(r"^#+ (.+)$", text, flags=re.M)
+    plain = [re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings]
+    return {heading.strip().replace(" ", "-") for heading in plain}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(page) -> None:
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
+    for address in re.findall(r"\]\(([^)\s]+)\)", text):
+        path, _, anchor = address.partition("#")
+        if re.match(r"\w+:", path):
+            continue
+        target = page.parent / path if path else page
+        if "tutorials" in target.parts:
+            name = target.stem
+            assert name == "index" or (ROOT / "examples/gallery" / f"{name}.py").exists(), address
+            continue
+        assert target.exists(), address
+        if anchor and target.suffix == ".md":
+            assert anchor in anchors_of(target), address
+
+
+def test_every_page_is_in_a_table_of_contents() -> None:
+    index = (ROOT / "docs/index.md").read_text()
+    listed = set(re.findall(r"^([\w/-]+)$", index, flags=re.M))
+    for page in PAGES[1:]:
+        name = page.relative_to(ROOT / "docs").with_suffix("").as_posix()
+        assert name == "index" or name in listed, name
+
+
+def test_supported_versions_are_those_of_the_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    optional = project["optional-dependencies"]
+    page = (ROOT / "docs/versions.md").read_text()
+    assert project["requires-python"] == ">=3.11"
+    assert "| Python | 3.11 and later |" in page
+    groups = [optional[name] for name in ("plot", "data", "report")]
+    for requirement in [*project["dependencies"], *(one for group in groups for one in group)]:
+        name, _, least = requirement.partition(">=")
+        assert f"| {name} | {least} and later |" in page, requirement

@@ -20,7 +20,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 def test_every_room_is_there() -> None:
     rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     assert {
-        "margin", "grove", "ensemble", "tune", "plot", "report", "cli", "studio", "exchange",
+        "margin", "grove", "ensemble", "tune", "plot", "reports", "cli", "studio", "exchange",
         "datasets",
     } <= rooms  # fmt: skip
     assert (PACKAGE / "py.typed").exists()

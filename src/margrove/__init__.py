@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from margrove.margin.perceptron import Perceptron
     from margrove.margin.svc import SVC, NuSVC
     from margrove.margin.svr import SVR, NuSVR
-    from margrove.report import report
+    from margrove.reports.reporting import report
     from margrove.tables.preparation import TablePreparation
     from margrove.tables.reading import read_table
     from margrove.tables.table_models import table_model
@@ -148,7 +148,7 @@ _HOME_OF = {
     "read_table": "margrove.tables.reading",
     "TablePreparation": "margrove.tables.preparation",
     "table_model": "margrove.tables.table_models",
-    "report": "margrove.report",
+    "report": "margrove.reports.reporting",
     # keeping
     "save": "margrove.exchange.model_files",
     "load": "margrove.exchange.model_files",

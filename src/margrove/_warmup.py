@@ -21,9 +21,9 @@ import scipy.sparse as sp
 from margrove._jit import cache_directory
 from margrove._threads import resolve_n_jobs
 
-__all__ = ["PARTS", "compile_side_by_side", "fill_cache", "run_parts", "warmup"]
+__all__ = ["EVERYTHING", "PARTS", "fill_cache", "run_parts", "run_side_by_side", "warmup"]
 
-_EVERYTHING = "everything.nbi"  # a file that says that all the others are there
+EVERYTHING = "everything.nbi"  # a file that says that all the others are there
 _MANY_ROWS = 2100  # more than 2048: from there on Gram matrices are float32
 
 
@@ -51,9 +51,10 @@ def fill_cache(n_jobs: int | None = None) -> bool:
     directory = cache_directory()
     if directory is None or not sys.executable:
         return False
-    if not (directory / _EVERYTHING).exists():
-        compile_side_by_side(list(PARTS), resolve_n_jobs(n_jobs, unset="all"))
-        (directory / _EVERYTHING).touch()
+    if not (directory / EVERYTHING).exists():
+        program = "import sys; from margrove._warmup import run_parts; run_parts(sys.argv[1:])"
+        run_side_by_side([(program, name) for name in PARTS], resolve_n_jobs(n_jobs, unset="all"))
+        (directory / EVERYTHING).touch()
     return True
 
 
@@ -65,18 +66,23 @@ def run_parts(names: Sequence[str]) -> None:
             PARTS[name]()
 
 
-def compile_side_by_side(names: Sequence[str], n_processes: int) -> None:
-    """Fill the cache of machine code by processes of their own; each takes a part at a time."""
-    code = "import sys; from margrove._warmup import run_parts; run_parts(sys.argv[1:])"
+def run_side_by_side(programs: Sequence[tuple[str, ...]], n_processes: int) -> None:
+    """Run programs of Python with their arguments, each in a process of its own, so many at a time.
+
+    Nobody looks at how they end: what they leave in the cache is what they are for.
+    """
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    waiting, running = list(names), list[subprocess.Popen[bytes]]()
+    waiting, running = list(programs), list[subprocess.Popen[bytes]]()
     try:
         while waiting or running:
             while waiting and len(running) < n_processes:
-                command = [sys.executable, "-W", "ignore", "-c", code, waiting.pop(0)]
+                command = [sys.executable, "-W", "ignore", "-c", *waiting.pop(0)]
                 running.append(
-                    subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
-                )
+                    subprocess.Popen(
+                        command, env=environment, stdin=subprocess.DEVNULL,
+                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                    )
+                )  # fmt: skip
             running = [process for process in running if process.poll() is None]
             time.sleep(0.05)
     finally:  # after an interrupt
@@ -173,6 +179,14 @@ def _run_ensembles() -> None:
     bootstrap(X[:, 0], np.mean, n_resamples=10)
 
 
+def _run_bags() -> None:
+    from margrove.ensemble.bagging import BaggingClassifier, BaggingRegressor
+
+    X = np.random.default_rng(0).random((40, 3))
+    BaggingClassifier(n_estimators=2).fit(X, np.arange(40) % 3).predict(X)
+    BaggingRegressor(n_estimators=2).fit(X, X[:, 0]).predict(X)
+
+
 def _run_adaboost() -> None:
     from margrove.ensemble.adaboost import AdaBoostClassifier
     from margrove.ensemble.adaboost_regressor import AdaBoostRegressor
@@ -248,13 +262,14 @@ def _run_gradient_boosting() -> None:
 
 # Those that take longest to compile come first.
 PARTS: dict[str, Callable[[], None]] = {
+    "forests": _run_ensembles,
+    "trees": _run_trees,
     "gradient boosting": _run_gradient_boosting,
     "machines": partial(_run_machines, np.float64, np.asarray),
     "sparse machines": partial(_run_machines, np.float64, sp.csr_array),
     "machines of float32": partial(_run_machines, np.float32, np.asarray),
     "sparse machines of float32": partial(_run_machines, np.float32, sp.csr_array),
-    "trees": _run_trees,
-    "forests": _run_ensembles,
+    "bags": _run_bags,
     "AdaBoost": _run_adaboost,
     "searches": _run_searches,
     "explanations": _run_explanations,

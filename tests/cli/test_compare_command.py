@@ -102,13 +102,23 @@ def test_missing_values_are_recognised(tmp_path, run) -> None:
     assert re.search(r"b\s+number\s+12", err)
 
 
-def test_few_rows_of_a_class_mean_few_folds(tmp_path, run) -> None:
+def test_classes_of_few_rows_are_named(tmp_path, run) -> None:
     lines = ["a,y"] + [f"{i},{i % 25}" for i in range(500)] + ["1,99", "2,99"]
     (tmp_path / "t.csv").write_text("\n".join(lines))
     code, out, err = run("compare", tmp_path / "t.csv", "--learner", "tree")
     assert code == 0
     assert "26 classes" in out
-    assert "Only 2 folds instead of 5: the class '99'" in err
+    assert "5-fold" in out
+    assert "1 of 26 classes have fewer rows than there are folds, such as '99' with 2" in err
+
+
+def test_a_learner_without_time_is_marked(folder, run) -> None:
+    arguments = ("--data", "digits", "--learner", "svm", "--folds", "2", "--max-time", "0.001")
+    found = json.loads(run("compare", *arguments, "--json")[1])
+    assert {e["learner"]: e["stopped_early"] for e in found["learners"]} == {
+        "svm": True,
+        BASELINE: False,
+    }
 
 
 def bad_files(folder):

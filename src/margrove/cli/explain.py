@@ -99,7 +99,7 @@ def _figures(facts: Any) -> list[str]:
     parts = [
         f"{getattr(facts, name):,} {words}"
         for name, words in names.items()
-        if isinstance(getattr(facts, name, None), int)
+        if isinstance(getattr(facts, name, None), int) and getattr(facts, name)
     ]
     return [f"It has {', '.join(parts)}."] if parts else []
 

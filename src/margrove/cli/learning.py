@@ -7,9 +7,10 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from margrove.cli.first_run import compile_learners
 from margrove.cli.learners import made
 from margrove.cli.screen import percent_or_number
-from margrove.cli.trials import held_out
+from margrove.cli.trials import held_out, remarks_of
 
 if TYPE_CHECKING:
     from margrove.cli.screen import Screen
@@ -82,7 +83,7 @@ def learn(
     test_size: float = 0.2,
     seed: int = 0,
     max_time: float | None = None,
-    n_jobs: int | None = -1,
+    n_jobs: int = -1,
 ) -> Learnt:
     """Learn, perhaps with parameters that are chosen by trying; the test rows see none of it."""
     import numpy as np
@@ -90,6 +91,7 @@ def learn(
 
     from margrove.tables import table_model
 
+    compile_learners(task, [learner], screen, n_jobs)
     start = time.perf_counter()
     estimator = made(
         learner, task.kind, seed=seed, max_time=max_time, n_jobs=n_jobs, parameters=parameters
@@ -105,7 +107,6 @@ def learn(
         fitted, tuning = _fitted(model, task, train, tune, seed, n_jobs)
         score = score_of(fitted, task, train, test, seed) if len(test) else None
         final = clone(fitted).fit(task.X, task.y) if len(test) else fitted
-    remarks = tuple(dict.fromkeys(str(found.message) for found in caught))
     return Learnt(
         final,
         learner,
@@ -115,12 +116,12 @@ def learn(
         score,
         tuning,
         time.perf_counter() - start,
-        remarks,
+        remarks_of(caught),
     )
 
 
 def _fitted(
-    model: Any, task: Task, train: Any, tune: bool, seed: int, n_jobs: int | None
+    model: Any, task: Task, train: Any, tune: bool, seed: int, n_jobs: int
 ) -> tuple[Any, Any]:
     from margrove.tune.autotune import autotune
 

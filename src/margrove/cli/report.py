@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
 import click
 
-from margrove.cli.learners import LEARNERS
+from margrove.cli.learners import LEARNERS, for_task
 from margrove.cli.options import force_option, seed_option, shows_results, takes_table
 from margrove.cli.requests import TableRequest, check_output
 from margrove.cli.screen import Screen, duration
@@ -90,13 +91,15 @@ def _of_table(
     jobs: int,
     seed: int,
 ) -> Any:
+    from margrove.cli.first_run import compile_learners
     from margrove.cli.learning import learn
     from margrove.cli.trials import run_trial, show_trial
     from margrove.health.doctor import doctor
-    from margrove.report import report
+    from margrove.reports import report
 
     task = request.read(screen)
     show_columns(task, screen)
+    compile_learners(task, for_task(task.kind), screen, jobs)
     diagnosis = doctor(task.X, task.y, task=task.kind, estimate=False)
     screen.note(f"The doctor has {len(diagnosis.findings)} findings.")
     trial = run_trial(task, screen, seed=seed, max_time=max_time, n_jobs=jobs)
@@ -121,14 +124,14 @@ def _of_table(
         title=f"{task.target} of {task.name}",
         source=task.name,
         seed=seed,
-        recipe=_recipe(request, task, chosen, tune, seed, test_size),
+        recipe=_recipe(request, task, chosen, {"seed": seed, "test-size": test_size}),
     )
 
 
 def _of_model(request: TableRequest, model_file: Path, screen: Screen) -> Any:
     from margrove.cli.models import open_model
     from margrove.health.doctor import doctor
-    from margrove.report import report
+    from margrove.reports import report
     from margrove.tables import task_of_table
 
     opened = open_model(model_file, screen)
@@ -148,54 +151,18 @@ def _of_model(request: TableRequest, model_file: Path, screen: Screen) -> Any:
 
 
 def _recipe(
-    request: TableRequest, task: Any, learner: str, tune: bool, seed: int, test_size: float
-) -> str:
-    """The same in Python; names stand in it as literals only."""
-    from margrove.cli.learners import made
-
-    estimator = made(learner, task.kind, seed=seed)
-    name = type(estimator).__name__
-    where = "'-'" if request.file is None else repr(request.file.name)
-    table = (
-        f"table = margrove.read_table({where})"
-        if request.file is not None
-        else f"table = built_in({task.name!r})"
-    )
-    learn = (
-        f"model = margrove.autotune(model, X_train, y_train, random_state={seed})"
-        if tune
-        else "model.fit(X_train, y_train)"
-    )
-    stratify = "task.y" if task.kind == "classification" else "None"
-    imports = [
-        "import margrove",
-        "from margrove.tables import task_of_table",
-        "from sklearn.model_selection import train_test_split",
-    ]
-    if request.file is None:
-        imports.insert(1, "from margrove.cli.requests import built_in")
-    arguments = f", types={task.types!r}" if task.types else ""
-    lines = [
-        *imports,
-        "",
-        table,
-        f"task = task_of_table(table, {task.target!r}, task={task.kind!r}{arguments})",
-        "X_train, X_test, y_train, y_test = train_test_split(",
-        f"    task.X, task.y, test_size={test_size!r}, random_state={seed}, stratify={stratify}",
-        ")",
-        f"model = margrove.table_model(margrove.{_written(estimator, name)}{arguments})",
-        learn,
-        "print(model.score(X_test, y_test))",
-        f"margrove.save(model, {request.stem + '.margrove'!r})",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _written(estimator: Any, name: str) -> str:
-    defaults = type(estimator)().get_params(deep=False)
-    changed = {
-        key: value
-        for key, value in estimator.get_params(deep=False).items()
-        if key in defaults and value is not defaults[key] and value != defaults[key]
-    }
-    return f"{name}({', '.join(f'{key}={value!r}' for key, value in changed.items())})"
+    request: TableRequest, task: Any, learner: str, options: dict[str, Any]
+) -> dict[str, Any]:
+    """The command that does the same; names of the user's are quoted."""
+    words = ["margrove", "report"]
+    words += [request.file.name] if request.file is not None else ["--data", request.name]
+    words += ["--target", task.target, "--task", task.kind, "--learner", learner]
+    for name in request.ignore:
+        words += ["--ignore", name]
+    for name, kind in request.types.items():
+        words += ["--type", f"{name}={kind}"]
+    if task.id_column is not None:
+        words += ["--id", task.id_column]
+    for name, value in options.items():
+        words += [f"--{name}", str(value)]
+    return {"command": shlex.join(words), "target": task.target, "task": task.kind} | options

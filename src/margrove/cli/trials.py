@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from margrove.cli.first_run import compile_learners
 from margrove.cli.learners import BASELINE, for_task, made
 from margrove.cli.screen import duration, percent_or_number
 
@@ -16,11 +17,20 @@ if TYPE_CHECKING:
     from margrove.evaluate.comparison_result import Comparison
     from margrove.tables import Task
 
-__all__ = ["Trial", "default_folds", "default_seconds", "held_out", "run_trial", "show_trial"]
+__all__ = [
+    "Trial",
+    "default_folds",
+    "default_seconds",
+    "held_out",
+    "remarks_of",
+    "run_trial",
+    "show_trial",
+]
 
 _MANY_ROWS = 50_000
 _FOLDS, _FEW_FOLDS = 5, 3
 _SECONDS = 30.0
+_UNSEEN = "has not seen"  # in warnings, of which each tree of a bag has its own
 _SCORES_OF_ROWS = (
     "accuracy", "r2", "neg_mean_squared_error", "neg_mean_absolute_error", "neg_log_loss",
 )  # fmt: skip
@@ -37,6 +47,7 @@ class Trial:
     seed: int
     max_time: float
     remarks: tuple[str, ...]
+    stopped: frozenset[str] = frozenset()
 
     @property
     def winner(self) -> str:
@@ -73,6 +84,7 @@ class Trial:
                     "high": model.interval.high,
                     "fit_seconds": model.fit_seconds,
                     "predict_seconds": model.predict_seconds,
+                    "stopped_early": model.name in self.stopped,
                 }
                 for model in found.models
             ],
@@ -100,7 +112,7 @@ def run_trial(
     scoring: str | None = None,
     seed: int = 0,
     max_time: float | None = None,
-    n_jobs: int | None = -1,
+    n_jobs: int = -1,
 ) -> Trial:
     """Compare learners, all of them by default, and the baseline."""
     from margrove.evaluate.comparison import compare
@@ -119,6 +131,7 @@ def run_trial(
         )
         for name in dict.fromkeys(names)
     }
+    compile_learners(task, names[1:], screen, n_jobs)
     if test_size is not None:
         how: dict[str, Any] = {
             "cv": [held_out(task, test_size, seed)],
@@ -127,6 +140,7 @@ def run_trial(
     else:
         folds = _usable_folds(task, folds or default_folds(task.n_rows), screen)
         how = {"cv": folds, "repeats": 1}
+    stops = {name: type(model[-1]).__name__ for name, model in models.items()}
     with screen.progress("Comparing"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         comparison = compare(
@@ -138,20 +152,41 @@ def run_trial(
             random_state=seed,
             on_interrupt="keep",
         )
-    return Trial(comparison, task, folds, test_size, seed, seconds, _remarks(caught))
+    return Trial(
+        comparison,
+        task,
+        folds,
+        test_size,
+        seed,
+        seconds,
+        remarks_of(caught),
+        _stopped(stops, caught),
+    )
 
 
-def _remarks(caught: list[warnings.WarningMessage]) -> tuple[str, ...]:
+def _stopped(classes: dict[str, str], caught: list[warnings.WarningMessage]) -> frozenset[str]:
+    """Learners some of whose fits ended before they had converged."""
+    from margrove.exceptions import ConvergenceWarning
+
+    texts = [str(own.message) for own in caught if issubclass(own.category, ConvergenceWarning)]
+    return frozenset(
+        name for name, own in classes.items() if any(text.startswith(own) for text in texts)
+    )
+
+
+def remarks_of(caught: list[warnings.WarningMessage]) -> tuple[str, ...]:
     """What is worth telling, once each: that fits stopped early is said in one line."""
     from margrove.exceptions import ConvergenceWarning
 
     early = sum(issubclass(found.category, ConvergenceWarning) for found in caught)
-    others = [
+    others = dict.fromkeys(
         str(found.message)
         for found in caught
         if not issubclass(found.category, (ConvergenceWarning, DeprecationWarning, FutureWarning))
-    ]
-    remarks = list(dict.fromkeys(others))
+    )
+    remarks = [text for text in others if _UNSEEN not in text]
+    if len(remarks) < len(others):
+        remarks.append("Some categories were in test rows only; they were treated as missing.")
     if early:
         remarks.append(f"{early} of the fits ended before they had converged; see --max-time.")
     return tuple(remarks)
@@ -162,8 +197,13 @@ def held_out(task: Task, test_size: float, seed: int) -> tuple[Any, Any]:
     import numpy as np
     from sklearn.model_selection import train_test_split
 
-    rows = np.arange(task.n_rows)
-    by_class = task.y if task.kind == "classification" else None
+    rows, alone = np.arange(task.n_rows), np.arange(0)
+    by_class = None
+    if task.kind == "classification":
+        codes, counts = np.unique(task.y, return_inverse=True, return_counts=True)[1:]
+        alone = rows[counts[codes] == 1]  # classes of one row can only be learnt
+        rows = rows[counts[codes] > 1]
+        by_class = codes[rows]
     try:
         train, test = train_test_split(
             rows, test_size=test_size, random_state=seed, stratify=by_class
@@ -172,10 +212,11 @@ def held_out(task: Task, test_size: float, seed: int) -> tuple[Any, Any]:
         raise click.UsageError(
             f"A test part of {test_size:.0%} cannot be taken from {task.n_rows} rows: {error}"
         ) from None
-    return train, test
+    return np.concatenate([train, alone]), test
 
 
 def _usable_folds(task: Task, folds: int, screen: Screen) -> int:
+    """As many as asked for, if at least two classes have a row for each."""
     import numpy as np
 
     if task.kind == "regression":
@@ -185,18 +226,21 @@ def _usable_folds(task: Task, folds: int, screen: Screen) -> int:
             )
         return min(folds, task.n_rows // 2)
     classes, counts = np.unique(task.y, return_counts=True)
-    rare = classes[int(np.argmin(counts))]
-    if counts.min() < 2:
+    rare, most = classes[int(np.argmin(counts))], int(np.sort(counts)[-2])
+    if most < 2:
         raise click.UsageError(
             f"The class {str(rare)!r} of {task.target!r} has one row only, so it cannot be both "
             "learnt and tested. Drop it or choose another target with --target."
         )
-    if counts.min() < folds:
+    if most < folds:
+        screen.note(f"Only {most} folds instead of {folds}: all classes but one have few rows.")
+    n_rare = int((counts < min(folds, most)).sum())
+    if n_rare:
         screen.note(
-            f"Only {counts.min()} folds instead of {folds}: the class {str(rare)!r} has no more "
-            "rows."
+            f"{n_rare} of {len(classes)} classes have fewer rows than there are folds, such as "
+            f"{str(rare)!r} with {counts.min()}: some folds are learnt or tested without them."
         )
-    return min(folds, int(counts.min()))
+    return min(folds, most)
 
 
 def show_trial(trial: Trial, screen: Screen) -> None:
@@ -205,7 +249,7 @@ def show_trial(trial: Trial, screen: Screen) -> None:
     is_share = found.in_points
     rows = [
         (
-            model.name,
+            f"{model.name} *" if model.name in trial.stopped else model.name,
             percent_or_number(model.score, is_share=is_share),
             " .. ".join(
                 percent_or_number(bound, is_share=is_share)
@@ -221,7 +265,7 @@ def show_trial(trial: Trial, screen: Screen) -> None:
         f"{trial.task.name}: {trial.task.summary}",
         ("learner", found.scoring, percent, "a fit", "predicting"),
         rows,
-        caption=trial.method,
+        caption=f"{trial.method}{'; * stopped early' if trial.stopped else ''}",
         best=0,
     )
     for failure in found.failed:

@@ -23,7 +23,7 @@ from margrove.exchange.kinds import Kind, Part, kind_name_of, kinds, part_name_o
 __all__ = ["LEFT_OUT", "model_of", "values_of"]
 
 LEFT_OUT = frozenset({"n_jobs", "verbose", "memory"})  # that are a matter of the machine
-_NOT_LEARNT = frozenset({"_committed", "_skl_callbacks"})
+_NOT_LEARNT = frozenset({"_committed", "_skl_callbacks", "tuning_"})  # how, and not what
 _PLAIN = (type(None), bool, int, float, str, bytes)
 _TYPES: dict[str, Any] = {
     **{kind.__name__: kind for kind in (bool, int, float, str, object)},

@@ -8,7 +8,10 @@ pages render what it returns: frozen dataclasses of numbers, strings and read-on
 `ranked_importances`, `proximity_plane` and `interval_coverage` behind those of forests,
 `boosting_errors`, `margin_distributions` and `boosting_sketches` behind those of AdaBoost,
 `loss_curve` and `gradient_stages` behind those of gradient boosting, of which `round_facts` tells
-what a round did. `stump_rules` puts boosted stumps into words.
+what a round did. `stump_rules` puts boosted stumps into words. `confusion`, `roc_curves`,
+`precision_recall_curves`, `margins_of`, `residual_facts`, `worst_mistakes` and
+`partial_dependence_facts` are about the predictions of any model. Modules named `lecture_*` are the
+data behind the figures of the lectures.
 """
 
 from margrove.facts.boosting import BoostingFacts
@@ -20,6 +23,11 @@ from margrove.facts.boosting_stages import (
     boosting_errors,
     boosting_sketches,
     margin_distributions,
+)
+from margrove.facts.dependence import (
+    DependenceCurve,
+    PartialDependenceFacts,
+    partial_dependence_facts,
 )
 from margrove.facts.describing import describe, is_described
 from margrove.facts.forests import (
@@ -47,6 +55,25 @@ from margrove.facts.gradient_boosting import (
     round_facts,
 )
 from margrove.facts.outlines import outline
+from margrove.facts.prediction_values import (
+    ConfusionMatrix,
+    MarginFacts,
+    Mistake,
+    PrecisionRecallCurve,
+    PrecisionRecallCurves,
+    ResidualFacts,
+    RocCurve,
+    RocCurves,
+    WorstMistakes,
+)
+from margrove.facts.predictions import (
+    confusion,
+    margins_of,
+    precision_recall_curves,
+    residual_facts,
+    roc_curves,
+    worst_mistakes,
+)
 from margrove.facts.split_gains import GainCurve, GainCurves, gain_curves
 from margrove.facts.strongest import strongest_features
 from margrove.facts.stump_rules import StumpRule, stump_rules
@@ -79,6 +106,8 @@ __all__ = [
     "BoostingFacts",
     "BoostingSketches",
     "ClassifierFacts",
+    "ConfusionMatrix",
+    "DependenceCurve",
     "EnsembleFacts",
     "Facts",
     "ForestFacts",
@@ -93,19 +122,27 @@ __all__ = [
     "LossCurve",
     "MachineFacts",
     "MarginDistribution",
+    "MarginFacts",
     "MemberSizes",
+    "Mistake",
     "OneClassFacts",
     "OutOfBagCurve",
     "OutOfBagFacts",
     "Outline",
+    "PartialDependenceFacts",
     "PerceptronFacts",
     "PerceptronMachineFacts",
+    "PrecisionRecallCurve",
+    "PrecisionRecallCurves",
     "Probabilities",
     "Proof",
     "ProximityPlane",
     "PruningErrors",
     "RankedImportances",
     "RegressorFacts",
+    "ResidualFacts",
+    "RocCurve",
+    "RocCurves",
     "RoundFacts",
     "RoundSketch",
     "SketchNode",
@@ -118,8 +155,10 @@ __all__ = [
     "TreeRegions",
     "TreeSketch",
     "WeightedFeature",
+    "WorstMistakes",
     "boosting_errors",
     "boosting_sketches",
+    "confusion",
     "describe",
     "gain_curves",
     "gradient_stages",
@@ -127,14 +166,20 @@ __all__ = [
     "is_described",
     "loss_curve",
     "margin_distributions",
+    "margins_of",
     "out_of_bag_curve",
     "outline",
+    "partial_dependence_facts",
+    "precision_recall_curves",
     "proximity_plane",
     "pruning_errors",
     "ranked_importances",
+    "residual_facts",
+    "roc_curves",
     "round_facts",
     "sketch_tree",
     "strongest_features",
     "stump_rules",
     "tree_regions",
+    "worst_mistakes",
 ]

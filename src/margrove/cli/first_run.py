@@ -1,0 +1,77 @@
+"""The first run compiles; that is done on all cores, before anything is timed.
+
+Each learner is fitted to a few rows of the table by a process of its own, which leaves machine code
+in the cache. A file there remembers for which learners that has been done.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import tempfile
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from margrove.cli.screen import Screen
+    from margrove.tables import Task
+
+__all__ = ["compile_learners"]
+
+_FEW_ROWS = 150
+# Those that take longest to compile go first, so that no core waits for another at the end.
+_SLOWEST = ("bagging", "forest", "boosting", "tree", "adaboost", "svm")
+_PROGRAM = "import sys; from margrove.cli.first_run import fit_sample; fit_sample(*sys.argv[1:])"
+
+
+def compile_learners(task: Task, learners: Sequence[str], screen: Screen, n_jobs: int) -> None:
+    """Have what the learners need in the cache; nothing is done from the second run on."""
+    from margrove._jit import cache_directory
+    from margrove._threads import resolve_n_jobs
+    from margrove._warmup import EVERYTHING, run_side_by_side
+
+    directory = cache_directory()
+    if directory is None or not sys.executable or (directory / EVERYTHING).exists():
+        return
+    marks = {name: directory / f"{name}-{task.kind}.nbi" for name in learners}
+    missing = sorted(
+        (name for name, mark in marks.items() if not mark.exists()),
+        key=lambda name: _SLOWEST.index(name) if name in _SLOWEST else len(_SLOWEST),
+    )
+    if not missing:
+        return
+    screen.note("Compiling, on the first run only: this takes a minute or two.")
+    with tempfile.TemporaryDirectory() as folder:
+        sample = Path(folder, "sample.pickle")
+        sample.write_bytes(pickle.dumps(_sample(task)))
+        programs = [(_PROGRAM, str(sample), name, task.kind) for name in missing]
+        run_side_by_side(programs, resolve_n_jobs(n_jobs, unset="all"))
+    for name in missing:
+        marks[name].touch()
+
+
+def _sample(task: Task) -> tuple[Any, Any, dict[str, str]]:
+    """A few rows, of several classes."""
+    import numpy as np
+
+    order = np.random.default_rng(0).permutation(task.n_rows)[: 20 * _FEW_ROWS]
+    if task.kind == "classification":  # two of each class first
+        seen = np.unique(task.y[order], return_index=True)[1]
+        order = np.concatenate([order[seen], np.delete(order, seen)])
+    rows = np.sort(order[:_FEW_ROWS])
+    return task.X[rows], task.y[rows], task.types
+
+
+def fit_sample(sample: str, learner: str, kind: Any) -> None:
+    """What a process does; whatever goes wrong will go wrong again where it is seen."""
+    from margrove.cli.learners import made
+    from margrove.tables import table_model
+
+    warnings.simplefilter("ignore")
+    X, y, types = pickle.loads(Path(sample).read_bytes())
+    model = table_model(made(learner, kind, n_jobs=-1), types).fit(X, y)
+    model.predict(X)
+    if hasattr(model, "predict_proba"):
+        model.predict_proba(X)

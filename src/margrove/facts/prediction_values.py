@@ -1,0 +1,332 @@
+"""Values about predictions: what a model says of rows, beside what is true of them.
+
+ConfusionMatrix        how often each class was taken for each
+RocCurve(s), PrecisionRecallCurve(s)    one class against the others, threshold by threshold
+MarginFacts            how clearly rows are on their side
+ResidualFacts          errors of a model of numbers
+Mistake, WorstMistakes    the rows that a model is most wrong about
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from margrove._frames import data_frame
+from margrove.facts.plain import Plain
+
+__all__ = [
+    "ConfusionMatrix",
+    "MarginFacts",
+    "Mistake",
+    "PrecisionRecallCurve",
+    "PrecisionRecallCurves",
+    "ResidualFacts",
+    "RocCurve",
+    "RocCurves",
+    "WorstMistakes",
+]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ConfusionMatrix(Plain):
+    """How often each class was taken for each.
+
+    Attributes
+    ----------
+    classes : tuple of str
+        Those of the model in its order, then others that are in y.
+    counts : ndarray of shape (n_classes, n_classes)
+        Rows whose class is that of the line and whose prediction is that of the column; their
+        weights, if there are some.
+    """
+
+    classes: tuple[str, ...]
+    counts: np.ndarray
+
+    @property
+    def total(self) -> float:
+        """The number of rows, or their weight."""
+        return float(self.counts.sum())
+
+    @property
+    def accuracy(self) -> float:
+        """The share of rows that are right."""
+        return float(np.trace(self.counts) / self.counts.sum())
+
+    @property
+    def support(self) -> np.ndarray:
+        """Rows of each class."""
+        return np.asarray(self.counts.sum(axis=1))
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Each line as shares of its sum; NaN for a class without rows."""
+        return _ratio(self.counts, self.support[:, None])
+
+    @property
+    def recall(self) -> np.ndarray:
+        """Of the rows of each class, the share that is found; NaN without rows."""
+        return _ratio(np.diag(self.counts), self.support)
+
+    @property
+    def precision(self) -> np.ndarray:
+        """Of the rows said to be of each class, the share that is; NaN where it is never said."""
+        return _ratio(np.diag(self.counts), self.counts.sum(axis=0))
+
+    @property
+    def f1(self) -> np.ndarray:
+        """The harmonic mean of both: 2 right / (rows of the class + rows said to be of it)."""
+        return _ratio(2.0 * np.diag(self.counts), self.support + self.counts.sum(axis=0))
+
+    def confused(self, n: int = 10) -> tuple[tuple[str, str, float], ...]:
+        """The n most frequent mistakes: (true class, predicted class, rows)."""
+        wrong = self.counts * (1 - np.eye(len(self.classes), dtype=self.counts.dtype))
+        order = np.argsort(-wrong, axis=None, kind="stable")[:n]
+        lines, columns = np.unravel_index(order, wrong.shape)
+        return tuple(
+            (self.classes[i], self.classes[j], float(wrong[i, j]))
+            for i, j in zip(lines.tolist(), columns.tolist(), strict=True)
+            if wrong[i, j] > 0
+        )
+
+    def frame(self) -> Any:
+        """A pandas DataFrame, a row for each pair of classes."""
+        k = len(self.classes)
+        return data_frame(
+            {
+                "true": np.repeat(np.array(self.classes, dtype=object), k),
+                "predicted": np.tile(np.array(self.classes, dtype=object), k),
+                "rows": self.counts.ravel(),
+            }
+        )
+
+
+def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(whole > 0, part / whole, np.nan), dtype=np.float64)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RocCurve(Plain):
+    """One class against the others: what is found of it against false alarms.
+
+    Attributes
+    ----------
+    name : str
+        The class that counts as found.
+    false_positive_rate, true_positive_rate, thresholds : ndarray
+        From (0, 0) on, as scikit-learn has them; the first threshold is infinite.
+    area : float
+        Under the curve: the chance that a row of the class has a higher score than another.
+    share : float
+        Of the rows (or their weight) that are of the class.
+    """
+
+    name: str
+    false_positive_rate: np.ndarray
+    true_positive_rate: np.ndarray
+    thresholds: np.ndarray
+    area: float
+    share: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RocCurves(Plain):
+    """Curves of classes.
+
+    Attributes
+    ----------
+    curves : tuple of RocCurve
+        Of two classes that of the second alone, which says all.
+    undefined : tuple of str
+        Classes that have no curve, because no row or every row is of them.
+    score : {"predict_proba", "decision_function"}
+        What thresholds are of.
+    """
+
+    curves: tuple[RocCurve, ...]
+    undefined: tuple[str, ...]
+    score: str
+
+    @property
+    def area(self) -> float:
+        """The mean over the curves; NaN where there is none."""
+        return float(np.mean([own.area for own in self.curves])) if self.curves else float("nan")
+
+    def frame(self) -> Any:
+        """A pandas DataFrame, a row for each point of each curve."""
+        names = ("false_positive_rate", "true_positive_rate", "thresholds")
+        return _frame_of_curves(self.curves, names)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PrecisionRecallCurve(Plain):
+    """One class against the others: how many of those said to be of it are.
+
+    Attributes
+    ----------
+    name : str
+    recall, precision, thresholds : ndarray
+        As scikit-learn has them, recall falling; the last point, (0, 1), has threshold infinity.
+    average_precision : float
+        The mean of the precisions, weighted by what each adds to the recall.
+    share : float
+        Of the rows that are of the class: the precision of saying so of all.
+    """
+
+    name: str
+    recall: np.ndarray
+    precision: np.ndarray
+    thresholds: np.ndarray
+    average_precision: float
+    share: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PrecisionRecallCurves(Plain):
+    """Curves of classes, with the attributes of `RocCurves`."""
+
+    curves: tuple[PrecisionRecallCurve, ...]
+    undefined: tuple[str, ...]
+    score: str
+
+    @property
+    def average_precision(self) -> float:
+        """The mean over the curves; NaN where there is none."""
+        found = [own.average_precision for own in self.curves]
+        return float(np.mean(found)) if found else float("nan")
+
+    def frame(self) -> Any:
+        """A pandas DataFrame, a row for each point of each curve."""
+        return _frame_of_curves(self.curves, ("recall", "precision", "thresholds"))
+
+
+def _frame_of_curves(curves: tuple[Any, ...], names: tuple[str, ...]) -> Any:
+    columns: dict[str, Any] = {
+        "class": [own.name for own in curves for _ in range(len(own.thresholds))]
+    }
+    for name in names:
+        parts = [getattr(own, name) for own in curves]
+        columns[name.removesuffix("s")] = np.concatenate(parts) if parts else np.empty(0)
+    return data_frame(columns)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MarginFacts(Plain):
+    """How clearly rows are on their side.
+
+    Attributes
+    ----------
+    margins : ndarray of shape (n_samples,)
+        Row by row, negative where the row is on the wrong side.
+    codes : ndarray of int
+        The class of each row, by its place in `classes`.
+    classes : tuple of str
+    measure : str
+        What a margin is here, in words.
+    level : float or None
+        The margin from which on a machine is content, 1 of a support vector machine.
+    """
+
+    margins: np.ndarray
+    codes: np.ndarray
+    classes: tuple[str, ...]
+    measure: str
+    level: float | None
+
+    @property
+    def n_wrong(self) -> int:
+        """Rows on the wrong side."""
+        return int(np.count_nonzero(self.margins < 0))
+
+    @property
+    def n_inside(self) -> int | None:
+        """Rows on their side, but inside the margin; None where there is no level."""
+        if self.level is None:
+            return None
+        return int(np.count_nonzero((self.margins >= 0) & (self.margins < self.level)))
+
+    def frame(self) -> Any:
+        """A pandas DataFrame, a row for each row."""
+        classes = np.array(self.classes, dtype=object)
+        return data_frame({"class": classes[self.codes], "margin": self.margins})
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ResidualFacts(Plain):
+    """Errors of a model of numbers: prediction minus truth.
+
+    Attributes
+    ----------
+    truth, predictions, residuals : ndarray of shape (n_samples,)
+    r2 : float or None
+        The share of the variance that is explained; None of a single row.
+    mean_absolute_error, root_mean_squared_error, median_absolute_error : float
+    bias : float
+        The mean residual: positive where predictions are too high.
+    constant_error : float
+        The root mean squared error of saying the mean of these rows to all.
+    """
+
+    truth: np.ndarray
+    predictions: np.ndarray
+    residuals: np.ndarray
+    r2: float | None
+    mean_absolute_error: float
+    root_mean_squared_error: float
+    median_absolute_error: float
+    bias: float
+    constant_error: float
+
+    def frame(self) -> Any:
+        """A pandas DataFrame, a row for each row."""
+        return data_frame(
+            {"truth": self.truth, "prediction": self.predictions, "residual": self.residuals}
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Mistake(Plain):
+    """A row that a model is wrong about.
+
+    Attributes
+    ----------
+    row : int
+    truth, prediction : str or float
+        A class in words, or a number.
+    size : float
+        How wrong, see `WorstMistakes.measure`; NaN where the model does not say how sure it is.
+    """
+
+    row: int
+    truth: str | float
+    prediction: str | float
+    size: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WorstMistakes(Plain):
+    """The rows that a model is most wrong about, the worst first; of equals, the first row.
+
+    Attributes
+    ----------
+    mistakes : tuple of Mistake
+    measure : str
+        What their size is, in words.
+    n_wrong : int
+        Rows that are misclassified, or whose error is not zero.
+    n_rows : int
+    """
+
+    mistakes: tuple[Mistake, ...]
+    measure: str
+    n_wrong: int
+    n_rows: int
+
+    def frame(self) -> Any:
+        """A pandas DataFrame, a row for each mistake."""
+        names = ("row", "truth", "prediction", "size")
+        return data_frame({name: [getattr(own, name) for own in self.mistakes] for name in names})

@@ -1,1 +1,0 @@
-"""Reports in one file, rendered from what `margrove.facts` says about a model."""

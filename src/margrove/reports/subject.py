@@ -1,0 +1,168 @@
+"""What a report is about: the model, its last step, the rows, and the names of things."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from margrove._data import count_rows
+from margrove.exceptions import InvalidDataError
+from margrove.facts import describe, is_described, outline
+from margrove.facts.dependence import PartialDependenceFacts, partial_dependence_facts
+
+__all__ = ["Subject", "subject_of"]
+
+_MOST_ROWS_TO_PROVE = 20_000  # beyond, a proof takes longer than a report may
+_MOVING = 4  # columns whose effect is shown
+_MOST_TRIED = 400  # columns among which these are looked for
+_ROWS_MOVED = 300
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A fitted model and the rows that it is reported on.
+
+    model            the estimator, or the pipeline
+    last             its last step
+    X, y             what it was trained on
+    X_test, y_test   what it was not; None where nothing was held out
+    target           the name of what is predicted, "" if it has none
+    feature_names    of what arrives at the last step; None if there are none
+    """
+
+    model: Any
+    last: Any
+    X: Any
+    y: Any
+    X_test: Any
+    y_test: Any
+    target: str
+    feature_names: tuple[str, ...] | None
+
+    @property
+    def estimator(self) -> str:
+        return self.outline.estimator
+
+    @property
+    def task(self) -> str:
+        """ "classification", "regression", "outlier detection" or ""."""
+        return self.outline.task
+
+    @property
+    def is_held_out(self) -> bool:
+        return self.X_test is not None
+
+    @property
+    def judged_rows(self) -> Any:
+        return self.X_test if self.is_held_out else self.X
+
+    @property
+    def judged_answers(self) -> Any:
+        return self.y_test if self.is_held_out else self.y
+
+    @cached_property
+    def n_rows(self) -> int:
+        return int(count_rows(self.X))
+
+    @cached_property
+    def outline(self) -> Any:
+        return self.facts if self.facts is not None else outline(self.last)
+
+    @cached_property
+    def facts(self) -> Any:
+        """What `describe` says of the last step; None of an estimator that it does not know."""
+        if not is_described(self.last):
+            return None
+        if self.y is None or self.n_rows > _MOST_ROWS_TO_PROVE:
+            return describe(self.last)
+        try:
+            return describe(self.last, self.prepared(self.X), self.y)
+        except (ValueError, TypeError, InvalidDataError):  # fitted to other rows than these
+            return describe(self.last)
+
+    @cached_property
+    def named(self) -> Any:
+        """The last step, with the names of its features: for words, not for predictions."""
+        if self.feature_names is None or hasattr(self.last, "feature_names_in_"):
+            return self.last
+        named = copy.copy(self.last)
+        named.feature_names_in_ = np.array(self.feature_names, dtype=object)
+        return named
+
+    @cached_property
+    def dependence(self) -> PartialDependenceFacts | None:
+        """Of the columns that move the answer most; None where there are too many to try."""
+        shape = getattr(self.judged_rows, "shape", None) or np.shape(self.judged_rows)
+        n_columns = int(shape[1])
+        features = None
+        if n_columns > _MOST_TRIED:
+            features = self._important_columns(n_columns)
+            if features is None:
+                return None
+        return partial_dependence_facts(
+            self.model, self.judged_rows, features, n_features=_MOVING, max_rows=_ROWS_MOVED
+        )
+
+    def _important_columns(self, n_columns: int) -> list[int] | None:
+        """Where the model itself has importances of the columns."""
+        importances: Any = getattr(self.facts, "importances", None)
+        if hasattr(self.model, "steps") or importances is None or len(importances) != n_columns:
+            return None
+        order = np.argsort(-np.asarray(importances), kind="stable")[:_MOVING]
+        return [int(j) for j in order if importances[j] > 0] or None
+
+    def prepared(self, X: Any) -> Any:
+        """Rows as they arrive at the last step."""
+        return self.model[:-1].transform(X) if hasattr(self.model, "steps") else X
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Of the features of the last step: "x0" and so on, where they have none."""
+        if self.feature_names is not None:
+            return self.feature_names
+        return tuple(f"x{j}" for j in range(self.outline.n_features))
+
+
+def subject_of(model: Any, X: Any, y: Any, X_test: Any, y_test: Any, recipe: Any) -> Subject:
+    """Check what belongs together, and find the names."""
+    if (X_test is None) != (y_test is None):
+        raise ValueError("X_test and y_test belong together: give both or none of them.")
+    model = getattr(model, "best_estimator_", model)  # of a search, what it found
+    check_is_fitted(model)
+    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    last = getattr(last, "best_estimator_", last)
+    for name, rows, answers in (("", X, y), ("_test", X_test, y_test)):
+        if answers is not None and count_rows(rows) != count_rows(answers):
+            raise InvalidDataError(
+                f"X{name} has {count_rows(rows)} rows and y{name} {count_rows(answers)}: they "
+                "belong together row by row."
+            )
+    return Subject(
+        model, last, X, y, X_test, y_test, _target(y, recipe), _feature_names(model, last)
+    )
+
+
+def _target(y: Any, recipe: Any) -> str:
+    if isinstance(recipe, Mapping) and isinstance(recipe.get("target"), str):
+        return str(recipe["target"])
+    name = getattr(y, "name", None)
+    return name if isinstance(name, str) else ""
+
+
+def _feature_names(model: Any, last: Any) -> tuple[str, ...] | None:
+    if hasattr(model, "steps"):
+        try:
+            names = model[:-1].get_feature_names_out()
+        except (AttributeError, ValueError, TypeError):  # a step that has no names to give
+            names = None
+        n = getattr(last, "n_features_in_", None)
+        if names is not None and (n is None or len(names) == n):
+            return tuple(str(name) for name in names)
+    own = getattr(last, "feature_names_in_", None)
+    return None if own is None else tuple(str(name) for name in own)
