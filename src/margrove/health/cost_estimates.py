@@ -1,7 +1,7 @@
 """From what a few small fits cost to what a large one will: pure arithmetic, no clocks.
 
 The cost of n rows is taken as a + b n^e, where e belongs to the family of the learner: 1 for what
-reads rows in turn, 1.75 for kernel machines, between the number of rows and that of their pairs.
+reads rows in turn, 1.6 for kernel machines, between the number of rows and that of their pairs.
 Learners that add one tree after the other cost s(n) + rounds * r(n), both of that form.
 """
 

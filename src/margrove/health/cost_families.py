@@ -15,6 +15,7 @@ from margrove.margin.grams import LARGEST_TILE
 
 __all__ = [
     "Family",
+    "buffer_bytes",
     "family_of",
     "kernel_machine_bytes",
     "learners_for",
@@ -159,12 +160,18 @@ _LEFT_BEHIND = 100e6  # by pairs that were solved before
 _AS_A_WHOLE = 2048  # rows up to which K is there as a whole
 
 
+_PERCEPTRON_BUFFER = 8.0 * 2**20
 _BYTES_A_PAIR = 0.6  # of rows: of the rows of K about one in seven is kept
 
 
 def kernel_machine_bytes(n_rows: int) -> float:
     """Memory of a kernel machine of two classes, or of numbers, where nothing was measured."""
     return _WORKING_BYTES + _BYTES_A_PAIR * float(n_rows) ** 2
+
+
+def buffer_bytes(name: str, n_rows: int, n_columns: int) -> float:
+    """Of a buffer that stops growing: small fits show how it grows, and not that it ends."""
+    return min(_PERCEPTRON_BUFFER, 8.0 * n_rows * n_columns) if name == "Perceptron" else 0.0
 
 
 def pairs_bytes(class_counts: np.ndarray) -> float:

@@ -27,6 +27,7 @@ from margrove.health.cost_estimates import (
 )
 from margrove.health.cost_families import (
     Family,
+    buffer_bytes,
     family_of,
     kernel_machine_bytes,
     learners_for,
@@ -222,6 +223,7 @@ class _Probing:
         self._pairs: list[tuple[Probe, Probe]] = []
         self.name = type(final_step(learner)).__name__
         self.spent = 0.0
+        self._n_columns = 0
 
     def run(self) -> None:
         """Probe one small size and one that is as large as the time allows."""
@@ -260,6 +262,7 @@ class _Probing:
 
     def _probe(self, size: int) -> None:
         X, y, learner = self._source.part(size, self._family, self._learner)
+        self._n_columns = np.shape(X)[1]
         probes = []
         for rounds in dict.fromkeys(self._family.probed_rounds):
             fit = self._fit_of(learner, rounds, X, y)
@@ -337,7 +340,15 @@ class _Probing:
             if not known:  # no figures from the system: what was seen elsewhere
                 return kernel_machine_bytes(n), 1
         exponent = 2.0 if family.touches_part else family.exponent
-        return total_bytes(known, n, family.rounds, exponent), known[-1][1].rows
+        grown = [(self._without_buffer(few), self._without_buffer(many)) for few, many in known]
+        n_bytes = total_bytes(grown, n, family.rounds, exponent)
+        return n_bytes + buffer_bytes(self.name, n, self._n_columns), known[-1][1].rows
+
+    def _without_buffer(self, probe: Probe) -> Probe:
+        if probe.n_bytes is None:
+            return probe
+        n_bytes = probe.n_bytes - buffer_bytes(self.name, probe.rows, self._n_columns)
+        return replace(probe, n_bytes=max(0.0, n_bytes))
 
     def _basis(self, n: int) -> str:
         sizes = [f"{many.rows:,}" for _, many in self._pairs]
