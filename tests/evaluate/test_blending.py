@@ -339,11 +339,18 @@ def test_the_search_finds_them() -> None:
     assert len(OUR_REGRESSORS) >= 9
 
 
+TABLES = [
+    "array",
+    pytest.param("frame", marks=pytest.mark.nightly),
+    pytest.param("sparse", marks=pytest.mark.nightly),
+]
+
+
 def takes_sparse(model):
     return model.__sklearn_tags__().input_tags.sparse
 
 
-@pytest.mark.parametrize("table", ["array", "frame", "sparse"])
+@pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("kind", OUR_CLASSIFIERS, ids=lambda kind: kind.__name__)
 def test_our_classifiers_vote_and_stack(kind, table) -> None:
     _vote_and_stack(
@@ -352,7 +359,7 @@ def test_our_classifiers_vote_and_stack(kind, table) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("table", ["array", "frame", "sparse"])
+@pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("kind", OUR_REGRESSORS, ids=lambda kind: kind.__name__)
 def test_our_regressors_vote_and_stack(kind, table) -> None:
     _vote_and_stack(
