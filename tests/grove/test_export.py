@@ -422,6 +422,7 @@ def test_a_line_of_sql_has_few_conditions() -> None:
         assert most + 1 <= math.log2(model.arrays_.n_leaves)
 
 
+@pytest.mark.nightly
 def test_sql_of_a_chain_that_shares_rows() -> None:
     model = chain(DEPTH)
     model.feature_names_in_ = np.array(["x"], dtype=object)

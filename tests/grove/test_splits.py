@@ -23,7 +23,7 @@ from margrove.grove.tree_arrays import leaves_of
 # Sums are kept to 61 bits: a target that is 10^-17 of another one in the same node counts as zero.
 # Squared errors do not notice; medians, and means of which logarithms are taken, may.
 UNEVEN = {"absolute_error", "poisson", "gamma"}
-N_NODES = 1250  # times eight criteria
+N_NODES = [250, pytest.param(1250, marks=pytest.mark.nightly)]  # times eight criteria
 
 
 def stump(node, criterion, **settings):
@@ -51,9 +51,10 @@ def as_float(number):
         return math.inf
 
 
+@pytest.mark.parametrize("count", N_NODES)
 @pytest.mark.parametrize("criterion", CRITERIA)
-def test_ten_thousand_random_nodes(criterion) -> None:
-    for node in nodes_of(criterion, N_NODES):
+def test_thousands_of_random_nodes(criterion, count) -> None:
+    for node in nodes_of(criterion, count):
         model, goes_left = stump(node, criterion)
         best = best_split(node.table, node.targets, node.weights, criterion)
         expected = as_float(impurity(criterion, node.targets, node.weights))

@@ -126,7 +126,7 @@ def test_several_outputs() -> None:
 
 
 @pytest.mark.parametrize("criterion", sorted(set(CRITERIA) - {"log_loss", "friedman_mse"}))
-@pytest.mark.parametrize("block", [300, 60, 0])
+@pytest.mark.parametrize("block", [300, pytest.param(60, marks=pytest.mark.nightly), 0])
 def test_the_size_of_blocks_does_not_show(criterion, block) -> None:
     """Large nodes are searched by other loops than small ones, and split alike."""
     rng = np.random.default_rng(0)
