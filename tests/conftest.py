@@ -22,11 +22,27 @@ settings.register_profile(
 settings.load_profile("margrove")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """An interrupt inside the tracer of coverage leaves its lock taken for ever."""
+    by_function: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if "interrupt" in item.name:
+        if "interrupt" in item.name:  # inside coverage's tracer one leaves a lock taken for ever
             item.add_marker("no_cover")
+        if item.get_closest_marker("sampled"):
+            by_function.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for cases in by_function.values():
+        _leave_to_the_night(cases)
+
+
+def _leave_to_the_night(cases: list[pytest.Item]) -> None:
+    """All but so many cases of a function, which are spread evenly over them."""
+    marker = cases[0].get_closest_marker("sampled")
+    assert marker is not None
+    wanted, n = marker.args[0], len(cases)
+    kept = {k * n // wanted for k in range(wanted)}
+    for k, item in enumerate(cases):
+        if k not in kept:
+            item.add_marker("nightly")
 
 
 @pytest.fixture(scope="session")

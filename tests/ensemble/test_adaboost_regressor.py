@@ -499,6 +499,7 @@ def fit_interrupted(model, moment):
 
 @pytest.mark.parametrize("base", [None, PeerTree(max_depth=3)])
 @pytest.mark.parametrize("way", ["raise", "keep"])
+@pytest.mark.sampled(1)
 def test_an_interrupt_at_any_line(base, way) -> None:
     """The old model stays, or the new one has the first members of the one that would have been."""
     model = model_of(4, estimator=base, n_jobs=1, on_interrupt=way)

@@ -96,6 +96,7 @@ def test_every_split_of_every_node(seed, kind, few_bins, monkeypatch) -> None:
 @pytest.mark.parametrize("weights", ["whole", "any", "some zero"])
 @pytest.mark.parametrize("with_samples", [False, True])
 @pytest.mark.parametrize("with_rows", [False, True])
+@pytest.mark.sampled(8)
 def test_weights_samples_and_rows(weights, with_samples, with_rows, few_bins, monkeypatch) -> None:
     if few_bins:
         use_few_bins(monkeypatch)

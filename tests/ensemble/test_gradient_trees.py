@@ -619,6 +619,7 @@ def grown_by_team(table, g, h, own, n_threads, **given):
         (40_000, {"kind": "crowded", "wide": True}),
     ],
 )
+@pytest.mark.sampled(8)
 def test_several_cores_grow_the_same_tree(n, case, n_threads) -> None:
     case = dict(case)
     kind = case.pop("kind", "mixed")

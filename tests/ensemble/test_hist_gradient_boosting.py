@@ -869,6 +869,7 @@ def fit_interrupted(model, X, y, moment):
 
 
 @pytest.mark.parametrize("name", ["early", "medians", "three classes"])
+@pytest.mark.sampled(1)
 def test_an_interrupt_at_any_line_of_boosting(name) -> None:
     """What was there stays, or the first rounds of the model that would have been are kept."""
     model, X, y = learner({"early": "squared_error", "medians": "absolute_error"}.get(name, name))

@@ -397,6 +397,7 @@ INTERRUPTED = [
 
 
 @pytest.mark.parametrize(("name", "base", "validates"), INTERRUPTED)
+@pytest.mark.sampled(2)
 def test_an_interrupt_at_any_line(name, base, validates) -> None:
     """The old model stays, or the new one has the first rounds of the one that would have been."""
     more = {"X_val": X[::2], "y_val": LABELS[::2]} if validates else {}

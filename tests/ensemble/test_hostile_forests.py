@@ -294,6 +294,7 @@ def test_weights_that_are_none(cls, weight, named) -> None:
 @every_forest
 @pytest.mark.parametrize("bootstrap", [False, True])
 @pytest.mark.parametrize("weight", [5e-324, 1e-300, 1e-3, 0.5, 100.0, 2e7, 1.5e200, 1.7e308])
+@pytest.mark.sampled(20)
 def test_weights_of_any_size(cls, bootstrap, weight) -> None:
     y, own = target_for(cls), np.full(80, weight)
     with_oob = bootstrap and weight != 2e7  # of 80 rows with so many copies none is left out
@@ -750,6 +751,7 @@ GROWING = {
 
 
 @pytest.mark.parametrize("name", GROWING)
+@pytest.mark.sampled(2)
 def test_an_interrupt_at_any_line_of_growing(name) -> None:
     """The old forest stays, or the new one has the first trees of the one that would have been."""
     model = clone(GROWING[name]).set_params(random_state=0, n_jobs=1, on_interrupt="keep")

@@ -709,6 +709,7 @@ def test_positive_targets_of_any_size(cls, loss) -> None:
 @each(OF_CLASSES)
 @pytest.mark.parametrize("loss", ["log_loss", "exponential"])
 @pytest.mark.parametrize("rate", [0.1, 1.0, 50.0, 1e300])
+@pytest.mark.sampled(5)
 def test_classes_without_overlap(cls, loss, rate) -> None:
     """Scores grow without bounds, but not beyond numbers."""
     data = np.linspace(0.0, 1.0, 200)[:, None]
@@ -1538,6 +1539,7 @@ def random_case(seed):
 
 
 @pytest.mark.parametrize("seed", range(120))
+@pytest.mark.sampled(40)
 def test_what_must_not_matter(seed) -> None:
     """Threads, the order of rows, rows of weight 0, copies instead of weights, sparse tables."""
     model, data, y, weight, rng = random_case(seed)
@@ -1692,6 +1694,7 @@ BOOSTING = {
 
 
 @pytest.mark.parametrize("name", BOOSTING)
+@pytest.mark.sampled(2)
 def test_an_interrupt_at_any_line(name) -> None:
     """The old model stays, or the new one has the first rounds of the one that would have been."""
     model = clone(BOOSTING[name])

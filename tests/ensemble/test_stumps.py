@@ -94,6 +94,7 @@ def weights_of(kind, n):
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.sampled(60)
 def test_each_round_has_the_stump_of_brute_force(kind, criterion, n_classes, weights) -> None:
     """Of stumps that are equally good but for rounding, any; the weights D are the model's own."""
     X = table(kind)

@@ -316,6 +316,7 @@ def test_probabilities_of_svc_can_be_judged() -> None:
 
 @pytest.mark.parametrize("cls", CLASSIFIERS, ids=lambda cls: cls.__name__)
 @pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.sampled(10)
 def test_every_classifier_gets_probabilities(cls, n_classes) -> None:
     X, y = two_classes(150, gap=2.0) if n_classes == 2 else (IRIS[::2], SPECIES[::2])
     estimator = small(cls)

@@ -119,6 +119,7 @@ def test_regressors_reach_the_best_objective(seed, shape, loss, intercept, solve
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.sampled(30)
 def test_the_l1_penalty_reaches_the_best_objective(seed, shape, intercept, solver):
     rng = np.random.default_rng(seed)
     X = table(rng, shape)
