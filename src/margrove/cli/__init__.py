@@ -113,9 +113,17 @@ def main(arguments: list[str] | None = None) -> Any:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     except (ValueError, TypeError, OSError, ImportError) as error:
-        _fail(str(error), 2)
+        _fail(str(error) or type(error).__name__, 2)
     except MemoryError:
         _fail("out of memory. Use fewer rows, or a machine with more.", 1)
+    except Exception as error:
+        if os.environ.get("MARGROVE_TRACEBACK"):
+            raise
+        _fail(
+            f"this is a fault of margrove's own ({type(error).__name__}: {error}). Please report "
+            "it, with what MARGROVE_TRACEBACK=1 in the environment shows.",
+            1,
+        )
 
 
 def _fail(message: str, code: int) -> None:

@@ -50,13 +50,18 @@ def command(
     frame = raw.frame
     if frame.width == 0:
         raise InvalidDataError(f"{raw.name} has no columns.")
-    target = str(frame.columns[-1]) if request.target is None else request.target
-    if target not in frame.columns:
-        raise InvalidDataError(
-            f"{raw.name} has no column {target!r}. Its columns are {', '.join(frame.columns[:20])}."
-        )
-    left_out = [name for name in (*request.ignore, request.id_column) if name in frame.columns]
-    others = frame.drop(target, *left_out)
+    left_out = {name for name in (*request.ignore, request.id_column) if name is not None}
+    kept = [name for name in frame.columns if name not in left_out]
+    target = (kept or frame.columns)[-1] if request.target is None else request.target
+    for name in (target, *sorted(left_out)):
+        if name not in frame.columns:
+            raise InvalidDataError(
+                f"{raw.name} has no column {name!r}. Its columns are "
+                f"{', '.join(frame.columns[:20])}."
+            )
+    if target in left_out:
+        raise InvalidDataError(f"{target!r} cannot be both the target and left out.")
+    others = frame[kept].drop(target)
     X = others if others.width else [[]] * frame.height  # frames without columns have no rows
     diagnosis = doctor(
         X,

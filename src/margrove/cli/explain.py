@@ -76,8 +76,8 @@ def _outline(opened: OpenedModel, screen: Screen) -> dict[str, Any]:
     kind = type(last).__name__
     goal = f" predicts {opened.target}" if opened.target else ""
     screen.say(f"{opened.name}: {kind}{goal}.", style="bold")
-    score = opened.about.get("score")
-    if score:
+    score = opened.score
+    if score is not None:
         screen.say(
             f"When it was made: {score['name']} {score['value']:.4g} on {score['rows']:,} rows "
             f"that it had not seen (95 % interval {score['low']:.4g} .. {score['high']:.4g})."
@@ -185,8 +185,10 @@ def _one_row(opened: OpenedModel, frame: Any, row: int, top: int, screen: Screen
     import numpy as np
 
     one = frame[row : row + 1]
-    answer = str(opened.model.predict(one)[0])
-    screen.say(f"Row {row}: {answer}", style="bold")
+    label = opened.model.predict(one)[0]
+    answer = str(label)
+    in_words = answer if opened.is_classifier else f"{label:.6g}"
+    screen.say(f"Row {row}: {in_words}", style="bold")
     added = _added(opened, one, answer)
     if added is None:
         screen.say("Of this family, single answers cannot be taken apart.")
@@ -194,7 +196,7 @@ def _one_row(opened: OpenedModel, frame: Any, row: int, top: int, screen: Screen
     names, values = added
     order = np.argsort(-np.abs(values), kind="stable")[:top]
     rows = [(names[j], f"{values[j]:+.4g}") for j in order if values[j] != 0]
-    screen.table(f"What speaks for {answer}, and what against", ("feature", "adds"), rows)
+    screen.table(f"What speaks for {in_words}, and what against", ("feature", "adds"), rows)
     return {
         "row": row,
         "answer": answer,

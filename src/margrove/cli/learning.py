@@ -7,6 +7,8 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from margrove.cli.first_run import compile_learners
 from margrove.cli.learners import made
 from margrove.cli.screen import percent_or_number
@@ -16,9 +18,10 @@ if TYPE_CHECKING:
     from margrove.cli.screen import Screen
     from margrove.tables import Task
 
-__all__ = ["HeldOutScore", "Learnt", "learn", "score_of"]
+__all__ = ["HeldOutScore", "Learnt", "learn", "score_of", "tuning_folds"]
 
 _RESAMPLES = 500
+_FOLDS = 5
 
 
 @dataclass(frozen=True)
@@ -128,8 +131,23 @@ def _fitted(
     X, y = task.X[train], task.y[train]
     if not tune:
         return model.fit(X, y), None
-    tuned = autotune(model, X, y, random_state=seed, n_jobs=n_jobs)
+    folds = tuning_folds(task, train)
+    if folds < 2:
+        raise click.UsageError(
+            f"Tuning needs at least two rows of each class to learn from, and {task.name} has not "
+            "as many. Drop the rare classes, or do without tuning."
+        )
+    tuned = autotune(model, X, y, cv=folds, random_state=seed, n_jobs=n_jobs)
     return tuned, tuned.tuning_
+
+
+def tuning_folds(task: Task, train: Any) -> int:
+    """As many as five, if each class has a row for each of them; below two, none."""
+    import numpy as np
+
+    if task.kind == "regression":
+        return min(_FOLDS, len(train) // 2)
+    return min(_FOLDS, int(np.unique(task.y[train], return_counts=True)[1].min()))
 
 
 def score_of(model: Any, task: Task, train: Any, test: Any, seed: int) -> HeldOutScore:

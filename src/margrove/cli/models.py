@@ -26,11 +26,20 @@ class OpenedModel:
 
     @property
     def target(self) -> str | None:
-        return self.about.get("target")
+        return _text(self.about.get("target"))
 
     @property
     def id_column(self) -> str | None:
-        return self.about.get("id_column")
+        return _text(self.about.get("id_column"))
+
+    @property
+    def score(self) -> dict[str, Any] | None:
+        """What was measured when it was made, if the file says so in full."""
+        found = self.about.get("score")
+        if not isinstance(found, dict) or not isinstance(found.get("name"), str):
+            return None
+        numbers = [found.get(key) for key in ("value", "low", "high", "rows")]
+        return found if all(isinstance(own, (int, float)) for own in numbers) else None
 
     @property
     def task(self) -> Literal["classification", "regression"]:
@@ -64,6 +73,11 @@ class OpenedModel:
             return [str(name) for name in self.model[:-1].get_feature_names_out()]
         names = getattr(self.model, "feature_names_in_", None)
         return None if names is None else [str(name) for name in names]
+
+
+def _text(value: Any) -> str | None:
+    """Model files may come from anywhere, and say anything about themselves."""
+    return value if isinstance(value, str) else None
 
 
 def open_model(path: Path | None, screen: Screen) -> OpenedModel:

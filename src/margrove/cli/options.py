@@ -80,7 +80,8 @@ def shows_results(command: Command) -> Command:
     @functools.wraps(command)
     def with_screen(*arguments: Any, as_json: bool, quiet: bool, **others: Any) -> Any:
         screen = Screen(as_json=as_json, quiet=quiet or as_json)
-        return command(*arguments, screen=screen, **others)
+        with screen.warnings_as_notes():
+            return command(*arguments, screen=screen, **others)
 
     return with_screen
 

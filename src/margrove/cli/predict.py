@@ -82,8 +82,11 @@ def command(
     if output is not None:
         check_output(output, force=force, inputs=(model, file))
     opened = open_model(model, screen)
-    table = TableRequest(file, data).raw(screen, opened.types)
-    predictions = predicted(opened, table.frame, id_column, probabilities, confidence)
+    # Whatever else a file has, a model that knows its columns does not ask of it to be in order.
+    others = None if opened.types is None else "ignored"
+    table = TableRequest(file, data).raw(screen, opened.types, others)
+    with screen.warnings_as_notes():
+        predictions = predicted(opened, table.frame, id_column, probabilities, confidence)
     write_table(predictions, output, form, safe=safe_csv)
     if output is not None:
         screen.note(f"{predictions.height:,} predictions are in {output}.")
@@ -99,11 +102,11 @@ def predicted(
     id_column = id_column or (opened.id_column if opened.id_column in frame.columns else None)
     if id_column is not None and id_column not in frame.columns:
         raise click.UsageError(f"The table has no column {id_column!r} to keep.")
-    columns: dict[str, Any] = {} if id_column is None else {id_column: frame[id_column]}
     if frame.height == 0:
         raise click.UsageError("The table has no rows to predict.")
     labels = np.asarray(opened.model.predict(frame))
     name = "prediction" if opened.target is None else f"predicted {opened.target}"
+    columns: dict[str, Any] = {}
     columns[name] = [str(label) for label in labels] if labels.dtype.kind in "OU" else labels
     if probabilities and opened.is_classifier and hasattr(opened.model, "predict_proba"):
         shares = opened.model.predict_proba(frame)
@@ -112,7 +115,11 @@ def predicted(
     bounds = _interval(opened, frame, confidence)
     if bounds is not None:
         columns |= {"low": bounds[:, 0], "high": bounds[:, 1]}
-    return pl.DataFrame(columns)
+    if id_column is None:
+        return pl.DataFrame(columns)
+    if id_column in columns:  # the id keeps its name
+        columns = {f"{own} (predicted)": values for own, values in columns.items()}
+    return pl.DataFrame({id_column: frame[id_column]} | columns)
 
 
 def _interval(opened: OpenedModel, frame: Any, confidence: float) -> Any:

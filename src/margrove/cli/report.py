@@ -92,8 +92,8 @@ def _of_table(
     seed: int,
 ) -> Any:
     from margrove.cli.first_run import compile_learners
-    from margrove.cli.learning import learn
-    from margrove.cli.trials import run_trial, show_trial
+    from margrove.cli.learning import learn, tuning_folds
+    from margrove.cli.trials import held_out, run_trial, show_trial
     from margrove.health.doctor import doctor
     from margrove.reports import report
 
@@ -105,6 +105,9 @@ def _of_table(
     trial = run_trial(task, screen, seed=seed, max_time=max_time, n_jobs=jobs)
     show_trial(trial, screen)
     chosen = learner or trial.winner
+    if tune and tuning_folds(task, held_out(task, test_size, seed)[0]) < 2:
+        screen.note("Not tuned: some class has too few rows to learn from and to choose by.")
+        tune = False
     learnt = learn(
         task, chosen, screen, tune=tune, test_size=test_size, seed=seed, max_time=max_time,
         n_jobs=jobs,
@@ -137,7 +140,15 @@ def _of_model(request: TableRequest, model_file: Path, screen: Screen) -> Any:
     opened = open_model(model_file, screen)
     target = request.target or opened.target
     raw = request.raw(screen, opened.types)
-    task = task_of_table(raw, target, task=opened.task, types=request.types, ignore=request.ignore)
+    known_id = opened.id_column if opened.id_column in raw.frame.columns else None
+    task = task_of_table(
+        raw,
+        target,
+        task=opened.task,
+        types=request.types,
+        ignore=request.ignore,
+        id_column=request.id_column or known_id,
+    )
     return report(
         opened.model,
         task.X,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import unicodedata
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -104,6 +105,22 @@ class Screen:
         """The result for machines."""
         if self.as_json:
             click.echo(json.dumps(_without_nan(document), indent=2, ensure_ascii=True))
+
+    @contextmanager
+    def warnings_as_notes(self) -> Iterator[None]:
+        """What Python would print with the path of a module is said in a line, and once."""
+        told: set[str] = set()
+
+        def tell(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            text = str(message)
+            if issubclass(category, UserWarning) and text not in told:
+                told.add(text)
+                self.note(text)
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = tell
+            yield
 
     @contextmanager
     def progress(self, what: str) -> Iterator[None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ __all__ = [
 _MANY_ROWS = 50_000
 _FOLDS, _FEW_FOLDS = 5, 3
 _SECONDS = 30.0
+_FEWEST_TESTED = 2
 _UNSEEN = "has not seen"  # in warnings, of which each tree of a bag has its own
 _SCORES_OF_ROWS = (
     "accuracy", "r2", "neg_mean_squared_error", "neg_mean_absolute_error", "neg_log_loss",
@@ -119,6 +121,7 @@ def run_trial(
     from margrove.tables import table_model
 
     seconds = default_seconds(max_time)
+    _check_score(scoring)
     if test_size is not None and scoring not in (None, *_SCORES_OF_ROWS):
         raise click.UsageError(
             f"{scoring} of one test part has no interval: it is not a mean over rows. Use --folds "
@@ -162,6 +165,17 @@ def run_trial(
         remarks_of(caught),
         _stopped(stops, caught),
     )
+
+
+def _check_score(scoring: str | None) -> None:
+    from sklearn.metrics import get_scorer_names
+
+    if scoring is not None and scoring not in get_scorer_names():
+        near = difflib.get_close_matches(scoring, get_scorer_names()) or ["accuracy", "r2"]
+        raise click.UsageError(
+            f"--score takes one of scikit-learn's scores, such as {', '.join(near)}. Got "
+            f"{scoring!r}."
+        )
 
 
 def _stopped(classes: dict[str, str], caught: list[warnings.WarningMessage]) -> frozenset[str]:
@@ -212,6 +226,11 @@ def held_out(task: Task, test_size: float, seed: int) -> tuple[Any, Any]:
         raise click.UsageError(
             f"A test part of {test_size:.0%} cannot be taken from {task.n_rows} rows: {error}"
         ) from None
+    if len(test) < _FEWEST_TESTED:
+        raise click.UsageError(
+            f"A test part of {test_size:.0%} of {task.n_rows} rows is one row, which tells nothing "
+            "about others. Choose a greater --test-size, or give more rows."
+        )
     return np.concatenate([train, alone]), test
 
 

@@ -22,7 +22,9 @@ __all__ = ["checked_names", "read_csv"]
 _BYTES_A_CELL = 32  # a text and the number that it becomes
 
 
-def read_csv(contents: Contents, types: Mapping[str, str], limits: ReadLimits) -> TypedFrame:
+def read_csv(
+    contents: Contents, types: Mapping[str, str], limits: ReadLimits, others: str | None = None
+) -> TypedFrame:
     """A frame of polars; InvalidDataError names the line if there is anything wrong."""
     name = contents.name
     data, notes = checked_text(contents.data, name)
@@ -46,6 +48,8 @@ def read_csv(contents: Contents, types: Mapping[str, str], limits: ReadLimits) -
     )
     frame = _parsed(data, delimiter, columns, shape, name)
     _check_cells(frame, shape, name, limits)
+    if others is not None:
+        types = dict.fromkeys(columns, others) | dict(types)
     typed = typed_frame(frame, types, name, shape.place_of)
     return TypedFrame(typed.frame, (*notes, *typed.notes))
 

@@ -48,6 +48,7 @@ def read_table(
     *,
     limits: ReadLimits | None = None,
     types: Mapping[str, str] | None = None,
+    others: str | None = None,
 ) -> RawTable:
     """Read a table from a file.
 
@@ -68,6 +69,9 @@ def read_table(
     types : dict or None, default=None
         Types of columns by name, where they are to be others than their cells look like: "number",
         "category", "date", "text" or "ignored".
+    others : str or None, default=None
+        Type of all columns that `types` does not name; None is what their cells look like. With
+        "ignored", nothing in them is an error.
 
     Returns
     -------
@@ -92,6 +96,10 @@ def read_table(
     _require_polars()
     limits = ReadLimits() if limits is None else limits
     given = check_types(types)
+    if others is not None and others not in TYPES:
+        raise ValueError(
+            f"others must be one of {', '.join(map(repr, TYPES))} or None. Got {others!r}."
+        )
     contents = table_contents(source, limits)
     if contents.format == "parquet":
         from margrove.tables.parquet_files import read_parquet
@@ -104,7 +112,7 @@ def read_table(
     else:
         from margrove.tables.csv_files import read_csv
 
-        found = read_csv(contents, given, limits)
+        found = read_csv(contents, given, limits, others)
     _require_columns(given, found.frame.columns, contents.name)
     return RawTable(found.frame, contents.name, found.notes)
 
@@ -136,8 +144,8 @@ def check_types(types: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def _require_columns(types: Mapping[str, str], columns: list[str], name: str) -> None:
-    for column in types:
-        if column not in columns:
+    for column, own in types.items():
+        if own != "ignored" and column not in columns:
             there = ", ".join(shown(own) for own in columns[:20])
             raise InvalidDataError(
                 f"{name} has no column {shown(column)}, which types names. Its columns are {there}"
