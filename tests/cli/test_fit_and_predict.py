@@ -35,6 +35,22 @@ def test_every_learner_goes_from_table_to_predictions(learner, folder, run, iris
         np.testing.assert_allclose(shares.sum_horizontal(), 1.0, atol=1e-9)
 
 
+@pytest.mark.parametrize("learner", ["perceptron", "linear-svm", "svm"])
+def test_machines_get_probabilities_by_calibration(learner, folder, run) -> None:
+    assert run(*FIT, "--learner", learner, "--calibrate", "-o", "m.margrove")[0] == 0
+    found = predictions_of(run("predict", "m.margrove", "iris.csv", "--quiet")[1])
+    shares = found.select(pl.selectors.starts_with("probability of iris-"))
+    np.testing.assert_allclose(shares.sum_horizontal(), 1.0, atol=1e-9)
+    best = np.array([name[len("probability of ") :] for name in shares.columns])
+    assert (best[shares.to_numpy().argmax(axis=1)] == found["predicted species"].to_numpy()).all()
+    assert run("explain", "m.margrove", "iris.csv", "--row", "0", "--quiet")[0] == 0
+
+
+def test_numbers_have_no_probabilities(tmp_path, refused) -> None:
+    arguments = ("--data", "diabetes", "--learner", "tree", "--calibrate", "--quiet")
+    assert "for classes" in refused("fit", *arguments, "-o", tmp_path / "m.margrove")
+
+
 def test_columns_are_found_by_name(folder, run, iris_frame) -> None:
     assert run(*FIT, "--learner", "tree", "-o", "m.margrove")[0] == 0
     expected = run("predict", "m.margrove", "iris.csv", "--quiet")[1]

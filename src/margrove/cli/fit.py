@@ -30,6 +30,11 @@ __all__ = ["command"]
     help="What to learn with. [default: whatever wins a comparison]",
 )
 @click.option("--tune", is_flag=True, help="Choose the parameters that matter most by trying.")
+@click.option(
+    "--calibrate",
+    is_flag=True,
+    help="Learn probabilities of classes, also for machines; takes about six fits.",
+)
 @learner_options
 @click.option(
     "--test-size",
@@ -52,6 +57,7 @@ def command(
     screen: Screen,
     learner: str | None,
     tune: bool,
+    calibrate: bool,
     parameters: tuple[str, ...],
     max_time: float | None,
     jobs: int,
@@ -85,6 +91,7 @@ def command(
         screen,
         parameters=given,
         tune=tune,
+        calibrate=calibrate,
         test_size=test_size,
         seed=seed,
         max_time=max_time,

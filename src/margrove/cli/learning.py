@@ -83,6 +83,7 @@ def learn(
     *,
     parameters: dict[str, Any] | None = None,
     tune: bool = False,
+    calibrate: bool = False,
     test_size: float = 0.2,
     seed: int = 0,
     max_time: float | None = None,
@@ -110,6 +111,8 @@ def learn(
         fitted, tuning = _fitted(model, task, train, tune, seed, n_jobs)
         score = score_of(fitted, task, train, test, seed) if len(test) else None
         final = clone(fitted).fit(task.X, task.y) if len(test) else fitted
+        if calibrate:
+            final = _calibrated(final, task)
     return Learnt(
         final,
         learner,
@@ -121,6 +124,17 @@ def learn(
         time.perf_counter() - start,
         remarks_of(caught),
     )
+
+
+def _calibrated(model: Any, task: Task) -> Any:
+    """The same with probabilities, which scores of rows held out are mapped to (Platt)."""
+    from sklearn.base import clone
+    from sklearn.calibration import CalibratedClassifierCV
+
+    folds = tuning_folds(task, slice(None))
+    if task.kind == "regression" or folds < 2:
+        raise click.UsageError("--calibrate is for classes of at least two rows each.")
+    return CalibratedClassifierCV(clone(model), cv=folds, ensemble=False).fit(task.X, task.y)
 
 
 def _fitted(
@@ -146,7 +160,7 @@ def tuning_folds(task: Task, train: Any) -> int:
     import numpy as np
 
     if task.kind == "regression":
-        return min(_FOLDS, len(train) // 2)
+        return min(_FOLDS, len(task.y[train]) // 2)
     return min(_FOLDS, int(np.unique(task.y[train], return_counts=True)[1].min()))
 
 

@@ -56,22 +56,28 @@ class OpenedModel:
         """Of the columns of raw tables."""
         from margrove.tables.table_models import types_of_model
 
-        return types_of_model(self.model) or None
+        return types_of_model(self.inner) or None
+
+    @property
+    def inner(self) -> Any:
+        """The model inside a calibrated one: what can be looked into."""
+        calibrated = getattr(self.model, "calibrated_classifiers_", None)
+        return calibrated[0].estimator if calibrated else self.model
 
     @property
     def last_step(self) -> Any:
-        return self.model[-1] if hasattr(self.model, "steps") else self.model
+        return self.inner[-1] if hasattr(self.inner, "steps") else self.inner
 
     def prepared(self, X: Any) -> Any:
         """A raw table as the last step gets it."""
-        return self.model[:-1].transform(X) if hasattr(self.model, "steps") else X
+        return self.inner[:-1].transform(X) if hasattr(self.inner, "steps") else X
 
     @property
     def feature_names(self) -> list[str] | None:
         """Of what the last step gets."""
-        if hasattr(self.model, "steps"):
-            return [str(name) for name in self.model[:-1].get_feature_names_out()]
-        names = getattr(self.model, "feature_names_in_", None)
+        if hasattr(self.inner, "steps"):
+            return [str(name) for name in self.inner[:-1].get_feature_names_out()]
+        names = getattr(self.inner, "feature_names_in_", None)
         return None if names is None else [str(name) for name in names]
 
 
