@@ -307,7 +307,7 @@ def test_types_are_checked() -> None:
         read(CSV, types={"a": "float"})
     with pytest.raises(TypeError, match="types must be a dict"):
         read(CSV, types=["a"])
-    with pytest.raises(InvalidDataError, match="no column 'z', which types names"):
+    with pytest.raises(InvalidDataError, match="no column 'z', which is needed"):
         read(CSV, types={"z": "number"})
     with pytest.raises(InvalidDataError, match="line 2, column 'b', is 'x'"):
         read(CSV, types={"b": "number"})

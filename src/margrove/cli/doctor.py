@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+_MOST_VALUES = 1000  # labels of a target, beyond which probes take for ever
 _COLOURS = {"critical": "red", "warning": "yellow", "notice": "cyan"}
 
 
@@ -61,7 +62,14 @@ def command(
             )
     if target in left_out:
         raise InvalidDataError(f"{target!r} cannot be both the target and left out.")
-    others = frame[kept].drop(target)
+    others = _without_texts(frame[kept].drop(target), screen)
+    if (
+        estimate
+        and frame[target].n_unique() > _MOST_VALUES
+        and not frame[target].dtype.is_numeric()
+    ):
+        screen.note(f"No estimates: {target} has {frame[target].n_unique():,} different labels.")
+        estimate = False
     X = others if others.width else [[]] * frame.height  # frames without columns have no rows
     diagnosis = doctor(
         X,
@@ -74,6 +82,18 @@ def command(
     screen.json(diagnosis.as_dict())
     if not screen.as_json:
         _show(f"{raw.name}, target {target!r}", diagnosis)
+
+
+def _without_texts(frame: Any, screen: Screen) -> Any:
+    """The doctor looks at numbers, dates and labels; columns of text are prepared by `fit`."""
+    from margrove.tables import describe_columns
+
+    if not frame.width:
+        return frame
+    texts = [own.name for own in describe_columns(frame) if own.type == "text"]
+    if texts:
+        screen.note(f"Columns of text are not looked at: {', '.join(texts)}.")
+    return frame.drop(texts)
 
 
 def _show(title: str, diagnosis: Diagnosis) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ def command(
     columns, in any order.
     """
     from margrove.cli.learning import learn
-    from margrove.cli.trials import run_trial, show_trial
+    from margrove.cli.trials import held_out, part_of, run_trial, show_trial
 
     path = output or Path(f"{request.stem}.margrove")
     check_output(path, force=force, inputs=(request.file,))
@@ -82,7 +83,8 @@ def command(
     task = request.read(screen)
     show_columns(task, screen)
     if learner is None:
-        trial = run_trial(task, screen, seed=seed, max_time=max_time, n_jobs=jobs)
+        seen = part_of(task, held_out(task, test_size, seed)[0]) if test_size else task
+        trial = run_trial(seen, screen, seed=seed, max_time=max_time, n_jobs=jobs)
         show_trial(trial, screen)
         learner = trial.winner
     learnt = learn(
@@ -109,6 +111,11 @@ def save_learnt(learnt: Any, task: Any, path: Path, seed: int) -> None:
     save(learnt.model, path, about=about(learnt, task, seed))
 
 
+def digest_of(y: Any) -> str:
+    """Tells whether a table is the one that was learnt from, without keeping any of it."""
+    return hashlib.sha256("\x1f".join(map(str, y.tolist())).encode()).hexdigest()[:32]
+
+
 def about(learnt: Any, task: Any, seed: int) -> dict[str, Any]:
     """What a model file says of how its model was made; no clock, no folder, no host."""
     return {
@@ -119,6 +126,7 @@ def about(learnt: Any, task: Any, seed: int) -> dict[str, Any]:
         "id_column": task.id_column,
         "learner": learnt.learner,
         "seed": seed,
+        "answers_digest": digest_of(task.y),
         "score": None if learnt.score is None else learnt.score.as_dict(),
     }
 

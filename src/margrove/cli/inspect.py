@@ -12,11 +12,14 @@ from margrove.cli.screen import Screen
 
 __all__ = ["command"]
 
+_MOST_LINES = 60
+
 
 @click.command("inspect")
 @click.argument("model", required=False, type=click.Path(path_type=Path))
+@click.option("--all", "every_field", is_flag=True, help="List every field, however many.")
 @shows_results
-def command(model: Path | None, screen: Screen) -> None:
+def command(model: Path | None, every_field: bool, screen: Screen) -> None:
     """Say what is in a model file, without making a model of it."""
     import io
 
@@ -37,4 +40,7 @@ def command(model: Path | None, screen: Screen) -> None:
     if screen.as_json:
         screen.json(asdict(summary))
     else:
-        screen.text(str(summary))
+        lines = str(summary).splitlines()
+        screen.text("\n".join(lines if every_field else lines[:_MOST_LINES]))
+        if len(lines) > _MOST_LINES and not every_field:
+            screen.note(f"and {len(lines) - _MOST_LINES:,} lines more; see --all.")

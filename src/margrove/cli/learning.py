@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from dataclasses import dataclass
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["HeldOutScore", "Learnt", "learn", "score_of", "tuning_folds"]
 
-_RESAMPLES = 500
 _FOLDS = 5
 
 
@@ -47,14 +47,17 @@ class HeldOutScore:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "value": self.value,
-            "low": self.low,
-            "high": self.high,
-            "baseline": self.baseline,
-            "rows": self.n_rows,
+        """Plain values; None for what few rows cannot tell."""
+        numbers = {
+            key: number if math.isfinite(number) else None
+            for key, number in (
+                ("value", self.value),
+                ("low", self.low),
+                ("high", self.high),
+                ("baseline", self.baseline),
+            )
         }
+        return {"name": self.name, **numbers, "rows": self.n_rows}
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ def learn(
     with warnings.catch_warnings(record=True) as caught, screen.progress(f"Learning {learner}"):
         warnings.simplefilter("always")
         fitted, tuning = _fitted(model, task, train, tune, seed, n_jobs)
-        score = score_of(fitted, task, train, test, seed) if len(test) else None
+        score = score_of(fitted, task, train, test) if len(test) else None
         final = clone(fitted).fit(task.X, task.y) if len(test) else fitted
         if calibrate:
             final = _calibrated(final, task)
@@ -164,29 +167,22 @@ def tuning_folds(task: Task, train: Any) -> int:
     return min(_FOLDS, int(np.unique(task.y[train], return_counts=True)[1].min()))
 
 
-def score_of(model: Any, task: Task, train: Any, test: Any, seed: int) -> HeldOutScore:
-    """On the test rows; the interval is that of resampled rows."""
+def score_of(model: Any, task: Task, train: Any, test: Any) -> HeldOutScore:
+    """On the test rows, with the interval that a report gives."""
     import numpy as np
     from sklearn.metrics import r2_score
 
-    from margrove.ensemble.bootstrap import bootstrap
+    from margrove.reports.judgement import r2_interval, wilson
 
-    y, predicted = task.y[test], model.predict(task.X[test])
+    y, predicted = task.y[test], np.asarray(model.predict(task.X[test]))
     if task.kind == "classification":
         classes, counts = np.unique(task.y[train], return_counts=True)
         usual = classes[int(np.argmax(counts))]
-        right = (predicted == y).astype(np.float64)
-        found = bootstrap(
-            right, np.mean, n_resamples=_RESAMPLES, random_state=seed, method="percentile"
-        )
-        baseline, name = float(np.mean(y == usual)), "accuracy"
-        value = float(right.mean())
-    else:
-        found = bootstrap(
-            (y, predicted), r2_score, n_resamples=_RESAMPLES, random_state=seed,
-            method="percentile",
-        )  # fmt: skip
-        guess = np.full(len(y), task.y[train].mean())
-        baseline, name = float(r2_score(y, guess)), "r2"
-        value = float(r2_score(y, predicted))
-    return HeldOutScore(name, value, float(found.low), float(found.high), baseline, len(test))
+        n_right = int((predicted == y).sum())
+        low, high = wilson(n_right, len(y))
+        baseline = float(np.mean(y == usual))
+        return HeldOutScore("accuracy", n_right / len(y), low, high, baseline, len(y))
+    value = float(r2_score(y, predicted))
+    low, high = r2_interval(y, predicted) or (-np.inf, 1.0)
+    guess = np.full(len(y), task.y[train].mean())
+    return HeldOutScore("r2", value, low, high, float(r2_score(y, guess)), len(y))

@@ -88,6 +88,8 @@ def command(
     with screen.warnings_as_notes():
         predictions = predicted(opened, table.frame, id_column, probabilities, confidence)
     write_table(predictions, output, form, safe=safe_csv)
+    if probabilities and opened.is_classifier and not hasattr(opened.model, "predict_proba"):
+        screen.note("This model has no probabilities; `margrove fit --calibrate` learns them.")
     if output is not None:
         screen.note(f"{predictions.height:,} predictions are in {output}.")
 

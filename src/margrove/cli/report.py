@@ -30,6 +30,12 @@ __all__ = ["command"]
     type=click.Choice(list(LEARNERS)),
     help="Report on this learner. [default: whatever wins the comparison]",
 )
+@click.option(
+    "--compare/--no-compare",
+    default=True,
+    show_default=True,
+    help="Compare all learners, even if --learner names one.",
+)
 @click.option("--tune/--no-tune", default=True, show_default=True, help="Tune the chosen learner.")
 @click.option(
     "--test-size",
@@ -58,6 +64,7 @@ def command(
     screen: Screen,
     model_file: Path | None,
     learner: str | None,
+    compare: bool,
     tune: bool,
     test_size: float,
     max_time: float | None,
@@ -75,7 +82,7 @@ def command(
     if model_file is not None:
         found = _of_model(request, model_file, screen)
     else:
-        found = _of_table(request, screen, learner, tune, test_size, max_time, jobs, seed)
+        found = _of_table(request, screen, learner, compare, tune, test_size, max_time, jobs, seed)
     found.save(path, overwrite=force)
     screen.say(f"Written to {path}. It opens in any browser.", style="bold")
     screen.json({"file": str(path), "bytes": path.stat().st_size})
@@ -85,6 +92,7 @@ def _of_table(
     request: TableRequest,
     screen: Screen,
     learner: str | None,
+    compare: bool,
     tune: bool,
     test_size: float,
     max_time: float | None,
@@ -93,7 +101,7 @@ def _of_table(
 ) -> Any:
     from margrove.cli.first_run import compile_learners
     from margrove.cli.learning import learn, tuning_folds
-    from margrove.cli.trials import held_out, run_trial, show_trial
+    from margrove.cli.trials import held_out, part_of, run_trial, show_trial
     from margrove.health.doctor import doctor
     from margrove.reports import report
 
@@ -101,11 +109,16 @@ def _of_table(
     show_columns(task, screen)
     compile_learners(task, for_task(task.kind), screen, jobs)
     diagnosis = doctor(task.X, task.y, task=task.kind, estimate=False)
-    screen.note(f"The doctor has {len(diagnosis.findings)} findings.")
-    trial = run_trial(task, screen, seed=seed, max_time=max_time, n_jobs=jobs)
+    n_found = len(diagnosis.findings)
+    screen.note(f"The doctor has {n_found} finding{'' if n_found == 1 else 's'}.")
+    train = held_out(task, test_size, seed)[0]  # the other rows have no part in any choice
+    names = () if compare or learner is None else (learner,)
+    trial = run_trial(
+        part_of(task, train), screen, learners=names, seed=seed, max_time=max_time, n_jobs=jobs
+    )
     show_trial(trial, screen)
     chosen = learner or trial.winner
-    if tune and tuning_folds(task, held_out(task, test_size, seed)[0]) < 2:
+    if tune and tuning_folds(task, train) < 2:
         screen.note("Not tuned: some class has too few rows to learn from and to choose by.")
         tune = False
     learnt = learn(
@@ -121,6 +134,7 @@ def _of_table(
         task.y[learnt.train],
         X_test=task.X[learnt.test],
         y_test=task.y[learnt.test],
+        test_rows=learnt.test,
         comparison=trial.comparison,
         diagnosis=diagnosis,
         tuning=learnt.tuning,
@@ -132,6 +146,7 @@ def _of_table(
 
 
 def _of_model(request: TableRequest, model_file: Path, screen: Screen) -> Any:
+    from margrove.cli.fit import digest_of
     from margrove.cli.models import open_model
     from margrove.health.doctor import doctor
     from margrove.reports import report
@@ -149,12 +164,15 @@ def _of_model(request: TableRequest, model_file: Path, screen: Screen) -> Any:
         ignore=request.ignore,
         id_column=request.id_column or known_id,
     )
+    is_known = opened.about.get("answers_digest") == digest_of(task.y)
+    if is_known:
+        screen.note(f"{model_file.name} has learnt from these rows: what it says of them flatters.")
+    unseen = {} if is_known else {"X_test": task.X, "y_test": task.y}
     return report(
         opened.model,
         task.X,
         task.y,
-        X_test=task.X,
-        y_test=task.y,
+        **unseen,
         diagnosis=doctor(task.X, task.y, task=opened.task, estimate=False),
         title=f"{model_file.name} on {task.name}",
         source=task.name,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import re
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,6 +24,7 @@ __all__ = [
     "default_folds",
     "default_seconds",
     "held_out",
+    "part_of",
     "remarks_of",
     "run_trial",
     "show_trial",
@@ -32,6 +34,7 @@ _MANY_ROWS = 50_000
 _FOLDS, _FEW_FOLDS = 5, 3
 _SECONDS = 30.0
 _FEWEST_TESTED = 2
+_NUMBER = re.compile(r"\d[\d.,]*(e[-+]?\d+)?")  # reasons that differ in numbers are one
 _UNSEEN = "has not seen"  # in warnings, of which each tree of a bag has its own
 _SCORES_OF_ROWS = (
     "accuracy", "r2", "neg_mean_squared_error", "neg_mean_absolute_error", "neg_log_loss",
@@ -192,7 +195,9 @@ def remarks_of(caught: list[warnings.WarningMessage]) -> tuple[str, ...]:
     """What is worth telling, once each: that fits stopped early is said in one line."""
     from margrove.exceptions import ConvergenceWarning
 
-    early = sum(issubclass(found.category, ConvergenceWarning) for found in caught)
+    early = [
+        str(found.message) for found in caught if issubclass(found.category, ConvergenceWarning)
+    ]
     others = dict.fromkeys(
         str(found.message)
         for found in caught
@@ -202,8 +207,15 @@ def remarks_of(caught: list[warnings.WarningMessage]) -> tuple[str, ...]:
     if len(remarks) < len(others):
         remarks.append("Some categories were in test rows only; they were treated as missing.")
     if early:
-        remarks.append(f"{early} of the fits ended before they had converged; see --max-time.")
+        reasons = dict.fromkeys(_NUMBER.sub("…", text) for text in early)
+        remarks.append(f"{len(early)} fits ended early: {' '.join(list(reasons)[:3])}")
     return tuple(remarks)
+
+
+def part_of(task: Task, rows: Any) -> Task:
+    """The task of some rows."""
+    ids = None if task.ids is None else task.ids[rows]
+    return replace(task, X=task.X[rows], y=task.y[rows], ids=ids)
 
 
 def held_out(task: Task, test_size: float, seed: int) -> tuple[Any, Any]:

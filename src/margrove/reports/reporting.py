@@ -86,6 +86,7 @@ def report(
     *,
     X_test: Any = None,
     y_test: Any = None,
+    test_rows: Any = None,
     comparison: Any = None,
     diagnosis: Any = None,
     tuning: Any = None,
@@ -108,6 +109,8 @@ def report(
     X_test, y_test : optional
         Rows that it has not seen. Without them it is judged by those of the training, and the
         report says that this flatters it.
+    test_rows : array-like, optional
+        Numbers of these rows in the table that they are from, by which mistakes are named.
     comparison : Comparison, optional
         What `margrove.compare` returns.
     diagnosis : Diagnosis, optional
@@ -140,7 +143,7 @@ def report(
     (True, ())
     """
     require_jinja()
-    subject = subject_of(model, X, y, X_test, y_test, recipe)
+    subject = subject_of(model, X, y, X_test, y_test, recipe, test_rows)
     judgement = judgement_of(subject)
     place = "" if source is None else os.path.basename(str(source)) or str(source)
     profile = table_profile(subject.X)

@@ -32,6 +32,7 @@ class Subject:
     last             its last step
     X, y             what it was trained on
     X_test, y_test   what it was not; None where nothing was held out
+    test_rows        numbers of the latter in the table that they are from, None if not known
     target           the name of what is predicted, "" if it has none
     feature_names    of what arrives at the last step; None if there are none
     """
@@ -44,6 +45,7 @@ class Subject:
     y_test: Any
     target: str
     feature_names: tuple[str, ...] | None
+    test_rows: Any = None
 
     @property
     def estimator(self) -> str:
@@ -57,6 +59,15 @@ class Subject:
     @property
     def is_held_out(self) -> bool:
         return self.X_test is not None
+
+    @property
+    def is_of_other_rows(self) -> bool:
+        """Whether the rows that the model was trained on are not at hand."""
+        return self.X is self.X_test
+
+    def row_number(self, judged: int) -> int:
+        """Of a judged row, in the table that it is from."""
+        return judged if self.test_rows is None else int(self.test_rows[judged])
 
     @property
     def judged_rows(self) -> Any:
@@ -129,7 +140,9 @@ class Subject:
         return tuple(f"x{j}" for j in range(self.outline.n_features))
 
 
-def subject_of(model: Any, X: Any, y: Any, X_test: Any, y_test: Any, recipe: Any) -> Subject:
+def subject_of(
+    model: Any, X: Any, y: Any, X_test: Any, y_test: Any, recipe: Any, test_rows: Any = None
+) -> Subject:
     """Check what belongs together, and find the names."""
     if (X_test is None) != (y_test is None):
         raise ValueError("X_test and y_test belong together: give both or none of them.")
@@ -143,9 +156,8 @@ def subject_of(model: Any, X: Any, y: Any, X_test: Any, y_test: Any, recipe: Any
                 f"X{name} has {count_rows(rows)} rows and y{name} {count_rows(answers)}: they "
                 "belong together row by row."
             )
-    return Subject(
-        model, last, X, y, X_test, y_test, _target(y, recipe), _feature_names(model, last)
-    )
+    names = _feature_names(model, last)
+    return Subject(model, last, X, y, X_test, y_test, _target(y, recipe), names, test_rows)
 
 
 def _target(y: Any, recipe: Any) -> str:

@@ -148,6 +148,6 @@ def _require_columns(types: Mapping[str, str], columns: list[str], name: str) ->
         if own != "ignored" and column not in columns:
             there = ", ".join(shown(own) for own in columns[:20])
             raise InvalidDataError(
-                f"{name} has no column {shown(column)}, which types names. Its columns are {there}"
+                f"{name} has no column {shown(column)}, which is needed. Its columns are {there}"
                 f"{' and more' if len(columns) > 20 else ''}."
             )

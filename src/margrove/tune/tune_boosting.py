@@ -32,6 +32,8 @@ _SCORE_OF_LOSS = {
     "gamma": "neg_mean_gamma_deviance",
 }
 
+_NEAR_THE_END = 0.9  # of the rounds that were tried
+
 
 def tune_boosting(task: TuningTask) -> Choice:
     """The number of rounds: `max_iter` or `n_estimators`."""
@@ -106,6 +108,8 @@ def _curve(
 def _why_it_ended(task: TuningTask, most: int, chosen: int) -> str:
     if 2 * chosen <= most:
         return f"The best came in the first half: more rounds than {most} are not worth trying."
+    if chosen < _NEAR_THE_END * most:
+        return f"The best came before the end: scores of {most} rounds are lower again."
     if most >= task.max_estimators:
         return (
             f"It stopped at max_estimators={most}, where scores may still have been rising: allow "

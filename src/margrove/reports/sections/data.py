@@ -39,9 +39,10 @@ def data_section(
         if profile.n_missing
         else "No cell is empty."
     )
+    began = "The table has" if subject.is_of_other_rows else "The model was trained on"
     blocks: list[Block] = [
         Words(
-            f"The model was trained on {counted(profile.n_rows, 'row')} of "
+            f"{began} {counted(profile.n_rows, 'row')} of "
             f"{counted(profile.n_columns, 'column')}: {listed(types)}. {gaps}"
         )
     ]

@@ -311,7 +311,7 @@ def _mistake_table(subject: Subject, found: WorstMistakes) -> Table:
     is_number = subject.task == "regression"
     rows = tuple(
         (
-            Cell(count(own.row), own.row, is_number=True),
+            _row_cell(subject.row_number(own.row)),
             _answer_cell(own.truth),
             _answer_cell(own.prediction),
             Cell(number(own.size, 3), own.size if np.isfinite(own.size) else None, is_number=True),
@@ -332,6 +332,10 @@ def _mistake_table(subject: Subject, found: WorstMistakes) -> Table:
         rest = counted(left_out, "column")
         note += f" Columns that move the answer most come first; {rest} left out."
     return Table("Worst mistakes", titles, rows, note)
+
+
+def _row_cell(row: int) -> Cell:
+    return Cell(count(row), row, is_number=True)
 
 
 def _answer_cell(value: Any) -> Cell:

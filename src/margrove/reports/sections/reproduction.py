@@ -36,34 +36,53 @@ def reproduction_section(subject: Subject, source: str, seed: Any, recipe: Any) 
         if rest:
             pairs = tuple((visible(key), visible(_literal(own), 400)) for key, own in rest.items())
             blocks.append(Pairs("Settings", pairs[:60]))
-    blocks.append(Code("In Python", python_code(subject, source, seed)))
+    settings = recipe if isinstance(recipe, Mapping) else {}
+    blocks.append(Code("In Python", python_code(subject, source, seed, settings)))
     blocks.append(Pairs("Versions", tuple(_versions(seed))))
     return Section("reproduction", "How to do it again", blocks)
 
 
-def python_code(subject: Subject, source: str, seed: Any) -> str:
-    """A program that fits this model, of rows that are named X and y."""
+def python_code(subject: Subject, source: str, seed: Any, settings: Mapping[str, Any]) -> str:
+    """A program that fits this model: from the file, or of rows that are named X and y."""
     imports: set[str] = set()
     made = written(subject.model, imports)
     given = f"X_test=X_test, y_test=y_test{'' if seed is None else f', seed={_literal(seed)}'}"
     if not subject.is_held_out:
         given = "" if seed is None else f"seed={_literal(seed)}"
-    lines = ["import margrove", *sorted(imports), ""]
+    lines = ["import margrove", ""]
     if source:
         lines.append(f"source = {_literal(source)}")
     if subject.target:
         lines.append(f"target = {_literal(subject.target)}")
     if subject.target and Path(source).suffix and _takes_raw_tables(subject.model):
-        lines += [
-            "task = margrove.tables.task_of_table(margrove.read_table(source), target)",
-            "X, y = task.X, task.y",
-        ]
+        lines.append("task = margrove.tables.task_of_table(margrove.read_table(source), target)")
+        lines += _parting(subject, settings, imports)
+    elif subject.is_held_out:
+        lines.append("# X and y are the rows to learn from, X_test and y_test those held out")
+    else:
+        lines.append("# X and y are the rows to learn from")
+    lines[1:1] = sorted(imports)
     lines += [
         f"model = {made}",
         "model.fit(X, y)",
         f"margrove.report(model, X, y{', ' if given else ''}{given}).save('report.html')",
     ]
     return _multiline("\n".join(lines))
+
+
+def _parting(subject: Subject, settings: Mapping[str, Any], imports: set[str]) -> list[str]:
+    """The rows that are learnt from and those that are held out, parted as they were."""
+    share, seed = settings.get("test-size"), settings.get("seed")
+    if not subject.is_held_out or subject.is_of_other_rows or share is None:
+        held_out = ["X_test, y_test = X, y"] if subject.is_held_out else []
+        return ["X, y = task.X, task.y", *held_out]
+    imports.add("from sklearn.model_selection import train_test_split")
+    stratify = ", stratify=task.y" if subject.task == "classification" else ""
+    return [
+        "X, X_test, y, y_test = train_test_split(",
+        f"    task.X, task.y, test_size={_literal(share)}, random_state={_literal(seed)}{stratify}",
+        ")",
+    ]
 
 
 def _takes_raw_tables(model: Any) -> bool:
