@@ -20,7 +20,7 @@ import pytest
 import scipy.sparse as sp
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import RandomForestClassifier, VotingRegressor
 from sklearn.exceptions import FitFailedWarning
@@ -680,6 +680,31 @@ def test_the_winner_is_fitted_to_all_rows() -> None:
 
 
 # -- words, tables and pictures ------------------------------------------------------------------
+
+
+class Wild(RegressorMixin, BaseEstimator):
+    """Quite good, unless the first row is held out."""
+
+    def fit(self, X, y):
+        self.inner_ = LinearRegression().fit(X, y)
+        self.factor_ = 1.0 if 0.0 in X[:, 1] else -20.0
+        return self
+
+    def predict(self, X):
+        return self.factor_ * self.inner_.predict(X)
+
+
+def test_a_model_whose_scores_vary_too_much_is_not_called_as_good() -> None:
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.normal(size=100), np.arange(100.0)])
+    y = rows[:, 0] + 0.1 * rng.normal(size=100)
+    models = {"line": LinearRegression(), "mean": DummyRegressor(), "wild": Wild()}
+    found = compare(models, rows, y, repeats=1, random_state=0)
+    assert found["wild"].score < found["mean"].score
+    assert not found.pair("line", "wild").differs
+    assert found.sentence.endswith(
+        "it differs from all others but wild. Of wild it cannot be told: scores vary too much."
+    )
 
 
 def test_sentences() -> None:

@@ -192,8 +192,12 @@ class Comparison:
         rivals = [pair for pair in self.pairs if pair.first == best.name]
         level = [pair.second for pair in rivals if not pair.differs]
         worse = [pair.second for pair in rivals if pair.differs]
+        unclear = self._too_varied(level, worse)
+        level = [name for name in level if name not in unclear]
+        rest = f" Of {_listed(unclear)} it cannot be told: scores vary too much." if unclear else ""
         if not level:
-            return f"{best.name} is best ({score}): it differs from all others."
+            but = f" but {_listed(unclear)}" if unclear else ""
+            return f"{best.name} is best ({score}): it differs from all others{but}.{rest}"
         if not worse:
             return (
                 f"{best.name} has the highest score ({score}), but at this sample size none of the "
@@ -203,7 +207,13 @@ class Comparison:
         return (
             f"{best.name} has the highest score ({score}). {_listed(level)} {verb} not differ from "
             f"it at this sample size; {_listed(worse)} {'is' if len(worse) == 1 else 'are'} worse."
+            f"{rest}"
         )
+
+    def _too_varied(self, level: list[str], worse: list[str]) -> list[str]:
+        """Those that have lower scores than a model that is worse, and yet no certain ones."""
+        bar = max((self[name].score for name in worse), default=-np.inf)
+        return [name for name in level if self[name].score < bar]
 
     def _in_words(self, pair: Pair) -> str:
         percent = f"{100 * self.confidence_level:g} %"
