@@ -152,12 +152,15 @@ def _rules(opened: OpenedModel, screen: Screen) -> dict[str, Any]:
 
 def _shuffled(opened: OpenedModel, frame: Any, top: int, screen: Screen) -> dict[str, Any]:
     """How much worse it gets when a column is shuffled, on at most a few thousand rows."""
+    from margrove.cli.fit import digest_of
     from margrove.facts import ranked_importances
     from margrove.grove.importances import permutation_importances
     from margrove.tables import RawTable, task_of_table
 
     task = task_of_table(RawTable(frame, opened.name, ()), opened.target, task=opened.task)
     X, y = task.X, task.y
+    if opened.about.get("answers_digest") == digest_of(y):
+        screen.note("The model has learnt from these rows: shuffling tells more on other ones.")
     if task.n_rows > _MOST_SAMPLED:
         import numpy as np
 
@@ -167,13 +170,14 @@ def _shuffled(opened: OpenedModel, frame: Any, top: int, screen: Screen) -> dict
     with screen.progress("Shuffling columns"):
         measured = permutation_importances(opened.model, X.select(wanted), y, n_repeats=5)
     found = ranked_importances(measured, top)
+    score = "accuracy" if opened.is_classifier else "r2"
     places = {name: j for j, name in enumerate(measured.feature_names)}
     table = [
         (name, f"{value:.4g}", f"{measured.spread[places[name]]:.2g}")
         for name, value in zip(found.names, found.values, strict=True)
     ]
     screen.table(
-        f"What the score loses when a column is shuffled ({len(y):,} rows)",
+        f"What the {score} loses when a column is shuffled ({len(y):,} rows)",
         ("column", found.measure, "± standard deviation"),
         table,
     )
@@ -196,7 +200,12 @@ def _one_row(opened: OpenedModel, frame: Any, row: int, top: int, screen: Screen
     names, values = added
     order = np.argsort(-np.abs(values), kind="stable")[:top]
     rows = [(names[j], f"{values[j]:+.4g}") for j in order if values[j] != 0]
-    screen.table(f"What speaks for {in_words}, and what against", ("feature", "adds"), rows)
+    title = (
+        f"What speaks for {in_words}, and what against"
+        if opened.is_classifier
+        else "What raises the answer, and what lowers it"
+    )
+    screen.table(title, ("feature", "adds"), rows)
     return {
         "row": row,
         "answer": answer,

@@ -323,7 +323,8 @@ def _mistake_table(subject: Subject, found: WorstMistakes) -> Table:
         f"x{name}" if isinstance(name, int) else name for name in (table.names[j] for j in shown)
     ]
     titles = (("row", True), ("truth", is_number), ("prediction", is_number), ("how wrong", True),
-              *((visible(name, 24), True) for name in names))  # fmt: skip
+              *((visible(name, 24), table.kinds[j] == "number")
+                for name, j in zip(names, shown, strict=True)))  # fmt: skip
     note = f"How wrong: {found.measure}. Rows count from 0."
     if not is_number:
         note = f"{counted(found.n_wrong, 'row')} of {count(found.n_rows)} are wrong. {note}"
