@@ -108,12 +108,15 @@ def test_it_works_where_only_the_core_is_installed(installed, tmp_path) -> None:
     assert found["optional"] == []
     assert found["kernel"] > 0.5
     program = Path(python).parent / "margrove"
-    assert "iris" in run(program, "compare", "--data", "iris", env=settings, cwd=tmp_path)
-    refused = subprocess.run(
-        [program, "compare", "x.csv"], capture_output=True, text=True, env=settings, check=False
-    )
-    assert refused.returncode == 2
-    assert "margrove[data]" in refused.stderr
+    assert "iris" in run(program, "datasets", env=settings, cwd=tmp_path)
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n")
+    for table in (["x.csv"], ["--data", "iris"]):
+        refused = subprocess.run(
+            [program, "compare", *table], capture_output=True, text=True, env=settings,
+            check=False, cwd=tmp_path,
+        )  # fmt: skip
+        assert refused.returncode == 2
+        assert "pip install 'margrove[" in refused.stderr
 
 
 @pytest.mark.nightly

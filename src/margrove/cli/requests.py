@@ -94,8 +94,12 @@ def _in_options(advice: str) -> str:
 
 def built_in(name: str) -> Any:
     """One of `margrove.datasets.DATASETS`, as if it had been read from a file."""
-    import polars as pl
-
+    try:
+        import polars as pl
+    except ImportError as error:
+        raise ImportError(
+            "Tables on the command line need polars: pip install 'margrove[workbench]'."
+        ) from error
     from margrove.datasets import DATASETS
     from margrove.tables import RawTable
 
