@@ -234,9 +234,9 @@ def _target_values(
         if (task or _task_of_targets(values)) == "classification":
             return "classification", _labels_of_numbers(values)
         return "regression", values
-    if len(cells.labels) == len(cells) >= _FEWEST_ROWS:
+    if len(cells) >= _FEWEST_ROWS and 2 * len(cells.labels) > len(cells):
         raise InvalidDataError(
-            f"{where} is another text in every row, such as {shown(cells.labels[0])}: there is "
+            f"{where} is another text in most rows, such as {shown(cells.labels[0])}: there is "
             "nothing to learn. Name another column as the target."
         )
     return "classification", np.array(cells.labels)[cells.codes]
