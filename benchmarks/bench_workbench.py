@@ -23,7 +23,10 @@ TABLES = {
     "adult": ("adult.csv.gz", []),
     "bank_marketing": ("bank_marketing.csv.gz", []),
     "california": ("california.csv", []),
-    "clinc150, 22,500 texts, 151 classes": ("clinc150.jsonl.gz", ["--max-time", "10"]),
+    "clinc150, 22,500 texts, 151 classes": (
+        "clinc150.jsonl.gz",
+        ["--target", "column_1", "--max-time", "10"],
+    ),
     "kddcup, 494,021 rows, 23 classes": ("kddcup99_10pct.csv.gz", ["--max-time", "20"]),
 }
 

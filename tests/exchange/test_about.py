@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 from collections import OrderedDict
 
@@ -15,7 +16,6 @@ from margrove.exceptions import ModelFileError, UnsavableModelError
 from margrove.exchange.archive import pack, unpack
 from margrove.exchange.model_files import inspect_file, load, load_with_about, save
 
-MODEL = margrove.LinearSVR().fit(X, NUMBERS)
 ABOUT = {
     "target": "income",
     "id_column": None,
@@ -28,17 +28,22 @@ ABOUT = {
 }
 
 
-def saved(about=None, model=MODEL) -> bytes:
+@functools.cache
+def machine():
+    return margrove.LinearSVR().fit(X, NUMBERS)
+
+
+def saved(about=None, model=None) -> bytes:
     file = io.BytesIO()
-    save(model, file, about=about)
+    save(model or machine(), file, about=about)
     return file.getvalue()
 
 
 def test_it_comes_back() -> None:
     model, about = load_with_about(io.BytesIO(saved(ABOUT)))
     assert about == ABOUT
-    assert np.array_equal(model.predict(X), MODEL.predict(X))
-    assert np.array_equal(load(io.BytesIO(saved(ABOUT))).predict(X), MODEL.predict(X))
+    assert np.array_equal(model.predict(X), machine().predict(X))
+    assert np.array_equal(load(io.BytesIO(saved(ABOUT))).predict(X), machine().predict(X))
     found = inspect_file(io.BytesIO(saved(ABOUT)))
     assert found.about == ABOUT
     assert "about target: 'income'" in str(found)
@@ -76,7 +81,7 @@ def test_copies_are_plain() -> None:
 def test_what_is_refused(about, message, tmp_path) -> None:
     path = tmp_path / "a.margrove"
     with pytest.raises(UnsavableModelError, match=message):
-        save(MODEL, path, about=about)
+        save(machine(), path, about=about)
     assert not path.exists()
 
 
