@@ -152,7 +152,7 @@ def _rules(opened: OpenedModel, screen: Screen) -> dict[str, Any]:
 
 def _shuffled(opened: OpenedModel, frame: Any, top: int, screen: Screen) -> dict[str, Any]:
     """How much worse it gets when a column is shuffled, on at most a few thousand rows."""
-    from margrove.cli.fit import digest_of
+    from margrove.cli.keeping import digest_of
     from margrove.facts import ranked_importances
     from margrove.grove.importances import permutation_importances
     from margrove.tables import RawTable, task_of_table

@@ -102,7 +102,7 @@ def open_model(path: Path | None, screen: Screen) -> OpenedModel:
 
 
 def _example(screen: Screen) -> OpenedModel:
-    from margrove.cli.fit import about
+    from margrove.cli.keeping import about
     from margrove.cli.learning import learn
 
     screen.note(f"No model file is given: a forest of the built-in {EXAMPLE} is shown.")

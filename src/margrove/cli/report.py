@@ -146,7 +146,7 @@ def _of_table(
 
 
 def _of_model(request: TableRequest, model_file: Path, screen: Screen) -> Any:
-    from margrove.cli.fit import digest_of
+    from margrove.cli.keeping import digest_of
     from margrove.cli.models import open_model
     from margrove.health.doctor import doctor
     from margrove.reports import report

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from margrove.cli.screen import Screen
     from margrove.tables import Task
 
-__all__ = ["EXAMPLE", "TableRequest", "check_output", "written_to"]
+__all__ = ["EXAMPLE", "TableRequest", "check_output"]
 
 EXAMPLE = "breast_cancer"
 
@@ -132,8 +132,3 @@ def check_output(path: Path, *, force: bool, inputs: tuple[Path | None, ...] = (
 
 def _is_same(first: Path, second: Path) -> bool:
     return first.exists() and second.exists() and first.samefile(second)
-
-
-def written_to(path: Path) -> str:
-    """How a command says where its result is."""
-    return f"Written to {path}."

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from margrove.cli.fit import learnt_as_dict, save_learnt, show_learnt
+from margrove.cli.keeping import learnt_as_dict, save_learnt, show_learnt
 from margrove.cli.learners import LEARNERS, parsed_parameters
 from margrove.cli.options import (
     force_option,

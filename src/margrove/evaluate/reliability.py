@@ -49,6 +49,7 @@ __all__ = [
     "ReliabilityCurve",
     "reliability",
     "reliability_of",
+    "wilson_interval",
 ]
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -537,7 +538,7 @@ def _quantiles(p: np.ndarray, weight: np.ndarray, levels: np.ndarray) -> np.ndar
 
 
 def _curve(name: str, bins: _Bins, n_bins: int, z: float) -> ReliabilityCurve:
-    low, high = _wilson(bins.observed, bins.effective, z)
+    low, high = wilson_interval(bins.observed, bins.effective, z)
     evenly = _Bins.of(bins.p, bins.y, bins.weight, n_bins, "quantile")
     return ReliabilityCurve(
         name=name,
@@ -555,7 +556,7 @@ def _curve(name: str, bins: _Bins, n_bins: int, z: float) -> ReliabilityCurve:
     )
 
 
-def _wilson(share: np.ndarray, n: np.ndarray, z: float) -> tuple[np.ndarray, np.ndarray]:
+def wilson_interval(share: np.ndarray, n: np.ndarray, z: float) -> tuple[np.ndarray, np.ndarray]:
     """Wilson's (1927) interval: the q from which `share` of n is at most z deviations away."""
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     reach = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from margrove.evaluate.reliability import Reliability, reliability_of
+from margrove.evaluate.reliability import Reliability, reliability_of, wilson_interval
 from margrove.facts.class_scores import class_scores
 from margrove.facts.prediction_values import (
     ConfusionMatrix,
@@ -57,10 +57,8 @@ def wilson(right: float, n: float, level: float = _LEVEL) -> tuple[float, float]
     [0.826, 0.945]
     """
     z = float(norm.ppf(0.5 + 0.5 * level))
-    share = right / n
-    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * (share * (1 - share) / n + z * z / (4 * n * n)) ** 0.5
-    return max(0.0, middle - half), min(1.0, middle + half)
+    low, high = wilson_interval(np.asarray(right / n), np.asarray(n), z)
+    return float(low), float(high)
 
 
 def r2_interval(truth: np.ndarray, predictions: np.ndarray) -> tuple[float, float] | None:
