@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from margrove.cli.options import force_option, shows_results
+from margrove.cli.options import force_option, output_option, shows_results
 from margrove.cli.requests import built_in, check_output
 from margrove.cli.screen import Screen
 from margrove.cli.writing import FORMATS, format_of, write_table
@@ -17,12 +17,7 @@ __all__ = ["command"]
 
 @click.command("datasets")
 @click.argument("name", required=False)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write NAME to this file. [default: standard output]",
-)
+@output_option("Write NAME to this file. [default: standard output]")
 @click.option("--format", "form", type=click.Choice(FORMATS), help="[default: by --output, or csv]")
 @force_option
 @shows_results

@@ -11,6 +11,7 @@ from margrove.cli.learners import LEARNERS, parsed_parameters
 from margrove.cli.options import (
     force_option,
     learner_options,
+    output_option,
     seed_option,
     shows_results,
     takes_table,
@@ -43,12 +44,7 @@ __all__ = ["command"]
     show_default=True,
     help="Share of the rows that tell how good it is; the saved model then learns from all.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Model file. [default: named after FILE, .margrove]",
-)
+@output_option("Model file. [default: named after FILE, .margrove]")
 @force_option
 @seed_option
 @shows_results

@@ -12,7 +12,14 @@ import click
 from margrove.cli.requests import TableRequest
 from margrove.cli.screen import Screen
 
-__all__ = ["force_option", "learner_options", "seed_option", "shows_results", "takes_table"]
+__all__ = [
+    "force_option",
+    "learner_options",
+    "output_option",
+    "seed_option",
+    "shows_results",
+    "takes_table",
+]
 
 Command = Callable[..., Any]
 
@@ -119,3 +126,9 @@ seed_option = click.option(
 )
 
 force_option = click.option("--force", is_flag=True, help="Replace a file that is there already.")
+
+
+def output_option(text: str) -> Callable[[Command], Command]:
+    """Where to write."""
+    path = click.Path(path_type=Path, dir_okay=False)
+    return click.option("-o", "--output", type=path, help=text)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from margrove.cli.options import force_option
+from margrove.cli.options import force_option, output_option
 from margrove.cli.requests import TableRequest, check_output
 from margrove.cli.screen import Screen
 from margrove.cli.writing import FORMATS, format_of, write_table
@@ -36,12 +36,7 @@ __all__ = ["command"]
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     help="Of intervals around numbers, where the model has them.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="[default: standard output]",
-)
+@output_option("[default: standard output]")
 @click.option("--format", "form", type=click.Choice(FORMATS), help="[default: by --output, or csv]")
 @click.option(
     "--safe-csv/--raw-csv",

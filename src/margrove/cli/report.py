@@ -9,7 +9,13 @@ from typing import Any
 import click
 
 from margrove.cli.learners import LEARNERS, for_task
-from margrove.cli.options import force_option, seed_option, shows_results, takes_table
+from margrove.cli.options import (
+    force_option,
+    output_option,
+    seed_option,
+    shows_results,
+    takes_table,
+)
 from margrove.cli.requests import TableRequest, check_output
 from margrove.cli.screen import Screen, duration
 from margrove.cli.understanding import show_columns
@@ -50,12 +56,7 @@ __all__ = ["command"]
     help="Seconds that one fit may take. [default: 30]",
 )
 @click.option("--jobs", type=int, default=-1, show_default=True, help="Threads; -1 is all cores.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="[default: named after FILE, .html]",
-)
+@output_option("[default: named after FILE, .html]")
 @force_option
 @seed_option
 @shows_results

@@ -12,6 +12,7 @@ from margrove.cli.learners import LEARNERS, parsed_parameters
 from margrove.cli.options import (
     force_option,
     learner_options,
+    output_option,
     seed_option,
     shows_results,
     takes_table,
@@ -42,12 +43,7 @@ _MOST_ROWS = 12
     show_default=True,
     help="Share of the rows that tell how good the choice is.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Save the tuned model here.",
-)
+@output_option("Save the tuned model here.")
 @force_option
 @seed_option
 @shows_results
