@@ -229,7 +229,7 @@ def test_an_interrupt_of_the_leader_leaves_nobody_spinning(error) -> None:
     wait_until(lambda: len(sums.home) == 2)
     assert sorted(sums.home) == [1, 2]
     time.sleep(0.2)  # for which they stay awake at most
-    assert seconds_of_work_during(0.2) < 0.05
+    wait_until(lambda: seconds_of_work_during(0.2) < 0.05)  # spinning never ends by itself
 
 
 def test_an_interrupt_before_helpers_have_come_sends_them_home() -> None:
@@ -250,7 +250,7 @@ def test_an_interrupt_before_helpers_have_come_sends_them_home() -> None:
     wait_until(lambda: len(sums.home) == 2)
     assert sums.home == [-1, -1]
     time.sleep(0.2)  # for which they stay awake at most
-    assert seconds_of_work_during(0.2) < 0.05
+    wait_until(lambda: seconds_of_work_during(0.2) < 0.05)  # spinning never ends by itself
 
 
 def test_teams_of_several_threads_do_not_meet() -> None:
