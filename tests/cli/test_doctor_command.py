@@ -57,6 +57,16 @@ def test_a_file_is_looked_over(name, folder, capsys) -> None:
     assert out.index("critical (leak)") < out.index("warning (id_column)")
 
 
+def test_advice_is_that_of_commands(folder, capsys) -> None:
+    code, out, _ = run("--no-estimate", capsys=capsys)
+    assert code == 0
+    assert "scale columns by themselves" in " ".join(out.split())
+    assert "sklearn" not in out
+    out = " ".join(run("iris.csv", "--no-estimate", capsys=capsys)[1].split())
+    assert "leave it out: --ignore code." in out
+    assert "--ignore number; or, if it names the rows, say so: --id number." in out
+
+
 def test_json_says_the_same(folder, capsys) -> None:
     code, out, _ = run("iris.csv", "--json", "--no-estimate", capsys=capsys)
     assert code == 0

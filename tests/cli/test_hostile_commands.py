@@ -113,8 +113,17 @@ def test_files_that_hold_none(command, data, message, place, fails_alone) -> Non
 def test_the_way_out_is_one_of_the_command_line(place, fails_alone) -> None:
     (place / "bad.csv").write_text(good_table().replace(",4.5,", ",50%,"))
     err = fails_alone("fit", "bad.csv", *TREE)
-    assert "--type 'a=category'" in err
+    assert "--type a=category" in err
     assert "types=" not in err
+
+
+@pytest.mark.parametrize("limit", ["max_rows", "max_columns", "max_cell_length"])
+def test_limits_are_told_without_python(limit, place, fails_alone, monkeypatch) -> None:
+    small = margrove.tables.ReadLimits(**{limit: 2})
+    monkeypatch.setattr("margrove.tables.reading.ReadLimits", lambda: small)
+    err = fails_alone("compare", "table.csv", "--quiet")
+    assert "ReadLimits" not in err
+    assert re.search(r"at most 2 are (read|taken)", err)
 
 
 def test_delimiters_and_decimal_commas_are_said(place, run) -> None:
@@ -147,7 +156,9 @@ def test_damaged_and_nested_parquet(place, fails_alone) -> None:
         (place / f"{name}.parquet").write_bytes(contents)
         assert f"{name}.parquet" in fails_alone("compare", f"{name}.parquet", "--quiet")
     pl.DataFrame({"a": [[1], [2]], "y": ["p", "q"]}).write_parquet("lists.parquet")
-    assert "'a'" in fails_alone("compare", "lists.parquet", "--quiet")
+    err = fails_alone("compare", "lists.parquet", "--quiet")
+    assert "column 'a' holds list values" in err
+    assert "--type a=ignored" in err
 
 
 # -- targets --
@@ -320,10 +331,47 @@ def test_a_full_disk_leaves_nothing_half_written(command, place, run, monkeypatc
 
     monkeypatch.setattr(os, "fsync", full)
     code, _, err = run(*WRITERS[command])
-    assert code == 2
+    assert code == 1
     assert "No space left on device" in err
     assert err.count("\n") == 1
     assert sorted(place.iterdir()) == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such limit")
+def test_files_that_the_system_cuts_off(place) -> None:
+    before = sorted(place.iterdir())
+    program = (
+        "import json, resource, sys\nfrom margrove.cli import main\n"
+        "import margrove.cli.learning, margrove.reports, margrove.exchange.model_files\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))\n"
+        "for words in json.loads(sys.argv[1]):\n"
+        "    try:\n        main(words)\n"
+        "    except SystemExit as stopped:\n        print(stopped.code)\n"
+    )
+    words = json.dumps([WRITERS[name] for name in ("datasets", "fit", "predict", "report")])
+    found = subprocess.run(
+        [sys.executable, "-c", program, words], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.split() == ["1"] * 4, found.stderr
+    assert found.stderr.count("nothing was saved") == 4
+    assert "Traceback" not in found.stderr
+    assert sorted(place.iterdir()) == before
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is full")
+def test_standard_output_that_is_full(place) -> None:
+    program = "from margrove.cli import main; main(['datasets', 'iris'])"
+    with open("/dev/full", "w") as full:
+        found = subprocess.run(
+            [sys.executable, "-c", program],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert found.returncode == 1
+    assert found.stderr.startswith("margrove: No space left on device")
+    assert found.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("command", WRITERS)

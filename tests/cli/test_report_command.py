@@ -5,11 +5,13 @@ from __future__ import annotations
 import html
 import json
 import re
+import shlex
 
 import polars as pl
 import pytest
 
-QUICK = ("--learner", "tree", "--no-compare", "--no-tune", "--id", "flower", "--quiet")
+ALOUD = ("--learner", "tree", "--no-compare", "--no-tune", "--id", "flower")
+QUICK = (*ALOUD, "--quiet")
 
 
 def code_in(page, title):
@@ -29,7 +31,7 @@ def test_a_report_is_written_and_says_how_good_it_is(folder, run) -> None:
 
 
 def test_the_terminal_and_the_page_give_one_interval(folder, run) -> None:
-    out = run("report", "iris.csv", *QUICK)[1]
+    out = run("report", "iris.csv", *ALOUD)[1]
     said = re.search(r"accuracy ([\d.]+)%, 95 % interval ([\d.]+)% .. ([\d.]+)%", out)
     assert said
     page = (folder / "iris.html").read_text()
@@ -37,7 +39,7 @@ def test_the_terminal_and_the_page_give_one_interval(folder, run) -> None:
 
 
 def test_the_code_in_it_runs_and_comes_to_the_same_score(folder, run) -> None:
-    out = run("report", "iris.csv", *QUICK)[1]
+    out = run("report", "iris.csv", *ALOUD)[1]
     page = (folder / "iris.html").read_text()
     program = code_in(page, "In Python").replace("report.html", "again.html")
     names: dict[str, object] = {}
@@ -47,6 +49,41 @@ def test_the_code_in_it_runs_and_comes_to_the_same_score(folder, run) -> None:
     assert (folder / "again.html").exists()
     command = code_in(page, "On the command line")
     assert command.startswith("margrove report iris.csv --target species")
+    assert f"accuracy {score:.1%}" in run(*shlex.split(command)[1:], "--force")[1]
+    assert code_in((folder / "iris.html").read_text(), "On the command line") == command
+
+
+def test_the_command_in_it_has_files_as_they_were_typed(folder, run) -> None:
+    place = folder / "my data"
+    place.mkdir()
+    (folder / "iris.csv").rename(place / "iris.csv")
+    arguments = ("my data/iris.csv", *QUICK, "--max-time", "9", "-o", "my data/it's.html")
+    assert run("report", *arguments)[0] == 0
+    command = code_in((place / "it's.html").read_text(), "On the command line")
+    words = shlex.split(command)
+    assert words[2] == "my data/iris.csv"
+    assert words[-2:] == ["-o", "my data/it's.html"]
+    assert words[words.index("--max-time") + 1] == "9.0"
+    assert {"--no-compare", "--no-tune"} <= set(words)
+
+
+def test_quiet_prints_the_path_alone(folder, run) -> None:
+    assert run("report", "iris.csv", *QUICK) == (0, "iris.html\n", "")
+
+
+def test_probabilities_of_a_machine_are_shown_if_asked_for(folder, run, refused) -> None:
+    machine = ("--learner", "linear-svm", "--no-compare", "--no-tune", "--id", "flower", "--quiet")
+    assert run("report", "iris.csv", *machine, "-o", "plain.html")[0] == 0
+    assert "report --calibrate" in (folder / "plain.html").read_text()
+    assert run("report", "iris.csv", *machine, "--calibrate")[0] == 0
+    page = (folder / "iris.html").read_text()
+    assert "do probabilities come true?" in page
+    assert "LinearSVC predicts" in page
+    assert "could not be made" not in page
+    assert "--calibrate" in code_in(page, "On the command line")
+    assert "classes" in refused(
+        "report", "--data", "diabetes", *machine[:-3], "--calibrate", "--quiet"
+    )
 
 
 def test_rows_that_a_model_has_learnt_are_not_called_unseen(folder, run, iris_frame) -> None:

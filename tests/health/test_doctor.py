@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import json
+import re
 import warnings
 
 import numpy as np
@@ -21,12 +22,13 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 import margrove
 from margrove.exceptions import InvalidDataError
+from margrove.health import label_checks
 from margrove.health.column_copies import copies_of, relabellings_of
 from margrove.health.column_figures import figures_of
 from margrove.health.doctor import doctor
 from margrove.health.examined_table import examined
 from margrove.health.examined_target import examined_target
-from margrove.health.findings import KINDS, Finding, named, share
+from margrove.health.findings import KINDS, SEVERITIES, Finding, as_options, named, share
 from margrove.health.leaks import how_column_tells_class, how_column_tells_number
 from margrove.health.row_checks import ceiling_of, groups_of_rows
 
@@ -181,7 +183,7 @@ TRIGGERS = {
     "constant_target": ((table(), np.full(N, 1.5)), (table(), 1.5 + 0.1 * numbers())),
     "imbalanced_classes": (
         (table(), np.where(np.arange(N) < 12, "a", "b")),
-        (table(), np.where(np.arange(N) < 30, "a", "b")),
+        (table(), np.where(np.arange(N) < 50, "a", "b")),
     ),
     "small_classes": (
         (table(), np.where(np.arange(N) < 4, "a", "b")),
@@ -205,6 +207,56 @@ TRIGGERS = {
         (table(), classes(), make_pipeline(StandardScaler(), margrove.SVC())),
     ),
 }
+
+
+PYTHON = re.compile(
+    r"sklearn|pandas|polars|Scaler|Encoder|Imputer|GroupKFold|Transformed|task=|scoring=|astype|"
+    r"str\.|na_values|\w='"
+)
+
+
+@pytest.mark.parametrize("kind", TRIGGERS)
+def test_commands_are_not_told_of_python(kind) -> None:
+    found = doctor(*TRIGGERS[kind][0], estimate=False).for_commands()
+    for own in found.of_kind(kind):
+        assert not PYTHON.search(own.way_out), own.way_out
+        assert own.way_out.endswith((".", ")"))
+    assert [SEVERITIES.index(own.severity) for own in found.findings] == sorted(
+        SEVERITIES.index(own.severity) for own in found.findings
+    )
+
+
+def test_what_commands_do_by_themselves_is_a_notice_to_them() -> None:
+    told = doctor(table(constant=1.0), classes(), estimate=False)
+    assert told.of_kind("constant_column")[0].severity == "warning"
+    (own,) = told.for_commands().of_kind("constant_column")
+    assert own.severity == "notice"
+    assert "by themselves" in own.way_out
+    assert told.for_commands().healthy
+    assert not told.healthy
+
+
+def test_names_become_options_that_can_be_copied() -> None:
+    assert as_options("--ignore", ["a b", "it's"]) == "--ignore 'a b' --ignore 'it'\"'\"'s'"
+    assert as_options("--ignore", list("abcd")) == "--ignore a --ignore b --ignore c ..."
+    assert as_options("--type", ["\x1b[31m"], "=number") == "--type COLUMN=number"
+    assert as_options("--type", ["x" * 100], "=number") == "--type COLUMN=number"
+
+
+def test_how_many_labels_the_commands_tell_apart() -> None:
+    assert margrove.TablePreparation().max_categories == label_checks._LABELS_TOLD_APART
+
+
+@pytest.mark.parametrize(("n_rare", "is_told"), [(24, True), (40, True), (42, False)])
+def test_accuracy_says_little_where_one_class_has_most_rows(n_rare, is_told) -> None:
+    target = np.where(np.arange(N) < n_rare, "rare", "usual")
+    found = doctor(table(), target, estimate=False).of_kind("imbalanced_classes")
+    assert bool(found) == is_told
+    if found:
+        assert found[0].severity == "notice"
+        assert f"right in {100 * (N - n_rare) / N:.0f} % of the rows" in found[0].message
+        assert "balanced_accuracy" in found[0].way_out
+        assert "roc_auc" in found[0].way_out
 
 
 def test_every_kind_has_its_case() -> None:

@@ -92,6 +92,8 @@ ALLOWED_TAGS = {
     "dt",
     "dd",
     "span",
+    "details",
+    "summary",
     "table",
     "caption",
     "thead",

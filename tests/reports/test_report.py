@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -16,9 +18,16 @@ from tests.reports.pages import Page, require_harmless
 import margrove
 from margrove import facts
 from margrove.datasets import load_iris
+from margrove.ensemble.bootstrap import ConfidenceInterval
+from margrove.evaluate.comparison_result import Comparison, ModelScore
 from margrove.exceptions import InvalidDataError
 from margrove.facts import predictions
 from margrove.reports import Report, report
+from margrove.reports.blocks import Table
+from margrove.reports.judgement import wilson
+from margrove.reports.score_intervals import meaning_of_intervals, with_intervals_of_rows
+from margrove.reports.sections.leaderboard import leaderboard_section
+from margrove.reports.sections.tuning import tuning_section
 from margrove.reports.texts import count, number, percent
 
 
@@ -204,7 +213,77 @@ def test_probabilities_are_judged_where_there_are_some() -> None:
     assert f"Brier score {number(found.brier.score)}" in page.words
     roc = predictions.roc_curves(model, X[1::2], y[1::2])
     assert f"Area under the curve {number(roc.area, 4)}" in page.words
-    assert "Calibration" not in _classified("svc")[2].words
+    words = " ".join(_classified("svc")[2].words.split())
+    assert "SVC gives scores but no probabilities" in words
+    assert "margrove.calibrate" in words
+    assert "calibration error" not in words
+
+
+def test_a_calibrated_machine_is_looked_into() -> None:
+    X, y = _flowers()
+    machine = make_pipeline(StandardScaler(), margrove.LinearSVC())
+    model = CalibratedClassifierCV(machine, cv=3, ensemble=False).fit(X[::2], y[::2])
+    found = report(model, X[::2], y[::2], X_test=X[1::2], y_test=y[1::2])
+    assert found.gaps == ()
+    page = require_harmless(found.html)
+    assert "LinearSVC predicts" in page.words
+    assert "do probabilities come true?" in page.words
+    assert "petal width" in page.words
+
+
+def test_the_summary_ranks_columns_as_their_charts_are_ranked() -> None:
+    model, _, page = _classified("forest")
+    X, _ = _flowers()
+    curves = facts.partial_dependence_facts(model, X[1::2], max_rows=300).curves
+    names = [f"“{curve.name}”" for curve in curves[:3]]
+    assert f"{names[0]}, {names[1]} and {names[2]} move the answer most" in page.words
+    assert "importances of the model measure something else" in " ".join(page.words.split())
+
+
+def _compared(scores: dict[str, list[float]], scoring: str = "r2", n_rows: int = 100) -> object:
+    models = [
+        ModelScore(
+            name, float(np.mean(own)), ConfidenceInterval(min(own), max(own)), np.array(own), 1, 1
+        )
+        for name, own in scores.items()
+    ]
+    return Comparison(tuple(models), (), (), scoring, "corrected_t", 0.95, 5, n_rows)
+
+
+def test_one_very_bad_score_does_not_squeeze_the_others() -> None:
+    found = _compared({"good": [0.8, 0.9], "fair": [0.6, 0.7], "awful": [-4000.0, -12.0]})
+    page = Page(str(leaderboard_section(found).blocks[1].chart))
+    dots = [float(own["cx"]) for own in page.all("circle") if own["class"].startswith("dot")]
+    assert len(dots) == 2
+    assert dots[0] - dots[1] > 40
+    (arrow,) = [own for own in page.all("path") if "dot" in own["class"]]
+    assert arrow["d"].endswith("l8 -5v10z")
+    assert number(-2006.0) in page.words
+    assert f"begins at {number(-0.5)}" in leaderboard_section(found).blocks[1].caption
+
+
+@pytest.mark.parametrize(
+    ("scoring", "awful", "is_cut"),
+    [("neg_mean_squared_error", -1e6, True), ("neg_mean_squared_error", -1.1, False),
+     ("accuracy", 0.2, False), ("roc_auc", 0.5, False)],
+)  # fmt: skip
+def test_axes_are_cut_only_where_nothing_else_can_be_seen(scoring, awful, is_cut) -> None:
+    good = -1.0 if scoring.startswith("neg") else 0.99
+    found = _compared({"a": [good] * 2, "b": [good - 0.01] * 2, "c": [awful] * 2}, scoring)
+    figure = leaderboard_section(found).blocks[1]
+    assert ("begins at" in figure.caption) == is_cut
+
+
+def test_an_accuracy_has_no_interval_that_is_narrower_than_that_of_its_rows() -> None:
+    scores = {"baseline": [0.6, 0.6], "model": [0.5, 0.9]}
+    found = with_intervals_of_rows(_compared(scores, "accuracy"))
+    assert found["baseline"].interval == pytest.approx(wilson(60, 100))
+    assert found["model"].interval == (0.5, 0.9)
+    numbers = _compared(scores)
+    assert with_intervals_of_rows(numbers) is numbers
+    told = meaning_of_intervals(found)
+    assert "fold to fold" in told
+    assert "not by whether intervals overlap" in told
 
 
 def test_comparison_diagnosis_and_tuning() -> None:
@@ -235,6 +314,25 @@ def test_what_autotune_tried() -> None:
     assert "ccp_alpha" in page.words
     with pytest.raises(TypeError, match="tuning must be what"):
         report(tree, X, y, tuning="no")
+
+
+def test_of_many_settings_the_best_ten_are_shown_at_once() -> None:
+    scores = np.r_[np.full(30, 0.9), 0.95, np.linspace(0.1, 0.8, 20)]
+    tuned = SimpleNamespace(
+        candidates=tuple({"C": float(k + 1)} for k in range(len(scores))), scores=scores,
+        standard_errors=np.full(len(scores), 0.01), chosen=45, score=scores[45], seconds=1.0,
+        scoring="accuracy", explanation=("C was tried.",),
+    )  # fmt: skip
+    first, rest = (own for own in tuning_section(tuned).blocks if isinstance(own, Table))
+    assert len(first.rows) == 10
+    assert [row[-1].text for row in first.rows] == [""] * 9 + ["chosen"]
+    assert first.rows[0][1].text == "0.95"
+    assert not first.folded
+    assert rest.folded == "30 settings more"
+    assert rest.note == "11 settings with lower scores left out."
+    equal = SimpleNamespace(**{**vars(tuned), "scores": np.full(len(scores), 0.9)})
+    first = next(own for own in tuning_section(equal).blocks if isinstance(own, Table))
+    assert first.note == "51 settings share the highest score."
 
 
 def test_without_held_out_rows_it_says_that_figures_flatter() -> None:

@@ -78,7 +78,7 @@ def command(
         folds=folds,
         estimate=estimate,
         probe_seconds=probe_seconds,
-    )
+    ).for_commands()
     screen.json(diagnosis.as_dict())
     if not screen.as_json:
         _show(f"{raw.name}, target {target!r}", diagnosis)

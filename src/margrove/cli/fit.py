@@ -34,7 +34,7 @@ __all__ = ["command"]
 @click.option(
     "--calibrate",
     is_flag=True,
-    help="Learn probabilities of classes, also for machines; takes about six fits.",
+    help="Learn probabilities of classes, also for machines; takes six times as long.",
 )
 @learner_options
 @click.option(
@@ -80,7 +80,8 @@ def command(
     if learner is None:
         seen = part_of(task, held_out(task, test_size, seed)[0]) if test_size else task
         trial = run_trial(seen, screen, seed=seed, max_time=max_time, n_jobs=jobs)
-        show_trial(trial, screen)
+        if not screen.quiet:
+            show_trial(trial, screen)
         learner = trial.winner
     learnt = learn(
         task,

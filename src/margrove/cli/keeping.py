@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from margrove.cli.screen import duration
+from margrove.cli.screen import duration, visible
 from margrove.cli.understanding import columns_as_dicts
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def digest_of(y: Any) -> str:
 def about(learnt: Learnt, task: Task, seed: int) -> dict[str, Any]:
     """What a model file says of how its model was made; no clock, no folder, no host."""
     return {
-        "table": task.name,
+        "table": visible(task.name),  # names of files may be no valid text
         "rows": task.n_rows,
         "task": task.kind,
         "target": task.target,

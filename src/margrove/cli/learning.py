@@ -91,8 +91,12 @@ def learn(
     seed: int = 0,
     max_time: float | None = None,
     n_jobs: int = -1,
+    refit: bool = True,
 ) -> Learnt:
-    """Learn, perhaps with parameters that are chosen by trying; the test rows see none of it."""
+    """Learn, perhaps with parameters that are chosen by trying; the test rows see none of it.
+
+    Without `refit`, the model is the one that was tested, and has not learnt from all rows.
+    """
     import numpy as np
     from sklearn.base import clone
 
@@ -112,14 +116,20 @@ def learn(
     with warnings.catch_warnings(record=True) as caught, screen.progress(f"Learning {learner}"):
         warnings.simplefilter("always")
         fitted, tuning = _fitted(model, task, train, tune, seed, n_jobs)
-        score = score_of(fitted, task, train, test) if len(test) else None
-        final = clone(fitted).fit(task.X, task.y) if len(test) else fitted
-        if calibrate:
-            final = _calibrated(final, task)
+        tested = _calibrated(fitted, task, train) if calibrate else fitted
+        score = score_of(tested, task, train, test) if len(test) else None
+        final = tested
+        if refit and len(test):  # calibration fits by itself
+            all_rows = slice(None)
+            final = (
+                _calibrated(fitted, task, all_rows)
+                if calibrate
+                else clone(fitted).fit(task.X, task.y)
+            )
     return Learnt(
         final,
         learner,
-        fitted if len(test) else None,
+        tested if len(test) else None,
         train,
         test,
         score,
@@ -129,15 +139,17 @@ def learn(
     )
 
 
-def _calibrated(model: Any, task: Task) -> Any:
+def _calibrated(model: Any, task: Task, rows: Any) -> Any:
     """The same with probabilities, which scores of rows held out are mapped to (Platt)."""
     from sklearn.base import clone
     from sklearn.calibration import CalibratedClassifierCV
 
-    folds = tuning_folds(task, slice(None))
+    folds = tuning_folds(task, rows)
     if task.kind == "regression" or folds < 2:
         raise click.UsageError("--calibrate is for classes of at least two rows each.")
-    return CalibratedClassifierCV(clone(model), cv=folds, ensemble=False).fit(task.X, task.y)
+    return CalibratedClassifierCV(clone(model), cv=folds, ensemble=False).fit(
+        task.X[rows], task.y[rows]
+    )
 
 
 def _fitted(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,11 @@ __all__ = ["command"]
 )
 @click.option("--tune/--no-tune", default=True, show_default=True, help="Tune the chosen learner.")
 @click.option(
+    "--calibrate",
+    is_flag=True,
+    help="Learn probabilities of classes, also for machines; takes six times as long.",
+)
+@click.option(
     "--test-size",
     default=0.25,
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
@@ -67,6 +73,7 @@ def command(
     learner: str | None,
     compare: bool,
     tune: bool,
+    calibrate: bool,
     test_size: float,
     max_time: float | None,
     jobs: int,
@@ -81,52 +88,75 @@ def command(
     path = output or Path(f"{request.stem}.html")
     check_output(path, force=force, inputs=(request.file, model_file))
     if model_file is not None:
+        if calibrate:
+            raise click.UsageError("--calibrate is for learning; --model has learnt already.")
         found = _of_model(request, model_file, screen)
     else:
-        found = _of_table(request, screen, learner, compare, tune, test_size, max_time, jobs, seed)
+        wishes = _Wishes(learner, compare, tune, calibrate, test_size, max_time, jobs, seed, output)
+        found = _of_table(request, screen, wishes)
     found.save(path, overwrite=force)
-    screen.say(f"Written to {path}. It opens in any browser.", style="bold")
+    if screen.quiet:
+        screen.say(str(path))
+    else:
+        screen.say(f"Written to {path}. It opens in any browser.", style="bold")
     screen.json({"file": str(path), "bytes": path.stat().st_size})
 
 
-def _of_table(
-    request: TableRequest,
-    screen: Screen,
-    learner: str | None,
-    compare: bool,
-    tune: bool,
-    test_size: float,
-    max_time: float | None,
-    jobs: int,
-    seed: int,
-) -> Any:
+@dataclass(frozen=True)
+class _Wishes:
+    """How a model is to be made, as the options say it."""
+
+    learner: str | None
+    compare: bool
+    tune: bool
+    calibrate: bool
+    test_size: float
+    max_time: float | None
+    jobs: int
+    seed: int
+    output: Path | None
+
+    def words(self, learner: str) -> list[str]:
+        """Options that ask for the same, of the learner that was chosen."""
+        words = ["--learner", learner]
+        words += [] if self.compare or self.learner is None else ["--no-compare"]
+        words += [] if self.tune else ["--no-tune"]
+        words += ["--calibrate"] if self.calibrate else []
+        words += ["--seed", str(self.seed), "--test-size", str(self.test_size)]
+        words += [] if self.max_time is None else ["--max-time", str(self.max_time)]
+        return words + ([] if self.output is None else ["-o", str(self.output)])
+
+
+def _of_table(request: TableRequest, screen: Screen, wishes: _Wishes) -> Any:
     from margrove.cli.first_run import compile_learners
     from margrove.cli.learning import learn, tuning_folds
     from margrove.cli.trials import held_out, part_of, run_trial, show_trial
-    from margrove.health.doctor import doctor
     from margrove.reports import report
 
     task = request.read(screen)
     show_columns(task, screen)
+    seed, jobs, max_time = wishes.seed, wishes.jobs, wishes.max_time
     compile_learners(task, for_task(task.kind), screen, jobs)
-    diagnosis = doctor(task.X, task.y, task=task.kind, estimate=False)
+    diagnosis = _diagnosis(task)
     n_found = len(diagnosis.findings)
     screen.note(f"The doctor has {n_found} finding{'' if n_found == 1 else 's'}.")
-    train = held_out(task, test_size, seed)[0]  # the other rows have no part in any choice
-    names = () if compare or learner is None else (learner,)
+    train = held_out(task, wishes.test_size, seed)[0]  # the other rows have no part in any choice
+    names = () if wishes.compare or wishes.learner is None else (wishes.learner,)
     trial = run_trial(
         part_of(task, train), screen, learners=names, seed=seed, max_time=max_time, n_jobs=jobs
     )
-    show_trial(trial, screen)
-    chosen = learner or trial.winner
+    if not screen.quiet:
+        show_trial(trial, screen)
+    chosen = wishes.learner or trial.winner
+    tune = wishes.tune
     if tune and tuning_folds(task, train) < 2:
         screen.note("Not tuned: some class has too few rows to learn from and to choose by.")
         tune = False
     learnt = learn(
-        task, chosen, screen, tune=tune, test_size=test_size, seed=seed, max_time=max_time,
-        n_jobs=jobs,
+        task, chosen, screen, tune=tune, calibrate=wishes.calibrate, test_size=wishes.test_size,
+        seed=seed, max_time=max_time, n_jobs=jobs, refit=False,
     )  # fmt: skip
-    if learnt.score is not None:
+    if learnt.score is not None and not screen.quiet:
         screen.say(learnt.score.sentence)
     screen.note(f"{chosen} was learnt and tested in {duration(learnt.seconds)}; writing.")
     return report(
@@ -142,14 +172,13 @@ def _of_table(
         title=f"{task.target} of {task.name}",
         source=task.name,
         seed=seed,
-        recipe=_recipe(request, task, chosen, {"seed": seed, "test-size": test_size}),
+        recipe=_recipe(request, task, wishes, chosen),
     )
 
 
 def _of_model(request: TableRequest, model_file: Path, screen: Screen) -> Any:
     from margrove.cli.keeping import digest_of
     from margrove.cli.models import open_model
-    from margrove.health.doctor import doctor
     from margrove.reports import report
     from margrove.tables import task_of_table
 
@@ -174,25 +203,36 @@ def _of_model(request: TableRequest, model_file: Path, screen: Screen) -> Any:
         task.X,
         task.y,
         **unseen,
-        diagnosis=doctor(task.X, task.y, task=opened.task, estimate=False),
+        diagnosis=_diagnosis(task),
         title=f"{model_file.name} on {task.name}",
         source=task.name,
     )
 
 
-def _recipe(
-    request: TableRequest, task: Any, learner: str, options: dict[str, Any]
-) -> dict[str, Any]:
-    """The command that does the same; names of the user's are quoted."""
+def _diagnosis(task: Any) -> Any:
+    """What the doctor says of all columns but texts, which are prepared word by word."""
+    from margrove.health.doctor import doctor
+
+    others = task.X.drop([own.name for own in task.columns if own.type == "text"])
+    X = others if others.width else [[]] * len(task.y)  # frames without columns have no rows
+    return doctor(X, task.y, task=task.kind, estimate=False).for_commands()
+
+
+def _recipe(request: TableRequest, task: Any, wishes: _Wishes, learner: str) -> dict[str, Any]:
+    """The command that does the same; files are as they were typed, and all names are quoted."""
     words = ["margrove", "report"]
-    words += [request.file.name] if request.file is not None else ["--data", request.name]
-    words += ["--target", task.target, "--task", task.kind, "--learner", learner]
+    words += [str(request.file)] if request.file is not None else ["--data", request.name]
+    words += ["--target", task.target, "--task", task.kind]
     for name in request.ignore:
         words += ["--ignore", name]
     for name, kind in request.types.items():
         words += ["--type", f"{name}={kind}"]
     if task.id_column is not None:
         words += ["--id", task.id_column]
-    for name, value in options.items():
-        words += [f"--{name}", str(value)]
-    return {"command": shlex.join(words), "target": task.target, "task": task.kind} | options
+    return {
+        "command": shlex.join(words + wishes.words(learner)),
+        "target": task.target,
+        "task": task.kind,
+        "seed": wishes.seed,
+        "test-size": wishes.test_size,
+    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,17 +54,13 @@ class TableRequest:
 
         `types` are those that a model learnt, `others` is the type of all other columns.
         """
-        from margrove.exceptions import InvalidDataError
         from margrove.tables import read_table
 
         if self.file is None:
             return built_in(self.data or EXAMPLE)
         source = str(self.file) if str(self.file) == "-" else self.file
         given = dict.fromkeys(self.ignore, "ignored") | (types or {}) | self.types
-        try:
-            table = read_table(source, types=given, others=others)
-        except InvalidDataError as error:
-            raise InvalidDataError(_in_options(str(error))) from None
+        table = read_table(source, types=given, others=others)
         for remark in table.notes:
             screen.note(f"{table.name}: {remark}")
         return table
@@ -85,11 +80,6 @@ class TableRequest:
         for remark in task.notes:
             screen.note(remark)
         return task
-
-
-def _in_options(advice: str) -> str:
-    """What Python would be told by `types`, as the command line is told it."""
-    return re.sub(r"types=\{(['\"])(.*)\1: 'category'\}", r"--type '\2=category'", advice)
 
 
 def built_in(name: str) -> Any:

@@ -121,6 +121,7 @@ def run_trial(
 ) -> Trial:
     """Compare learners, all of them by default, and the baseline."""
     from margrove.evaluate.comparison import compare
+    from margrove.reports.score_intervals import with_intervals_of_rows
     from margrove.tables import table_model
 
     seconds = default_seconds(max_time)
@@ -159,7 +160,7 @@ def run_trial(
             on_interrupt="keep",
         )
     return Trial(
-        comparison,
+        with_intervals_of_rows(comparison),
         task,
         folds,
         test_size,
@@ -276,6 +277,8 @@ def _usable_folds(task: Task, folds: int, screen: Screen) -> int:
 
 def show_trial(trial: Trial, screen: Screen) -> None:
     """The table of learners, and what it means."""
+    from margrove.reports.score_intervals import meaning_of_intervals
+
     found = trial.comparison
     is_share = found.in_points
     rows = [
@@ -302,5 +305,6 @@ def show_trial(trial: Trial, screen: Screen) -> None:
     for failure in found.failed:
         screen.say(f"{failure}.")
     screen.say(found.sentence)
+    screen.note(meaning_of_intervals(found))
     for remark in trial.remarks:
         screen.note(remark)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 
 import numpy as np
 
-from margrove.health.examined_table import CATEGORY, ColumnName
-from margrove.health.findings import Finding, Severity, named, share
+from margrove.health.examined_table import ColumnName
+from margrove.health.findings import Finding, Severity, as_options, named, share, verb
+from margrove.health.label_checks import label_findings
 from margrove.health.patient import Patient
 
 __all__ = ["COLUMN_CHECKS"]
@@ -19,15 +19,8 @@ _FEWEST_ROWS = 20  # of which anything can be said by counting
 _SPREAD = 10.0  # times the spread of another column: no notice of less
 _LARGE_SPREAD = 100.0
 _SQUARE_OVERFLOWS = 1e150
-_MANY_LABELS = 50
-_CODES_OF_BOOSTING = 255
-_RARE = 5  # rows
 _MOST_MISSING = 0.5
-_TEXT = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?%?")
-_DATE = re.compile(
-    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})([T ].*)?"
-)
-_GAPS = {"", "na", "n/a", "nan", "null", "none", "?", "-", "--", "missing", "unknown", "#n/a"}
+_LEFT_OUT = "The commands do that by themselves."
 
 
 def _no_data(patient: Patient) -> Iterator[Finding]:
@@ -76,6 +69,8 @@ def _unusable_columns(patient: Patient) -> Iterator[Finding]:
             f"{named(patient.names([j]))} mixes types: {table.notes[j]}.",
             "Convert it to one type, for example with astype(str) or pandas.to_numeric.",
             patient.names([j]),
+            command_way_out="Give it one type, for example with "
+            f"{as_options('--type', patient.names([j]), '=category')}.",
         )
 
 
@@ -86,10 +81,13 @@ def _dates(patient: Patient) -> Iterator[Finding]:
         yield Finding(
             "dates",
             "critical" if patient.needs.who else "warning",
-            f"{named(names)} {_verb(columns, 'holds', 'hold')} dates or durations, which "
+            f"{named(names)} {verb(columns, 'holds', 'hold')} dates or durations, which "
             "estimators refuse.",
             "Turn them into numbers that mean something: days since a date, month, weekday.",
             names,
+            command_way_out="The commands do that by themselves: year, month, day, weekday, hour "
+            "and the days since 1970 become columns, as far as they differ.",
+            is_prepared=True,
         )
 
 
@@ -104,9 +102,11 @@ def _empty_and_constant(patient: Patient) -> Iterator[Finding]:
         yield Finding(
             "empty_column",
             "warning",
-            f"{named(patient.names(empty))} {_verb(empty, 'has', 'have')} no value in any row.",
+            f"{named(patient.names(empty))} {verb(empty, 'has', 'have')} no value in any row.",
             "Drop " + _it(empty) + ".",
             patient.names(empty),
+            command_way_out=_LEFT_OUT,
+            is_prepared=True,
         )
     if n < 2:
         return
@@ -117,10 +117,12 @@ def _empty_and_constant(patient: Patient) -> Iterator[Finding]:
         yield Finding(
             "constant_column",
             "warning",
-            f"{named(patient.names(complete))} {_verb(complete, 'has', 'have')} the same value "
+            f"{named(patient.names(complete))} {verb(complete, 'has', 'have')} the same value "
             f"in all {n:,} rows.",
             f"Drop {_it(complete)}: nothing can be learnt from a constant.",
             patient.names(complete),
+            command_way_out=_LEFT_OUT,
+            is_prepared=True,
         )
     yield from _nearly_constant(patient, usable & ~(is_constant & (figures.missing == 0)))
 
@@ -139,7 +141,7 @@ def _nearly_constant(patient: Patient, others: np.ndarray) -> Iterator[Finding]:
         yield Finding(
             "nearly_constant_column",
             "notice",
-            f"{named(patient.names(columns))} {_verb(columns, 'has', 'have')} the same value in "
+            f"{named(patient.names(columns))} {verb(columns, 'has', 'have')} the same value in "
             f"more than {share(_NEARLY, 1)} of the rows; {_short(patient.table.names[worst])} has "
             f"another one in {deviating:,} of {int(there[worst]):,}.",
             "Drop what is too rare to learn from, or see that each fold gets some of it.",
@@ -175,6 +177,9 @@ def _unscaled(patient: Patient) -> Iterator[Finding]:
         f"{_short(table.names[narrow])} is {figures.std[narrow]:.3g}; {matters}.",
         "Put a sklearn.preprocessing.StandardScaler before the estimator, in a pipeline.",
         patient.prepared_names(sorted({wide, narrow})),
+        command_way_out="Nothing is to be done: the commands scale columns by themselves for the "
+        "learners that need it.",
+        is_prepared=True,
     )
 
 
@@ -213,11 +218,19 @@ def _gaps(patient: Patient, columns: np.ndarray, severity: Severity, remark: str
     return Finding(
         "missing_values",
         severity,
-        f"{named(names)} {_verb(columns, 'lacks', 'lack')} values in {extent}{concerned}. {remark}",
+        f"{named(names)} {verb(columns, 'lacks', 'lack')} values in {extent}{concerned}. {remark}",
         "Fill them with sklearn.impute.SimpleImputer inside a pipeline"
         + (", or drop the column." if severity == "warning" else ", or use a learner of trees."),
         names,
         patient.row_numbers(rows) if len(rows) and table.n_rows == len(patient.rows) else (),
+        command_way_out="The commands fill them by themselves for the learners that need it, and "
+        "keep where they were"
+        + (
+            f"; if so few values tell nothing, leave it out: {as_options('--ignore', names)}."
+            if severity == "warning"
+            else "."
+        ),
+        is_prepared=severity != "warning",
     )
 
 
@@ -238,7 +251,7 @@ def _infinite(patient: Patient) -> Iterator[Finding]:
         yield Finding(
             "infinite_values",
             "critical",
-            f"{named(names)} {_verb(columns, 'holds', 'hold')} infinity, in {total:,} "
+            f"{named(names)} {verb(columns, 'holds', 'hold')} infinity, in {total:,} "
             f"cell{'s' if total > 1 else ''}; every estimator refuses that.",
             "Find out where it comes from (a division by zero, a logarithm of zero) and replace "
             "it by a missing value or a bound.",
@@ -257,7 +270,7 @@ def _huge(patient: Patient) -> Iterator[Finding]:
         yield Finding(
             "huge_values",
             "warning",
-            f"{named(names)} {_verb(overflowing, 'reaches', 'reach')} "
+            f"{named(names)} {verb(overflowing, 'reaches', 'reach')} "
             f"{largest[overflowing].max():.3g}, whose square is beyond floating point.",
             "Divide by a unit that fits, take the logarithm, or look for a wrong value.",
             names,
@@ -268,142 +281,10 @@ def _huge(patient: Patient) -> Iterator[Finding]:
         yield Finding(
             "huge_values",
             "warning",
-            f"{named(names)} {_verb(inexact, 'holds', 'hold')} integers beyond 2**53, which "
+            f"{named(names)} {verb(inexact, 'holds', 'hold')} integers beyond 2**53, which "
             "floating point cannot tell apart.",
             "Subtract an offset, or store them as text if they are names rather than numbers.",
             names,
-        )
-
-
-def _labels(patient: Patient) -> Iterator[Finding]:
-    prepared, needs = patient.prepared, patient.needs
-    columns = np.flatnonzero(prepared.of_kind("label", "mixed"))
-    if needs.only_numbers and len(columns):
-        names = patient.prepared_names(columns)
-        yield Finding(
-            "text_columns",
-            "critical",
-            f"{named(names)} {_verb(columns, 'holds', 'hold')} labels, and {needs.who} takes "
-            "numbers.",
-            "Put a sklearn.preprocessing.OneHotEncoder before it, or use a learner of trees, "
-            "which takes labels as they are.",
-            names,
-        )
-    numbers, dates = [], []
-    for j in np.flatnonzero(patient.table.of_kind("label")).tolist():
-        what = _what_text_is(_known_labels(patient, j))
-        if what == "numbers" and patient.table.notes.get(j) != CATEGORY:
-            numbers.append(j)
-        elif what == "dates":
-            dates.append(j)
-        yield from _label_column(patient, j, is_category=j not in numbers + dates)
-    yield from _stored_as_text(patient, numbers, dates)
-
-
-def _known_labels(patient: Patient, j: int) -> list[str]:
-    labels = [_as_text(label) for label in patient.table.labels.get(j, ())]
-    return [label for label in labels if label.strip().lower() not in _GAPS]
-
-
-def _stored_as_text(patient: Patient, numbers: list[int], dates: list[int]) -> Iterator[Finding]:
-    if numbers:
-        names = patient.names(numbers)
-        yield Finding(
-            "numbers_as_text",
-            "warning",
-            f"{named(names)} {_verb(numbers, 'holds', 'hold')} numbers that are stored as text, "
-            f"such as {_known_labels(patient, numbers[0])[0]!r}: they count as labels without an "
-            "order.",
-            "Convert to numbers, for example with pandas.to_numeric or polars' cast; if they are "
-            "labels indeed, make the column a category.",
-            names,
-        )
-    if dates:
-        names = patient.names(dates)
-        yield Finding(
-            "dates",
-            "warning",
-            f"{named(names)} {_verb(dates, 'holds', 'hold')} dates that are stored as text, such "
-            f"as {_known_labels(patient, dates[0])[0]!r}.",
-            "Turn them into numbers that mean something: days since a date, month, weekday.",
-            names,
-        )
-
-
-def _label_column(patient: Patient, j: int, *, is_category: bool) -> Iterator[Finding]:
-    name = patient.names([j])
-    labels = [_as_text(label) for label in patient.table.labels.get(j, ())]
-    values = patient.table.column(j)
-    counts = np.bincount(values[~np.isnan(values)].astype(np.int64), minlength=len(labels))
-    gaps = [label for label in labels if label.strip().lower() in _GAPS]
-    if gaps:
-        rows = sum(int(counts[labels.index(gap)]) for gap in set(gaps))
-        yield Finding(
-            "gaps_as_text",
-            "warning",
-            f"{named(name)} says {', '.join(map(repr, gaps[:3]))} in {rows:,} rows, which seems "
-            "to mean that a value is missing.",
-            "Replace it by a missing value, for example with na_values= where the table is read.",
-            name,
-        )
-    if is_category:
-        yield from _categories(patient, j, _known_labels(patient, j), counts[counts > 0])
-
-
-def _as_text(label: object) -> str:
-    return label.decode(errors="replace") if isinstance(label, bytes) else str(label)
-
-
-def _what_text_is(labels: list[str]) -> str:
-    if not labels:
-        return "nothing"
-    if all(_DATE.fullmatch(label.strip()) for label in labels):
-        return "dates"
-    if all(_TEXT.fullmatch(label.strip()) for label in labels):
-        return "numbers"
-    return "words"
-
-
-def _categories(
-    patient: Patient, j: int, labels: list[str], counts: np.ndarray
-) -> Iterator[Finding]:
-    name = patient.names([j])
-    n, distinct = int(counts.sum()), len(counts)
-    similar: dict[str, list[str]] = defaultdict(list)
-    for label in labels:
-        similar[" ".join(label.lower().split())].append(label)
-    alike = [group for group in similar.values() if len(group) > 1]
-    if alike:
-        yield Finding(
-            "similar_categories",
-            "warning",
-            f"{named(name)} has labels that differ in case or spaces only, such as "
-            f"{alike[0][0]!r} and {alike[0][1]!r}.",
-            "Write them alike, for example with str.strip and str.lower.",
-            name,
-        )
-    if distinct == n and n >= _FEWEST_ROWS:
-        return  # names of the rows, which another check tells
-    rare = int((counts < _RARE).sum())
-    if distinct > _MANY_LABELS:
-        is_too_many = distinct > _CODES_OF_BOOSTING
-        beyond = f", more than the {_CODES_OF_BOOSTING} that histogram boosting tells apart"
-        yield Finding(
-            "many_categories",
-            "warning" if is_too_many else "notice",
-            f"{named(name)} has {distinct:,} labels{beyond if is_too_many else ''}, {rare:,} of "
-            f"them in fewer than {_RARE} rows; one-hot encoding makes a column of each.",
-            "Join the rare ones, group them by meaning, or use a sklearn TargetEncoder.",
-            name,
-        )
-    elif n >= 10 * _RARE and rare >= max(2, 0.2 * distinct):
-        yield Finding(
-            "rare_categories",
-            "notice",
-            f"{named(name)}: {rare:,} of its {distinct:,} labels are in fewer than {_RARE} rows "
-            "each.",
-            "Join them into one, for example with OneHotEncoder(min_frequency=...).",
-            name,
         )
 
 
@@ -425,12 +306,15 @@ def _ids(patient: Patient) -> Iterator[Finding]:
         yield Finding(
             "id_column",
             "warning",
-            f"{named(names)} {_verb(found, 'has', 'have')} another value in each of the {n:,} "
+            f"{named(names)} {verb(found, 'has', 'have')} another value in each of the {n:,} "
             f"rows, as {'a name or number' if len(found) == 1 else 'names or numbers'} of rows "
             "would.",
             f"Drop {_it(found)}: it is learnt by heart and says nothing about new rows. If it is "
             "text, make features of it.",
             names,
+            command_way_out=f"Leave {_it(found)} out: {as_options('--ignore', names)}; or, if "
+            f"{'it names' if len(found) == 1 else 'one names'} the rows, say so: "
+            f"{as_options('--id', names[:1])}.",
         )
 
 
@@ -459,15 +343,13 @@ def _few_rows(patient: Patient) -> Iterator[Finding]:
         severity,
         f"There are {n:,} rows for {d:,} columns: {what}.",
         "Choose columns, use a strong penalty (a small C), and judge by cross-validation only.",
+        command_way_out="Leave columns out with --ignore, use a strong penalty (--learner "
+        "linear-svm --param C=0.01), and judge by cross-validation only.",
     )
 
 
-def _verb(columns: object, one: str, many: str) -> str:
-    return one if len(columns) == 1 else many  # type: ignore[arg-type]
-
-
 def _it(columns: object) -> str:
-    return _verb(columns, "it", "them")
+    return verb(columns, "it", "them")
 
 
 def _short(name: ColumnName) -> str:
@@ -480,7 +362,7 @@ COLUMN_CHECKS = (
     _unusable_columns,
     _dates,
     _infinite,
-    _labels,
+    label_findings,
     _missing,
     _empty_and_constant,
     _huge,

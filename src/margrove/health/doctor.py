@@ -7,7 +7,7 @@ import textwrap
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -89,6 +89,18 @@ class Diagnosis:
         tuple of Finding
         """
         return tuple(finding for finding in self.findings if finding.kind == kind)
+
+    def for_commands(self) -> Diagnosis:
+        """The same for who works with the commands of margrove instead of Python.
+
+        Ways out name options, and what the commands do by themselves is no more than a notice.
+
+        Returns
+        -------
+        Diagnosis
+        """
+        findings = by_severity([own.for_commands() for own in self.findings])
+        return replace(self, findings=findings)
 
     def frame(self) -> Any:
         """The findings as a pandas DataFrame, a row for each.

@@ -76,8 +76,8 @@ def examined_target(y: Any, n_rows: int, task: Task | None) -> ExaminedTarget:
     task = task or _task_of(found, int(is_there.sum()), is_number)
     if task == "regression" and not is_number:
         raise InvalidDataError(
-            "The target holds labels, which are no numbers to be predicted. Use "
-            "task='classification', or give numbers."
+            "The target holds labels, which are no numbers to be predicted: the task is "
+            "classification, unless numbers are given."
         )
     all_codes = np.full(n_rows, -1, np.int64)
     all_codes[is_there] = codes

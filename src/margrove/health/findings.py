@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from margrove.health.examined_table import ColumnName
 
-__all__ = ["KINDS", "SEVERITIES", "Finding", "Severity", "by_severity", "named", "share"]
+__all__ = [
+    "KINDS",
+    "SEVERITIES",
+    "Finding",
+    "Severity",
+    "as_options",
+    "by_severity",
+    "named",
+    "share",
+]
 
 Severity = Literal["critical", "warning", "notice"]
 SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "notice")
@@ -50,7 +60,7 @@ KINDS: dict[str, str] = {
     "unusable_target": "A target that no estimator takes.",
     "single_class": "A target of one class only.",
     "constant_target": "A target that is the same number in all rows.",
-    "imbalanced_classes": "A class with far fewer rows than another.",
+    "imbalanced_classes": "A class with far fewer rows than another, or with most of all rows.",
     "small_classes": "Classes with fewer rows than there are folds.",
     "many_classes": "Classes with a few rows each.",
     "heavy_tails": "A few rows hold most of the target's variance.",
@@ -72,11 +82,16 @@ class Finding:
     message : str
         What was found, in a sentence with numbers.
     way_out : str
-        What can be done about it.
+        What can be done about it, in Python.
     columns : tuple
         The columns concerned, by name or, where they have none, by number.
     rows : tuple of int
         Some of the rows concerned, a hundred at most.
+    command_way_out : str
+        The same with the commands of margrove, where that is something else.
+    is_prepared : bool
+        Whether the commands, and `margrove.table_model`, deal with it by themselves, so that there
+        it is no more than good to know.
     """
 
     kind: str
@@ -85,6 +100,8 @@ class Finding:
     way_out: str
     columns: tuple[ColumnName, ...] = ()
     rows: tuple[int, ...] = ()
+    command_way_out: str = ""
+    is_prepared: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -93,8 +110,23 @@ class Finding:
             raise ValueError(f"severity={self.severity!r} is none of {', '.join(SEVERITIES)}.")
 
     def as_dict(self) -> dict[str, Any]:
-        """All fields, as what JSON can hold."""
-        return asdict(self) | {"columns": list(self.columns), "rows": list(self.rows)}
+        """What was found and the way out, as what JSON can hold."""
+        return {
+            "kind": self.kind,
+            "severity": self.severity,
+            "message": self.message,
+            "way_out": self.way_out,
+            "columns": list(self.columns),
+            "rows": list(self.rows),
+        }
+
+    def for_commands(self) -> Finding:
+        """The same for who works with the commands of margrove instead of Python."""
+        return replace(
+            self,
+            severity="notice" if self.is_prepared else self.severity,
+            way_out=self.command_way_out or self.way_out,
+        )
 
     def __str__(self) -> str:
         return f"{self.severity}: {self.message} {self.way_out}"
@@ -126,6 +158,27 @@ def _visible(name: ColumnName) -> str:
     if isinstance(name, int):
         return str(name)
     return repr(name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…")
+
+
+def verb(columns: object, one: str, many: str) -> str:
+    """The form that goes with so many columns."""
+    return one if len(columns) == 1 else many  # type: ignore[arg-type]
+
+
+def as_options(option: str, columns: Sequence[ColumnName], value: str = "") -> str:
+    """Columns as options of a command, to be copied; where a name is long or odd, what to write.
+
+    Examples
+    --------
+    >>> from margrove.health.findings import as_options
+    >>> as_options("--ignore", ["age", "last name"]), as_options("--type", ["zip"], "=category")
+    ("--ignore age --ignore 'last name'", '--type zip=category')
+    """
+    names = [str(name) for name in columns[:_SHOWN]]
+    if any(len(name) > _LONGEST_NAME or not name.isprintable() for name in names):
+        return f"{option} COLUMN{value}"
+    more = " ..." if len(columns) > len(names) else ""
+    return " ".join(f"{option} {shlex.quote(name + value)}" for name in names) + more
 
 
 def share(part: float, whole: float) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from margrove.health.examined_target import ExaminedTarget
-from margrove.health.findings import Finding, Severity, named, share
+from margrove.health.findings import Finding, Severity, as_options, named, share
 from margrove.health.patient import Patient
 
 __all__ = ["LEAK_CHECKS", "how_column_tells_class", "how_column_tells_number"]
@@ -47,6 +47,9 @@ def _leaks(patient: Patient) -> Iterator[Finding]:
                 "Find out whether it is known before the target is. If it is made from the "
                 "target or written down after it, drop it.",
                 name,
+                command_way_out="Find out whether it is known before the target is. If it is made "
+                "from the target or written down after it, leave it out: "
+                f"{as_options('--ignore', name)}.",
             )
 
 

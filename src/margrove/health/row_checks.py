@@ -113,6 +113,8 @@ def _copies(patient: Patient, groups: np.ndarray, how: str) -> Iterator[Finding]
         "Drop them if they are the same observation twice; else keep copies in the same fold "
         "(GroupKFold).",
         rows=patient.row_numbers(np.flatnonzero(is_copy)),
+        command_way_out="Drop them if they are the same observation twice; the folds of the "
+        "commands do not keep copies together.",
     )
 
 

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from margrove.health.examined_target import ExaminedTarget
-from margrove.health.findings import Finding, named, share
+from margrove.health.findings import Finding, as_options, named, share
 from margrove.health.patient import Patient
 
 __all__ = ["TARGET_CHECKS"]
 
 _IMBALANCE = 10.0
 _LARGE_IMBALANCE = 100.0
+_MOST_ROWS = 0.8  # of one class, from which on accuracy says little
 _TAIL = 0.01  # of the rows
 _HEAVY = 0.5  # of the variance
 _FEW_VALUES = 10
@@ -41,6 +42,10 @@ def _rows_without(patient: Patient) -> Iterator[Finding]:
             f"{len(missing):,} of {n:,} rows ({share(len(missing), n)}) have no target.",
             "Drop these rows: nothing can be learnt from them.",
             rows=patient.row_numbers(missing),
+            command_way_out="The commands leave these rows out by themselves."
+            if len(missing) < n
+            else "Name another column with --target.",
+            is_prepared=len(missing) < n,
         )
 
 
@@ -61,15 +66,21 @@ def _classes(patient: Patient) -> Iterator[Finding]:
     yield from _small_classes(patient, target, counts, present)
     large, small = present[np.argmax(counts[present])], present[np.argmin(counts[present])]
     ratio = counts[large] / counts[small]
-    if ratio >= _IMBALANCE:
+    scores = ("scoring='balanced_accuracy'", "")
+    if len(present) == 2:  # more classes have no one area under a curve
+        scores = ("scoring='balanced_accuracy' or 'roc_auc'", " (or roc_auc)")
+    if ratio >= _IMBALANCE or counts[large] >= _MOST_ROWS * counts.sum():
         yield Finding(
             "imbalanced_classes",
             "warning" if ratio >= _LARGE_IMBALANCE else "notice",
             f"Class {_label(target, large)} has {counts[large]:,} rows and class "
             f"{_label(target, small)} {counts[small]:,}; always answering the first is right in "
             f"{share(counts[large], counts.sum())} of the rows.",
-            "Judge by balanced accuracy or the area under the curve, stratify folds, and consider "
+            f"Judge by {scores[0]} rather than by accuracy, stratify folds, and consider "
             "class_weight='balanced'.",
+            command_way_out=f"Judge by `margrove compare --score balanced_accuracy`{scores[1]} "
+            "rather than by accuracy, and consider `margrove fit --learner forest --param "
+            "class_weight=balanced`.",
         )
 
 
@@ -96,6 +107,8 @@ def _small_classes(
             f"There are {len(present):,} classes in {n:,} rows, fewer than 10 rows a class.",
             "If the target is a quantity or a name of rows, it is none of classes: use "
             "task='regression' or another column.",
+            command_way_out="If the target is a quantity or a name of rows, it is none of classes: "
+            "use --task regression or another --target.",
         )
 
 
@@ -123,6 +136,7 @@ def _numbers(patient: Patient) -> Iterator[Finding]:
             "notice",
             f"The target has {distinct} different values in {len(y):,} rows.",
             "If they are classes rather than amounts, use a classifier and task='classification'.",
+            command_way_out="If they are classes rather than amounts, say --task classification.",
         )
     yield from _tails(patient, y)
 
@@ -144,6 +158,8 @@ def _tails(patient: Patient, y: np.ndarray) -> Iterator[Finding]:
         f"Look for wrong values, {remedy}use a loss that minds outliers less ('absolute_error', "
         "'huber').",
         rows=patient.row_numbers(there[np.sort(order)]),
+        command_way_out="Look for wrong values, or use a loss that minds outliers less: --learner "
+        "boosting --param loss=absolute_error.",
     )
 
 
@@ -177,6 +193,9 @@ def _telling_gaps(patient: Patient) -> Iterator[Finding]:
             "If that is also so when predicting, keep the gaps (trees use them; SimpleImputer has "
             "add_indicator=True). If values are missing because of the target, it is a leak.",
             names,
+            command_way_out="If that is also so when predicting, nothing is to be done: all "
+            "learners are told of gaps. If values are missing because of the target, it is a leak: "
+            f"{as_options('--ignore', names)}.",
         )
 
 

@@ -93,7 +93,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns are (title, whether numbers); the first cell of each row is its heading."""
+    """Columns are (title, whether numbers); the first cell of each row is its heading.
+
+    With `folded`, the words to click on, the table is shown on demand.
+    """
 
     caption: str
     columns: tuple[tuple[str, bool], ...]
@@ -101,6 +104,7 @@ class Table:
     note: str = ""
     is_sortable: bool = True
     style: str = ""
+    folded: str = ""
     kind: str = field(default="table", init=False)
 
 

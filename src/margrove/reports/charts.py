@@ -85,26 +85,33 @@ def interval_rows(
     title: str,
     label: str,
     guide: float | None = None,
+    floor: float | None = None,
 ) -> Markup:
-    """A row for each name: a dot with its interval, and the folds as small dots."""
+    """A row for each name: a dot with its interval, and the folds as small dots.
+
+    Where something is below `floor`, the axis begins there, and arrows stand for dots beyond it.
+    """
     left = _names_width(names)
-    everything = [np.asarray(own, np.float64).ravel() for own in (values, low, high, *folds)]
-    if guide is not None:
-        everything.append(np.array([guide]))
-    x = scale_of(np.concatenate(everything), left + 8.0, WIDTH - 12.0)
-    floor = len(names) * _ROW + 6.0
-    parts = _upright_grid(x, floor, title)
+    everything = np.concatenate(
+        [np.asarray(own, np.float64).ravel() for own in (values, low, high, *folds)]
+        + ([] if guide is None else [np.array([guide])])
+    )
+    bottom = -np.inf if floor is None else floor
+    drawn = np.maximum(everything[np.isfinite(everything)], bottom)
+    x = scale_of(drawn, left + 8.0, WIDTH - 12.0)
+    ground = len(names) * _ROW + 6.0
+    parts = _upright_grid(x, ground, title)
     if guide is not None:
         at = x.at(guide)
-        parts.append(tag("line", class_="guide", x1=at, x2=at, y1=4.0, y2=floor))
+        parts.append(tag("line", class_="guide", x1=at, x2=at, y1=4.0, y2=ground))
     for k, name in enumerate(names):
         middle = (k + 0.5) * _ROW + 4.0
         parts.append(_row_name(name, left, middle))
         for score in np.asarray(folds[k], np.float64).tolist() if len(folds) else ():
-            if np.isfinite(score):
+            if np.isfinite(score) and score >= bottom:
                 told = tag("title", f"{visible(name)}, a fold: {number(score)}")
                 parts.append(tag("circle", told, class_="fold", cx=x.at(score), cy=middle, r=2.2))
-        if np.isfinite([low[k], high[k]]).all():
+        if np.isfinite([low[k], high[k]]).all() and high[k] >= bottom:
             ends = x.at(float(low[k])), x.at(float(high[k]))
             parts.append(
                 tag("line", class_=f"span {series_class(series[k])}", x1=ends[0], x2=ends[1],
@@ -115,11 +122,17 @@ def interval_rows(
                 "title",
                 f"{visible(name)}: {number(values[k])} ({number(low[k])} to {number(high[k])})",
             )
-            parts.append(
-                tag("circle", told, class_=f"dot {series_class(series[k])}",
-                    cx=x.at(float(values[k])), cy=middle, r=4.5)
-            )  # fmt: skip
-    return _svg(parts, floor + _AXIS, label)
+            dot = f"dot {series_class(series[k])}"
+            at = x.at(float(values[k]))
+            if values[k] >= bottom:
+                parts.append(tag("circle", told, class_=dot, cx=at, cy=middle, r=4.5))
+            else:
+                parts += [
+                    tag("path", told, class_=dot,
+                        d=Markup(f"M{at:.1f} {middle:.1f}l8 -5v10z")),
+                    tag("text", number(values[k], 3), class_="value", x=at + 14.0, y=middle + 3.5),
+                ]  # fmt: skip
+    return _svg(parts, ground + _AXIS, label)
 
 
 def histogram(

@@ -157,13 +157,25 @@ class ClassJudgement:
             return None
         return precision_recall_curves(self.model, own.judged_rows, own.judged_answers)
 
-    @cached_property
-    def reliability(self) -> Reliability | None:
-        """None without probabilities, or where rows have classes that the model does not know."""
+    @property
+    def why_no_reliability(self) -> str:
+        """Why probabilities cannot be judged, and the way out; "" where they can."""
         own = self.subject
         if not hasattr(own.model, "predict_proba"):
-            return None
+            return (
+                f"{own.estimator} gives scores but no probabilities, so there are none that could "
+                "come true or not. They can be learnt from the scores of rows held out: by "
+                "`margrove report --calibrate`, or `margrove.calibrate` in Python."
+            )
         if len(self.confusion.classes) > len(own.model.classes_):
+            return "Some rows have classes that the model does not know, and no probability."
+        return ""
+
+    @cached_property
+    def reliability(self) -> Reliability | None:
+        """None where `why_no_reliability` says so."""
+        own = self.subject
+        if self.why_no_reliability:
             return None
         chances = self.model.predict_proba(own.judged_rows)
         return reliability_of(chances, own.judged_answers, classes=own.model.classes_)

@@ -12,6 +12,7 @@ from margrove.health.examined_table import ExaminedTable, examined
 from margrove.reports.charts import spark_bars
 from margrove.reports.markup import Markup
 from margrove.reports.texts import count, number, percent, visible
+from margrove.tables.cell_texts import are_texts
 
 __all__ = ["ColumnProfile", "TableProfile", "table_profile"]
 
@@ -54,7 +55,7 @@ def table_profile(X: Any) -> TableProfile:
     """Read any table and sum up its columns."""
     table = examined(X)
     figures = figures_of(table)
-    types = [_TYPES[kind] for kind in table.kinds]
+    types = [_type(table, j) for j in range(table.n_columns)]
     shown = [_column(table, figures, j) for j in range(min(table.n_columns, _MOST_COLUMNS))]
     return TableProfile(
         n_rows=table.n_rows,
@@ -81,12 +82,18 @@ def _column(table: ExaminedTable, figures: Any, j: int) -> ColumnProfile:
         words, chart = table.notes.get(j, "no values"), Markup("")
     return ColumnProfile(
         name=name,
-        type=_TYPES[table.kinds[j]],
+        type=_type(table, j),
         n_missing=int(figures.missing[j]),
         n_distinct=int(figures.distinct[j]),
         values=words,
         chart=chart,
     )
+
+
+def _type(table: ExaminedTable, j: int) -> str:
+    labels = [str(label) for label in table.labels.get(j, ())]
+    n_cells = int(np.isfinite(table.column(j)).sum()) if labels else 0
+    return "text" if are_texts(labels, len(labels), n_cells) else _TYPES[table.kinds[j]]
 
 
 def _labels(labels: tuple[Any, ...], codes: np.ndarray, label: str) -> tuple[str, Markup]:

@@ -16,7 +16,7 @@ from margrove.exceptions import InvalidDataError
 from margrove.facts import describe, is_described, outline
 from margrove.facts.dependence import PartialDependenceFacts, partial_dependence_facts
 
-__all__ = ["Subject", "subject_of"]
+__all__ = ["Subject", "subject_of", "uncalibrated"]
 
 _MOST_ROWS_TO_PROVE = 20_000  # beyond, a proof takes longer than a report may
 _MOVING = 4  # columns whose effect is shown
@@ -46,6 +46,11 @@ class Subject:
     target: str
     feature_names: tuple[str, ...] | None
     test_rows: Any = None
+
+    @property
+    def inner(self) -> Any:
+        """The model without a calibration around it: what can be looked into."""
+        return uncalibrated(self.model)
 
     @property
     def estimator(self) -> str:
@@ -120,17 +125,28 @@ class Subject:
             self.model, self.judged_rows, features, n_features=_MOVING, max_rows=_ROWS_MOVED
         )
 
+    @property
+    def moving_names(self) -> tuple[str, ...]:
+        """Columns by how far the mean answer moves with them, the furthest first."""
+        if self.task not in ("classification", "regression"):
+            return ()
+        try:
+            found = self.dependence
+        except Exception:  # its own section says what went wrong
+            return ()
+        return () if found is None else tuple(curve.name for curve in found.curves)
+
     def _important_columns(self, n_columns: int) -> list[int] | None:
         """Where the model itself has importances of the columns."""
         importances: Any = getattr(self.facts, "importances", None)
-        if hasattr(self.model, "steps") or importances is None or len(importances) != n_columns:
+        if hasattr(self.inner, "steps") or importances is None or len(importances) != n_columns:
             return None
         order = np.argsort(-np.asarray(importances), kind="stable")[:_MOVING]
         return [int(j) for j in order if importances[j] > 0] or None
 
     def prepared(self, X: Any) -> Any:
         """Rows as they arrive at the last step."""
-        return self.model[:-1].transform(X) if hasattr(self.model, "steps") else X
+        return self.inner[:-1].transform(X) if hasattr(self.inner, "steps") else X
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -138,6 +154,12 @@ class Subject:
         if self.feature_names is not None:
             return self.feature_names
         return tuple(f"x{j}" for j in range(self.outline.n_features))
+
+
+def uncalibrated(model: Any) -> Any:
+    """What a calibration has been put around, where it is one model."""
+    members = getattr(model, "calibrated_classifiers_", None)
+    return members[0].estimator if members is not None and len(members) == 1 else model
 
 
 def subject_of(
@@ -148,7 +170,8 @@ def subject_of(
         raise ValueError("X_test and y_test belong together: give both or none of them.")
     model = getattr(model, "best_estimator_", model)  # of a search, what it found
     check_is_fitted(model)
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    inner = uncalibrated(model)
+    last = inner.steps[-1][1] if hasattr(inner, "steps") else inner
     last = getattr(last, "best_estimator_", last)
     for name, rows, answers in (("", X, y), ("_test", X_test, y_test)):
         if answers is not None and count_rows(rows) != count_rows(answers):
@@ -156,7 +179,7 @@ def subject_of(
                 f"X{name} has {count_rows(rows)} rows and y{name} {count_rows(answers)}: they "
                 "belong together row by row."
             )
-    names = _feature_names(model, last)
+    names = _feature_names(inner, last)
     return Subject(model, last, X, y, X_test, y_test, _target(y, recipe), names, test_rows)
 
 

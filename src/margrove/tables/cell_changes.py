@@ -23,6 +23,7 @@ from margrove.tables.frame_columns import (
     NumberCells,
     label_text,
 )
+from margrove.tables.refusals import of_another_type
 
 __all__ = ["as_dates", "as_labels", "as_numbers", "dates_in", "numbers_in"]
 
@@ -100,7 +101,11 @@ def _first_that_is_no_date(cells: LabelCells, day_first: bool | None) -> int:
 
 
 def _refuse(cells: LabelCells, label: int, then: str) -> NoReturn:
-    raise InvalidDataError(
+    raise InvalidDataError(_clash(cells, label, then))
+
+
+def _clash(cells: LabelCells, label: int, then: str) -> str:
+    return (
         f"Column {shown(cells.name)} of X holds {shown(cells.labels[label])} (first in row "
         f"{cells.row_of(label)}), but {then}."
     )
@@ -122,11 +127,10 @@ def numbers_in(cells: LabelCells) -> NumberCells | None:
     with_others = counts[others].tolist()
     n_numbers = int(counts.sum()) - sum(with_others)
     if is_number_column(n_numbers, len(numbers) - len(others), with_others):
-        _refuse(
-            cells,
-            others[0],
-            "nearly all others are numbers. Correct it, make it missing, or give the column "
-            f"another type: types={{{cells.name!r}: 'category'}}",
+        raise of_another_type(
+            _clash(cells, others[0], "nearly all others are numbers"),
+            cells.name,
+            "Correct it, make it missing, or give the column another type:",
         )
     return None
 

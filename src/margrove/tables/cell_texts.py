@@ -17,6 +17,7 @@ import numpy as np
 __all__ = [
     "MISSING",
     "ReadDates",
+    "are_texts",
     "is_code",
     "is_number_column",
     "number_in",
@@ -31,6 +32,7 @@ _CODE = re.compile(r"[+-]?0[0-9]")
 _MOSTLY = 0.9
 _FEW_WORDS = 3
 _FEW_LABELS, _AGAIN = 20, 5
+_WORDS, _MANY_TEXTS, _LOOKED_AT = 3.0, 0.3, 1000  # what makes labels texts
 
 
 def number_in(text: str) -> float | None:
@@ -125,6 +127,17 @@ def _day_first(matches: Iterable[re.Match[str]], known: bool | None) -> bool | N
     if first > 12 or second > 12:
         return first > 12
     return known
+
+
+def are_texts(labels: Sequence[str], n_labels: int, n_cells: int) -> bool:
+    """Whether a column of so many different labels holds texts of several words.
+
+    `labels` are some or all of the labels.
+    """
+    if n_labels <= _FEW_LABELS or n_labels < _MANY_TEXTS * n_cells or not len(labels):
+        return False
+    looked_at = labels[:: max(1, len(labels) // _LOOKED_AT)]
+    return sum(len(label.split()) for label in looked_at) >= _WORDS * len(looked_at)
 
 
 def _dates_of(parts: Iterable[tuple[str, ...]]) -> np.ndarray | None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from margrove.exceptions import InvalidDataError
 from margrove.tables.cell_changes import as_dates, as_labels, as_numbers, dates_in, numbers_in
-from margrove.tables.cell_texts import shown
+from margrove.tables.cell_texts import are_texts, shown
 from margrove.tables.frame_columns import (
     Cells,
     DateCells,
@@ -30,9 +30,7 @@ _ID_NAME = re.compile(
 )
 _FEWEST_IDS = 10
 _NEARLY_ALL, _MANY_ROWS = 0.9, 50
-_WORDS, _FEW_LABELS, _MANY_TEXTS = 3.0, 20, 0.3
-_LOOKED_AT = 1000
-_EXAMPLES = 3
+_EXAMPLES, _LOOKED_AT = 3, 1000
 
 
 @dataclass(frozen=True)
@@ -114,7 +112,7 @@ def typed_columns(
     for name in given:
         if name not in names:
             raise InvalidDataError(
-                f"types names the column {shown(name)}, which the table does not have. It has "
+                f"A type is given for {shown(name)}, which the table does not have. It has "
                 f"{', '.join(shown(own.name) for own in cells[:20])}"
                 f"{' and more' if len(cells) > 20 else ''}."
             )
@@ -199,15 +197,10 @@ def _type_of_labels(cells: LabelCells, n_values: int, n_missing: int) -> tuple[s
     share = n_values / n_present
     if cells.is_declared:
         return "category", f"{n_values} labels, of a type for categories"
-    if share >= _MANY_TEXTS and n_values > _FEW_LABELS and _words_a_text(cells) >= _WORDS:
+    if are_texts(cells.labels, n_values, n_present):
         return "text", f"{n_values} different texts of several words"
     if n_values == n_present >= _FEWEST_IDS:
         return "ignored", "every row has its own label"
     if share > _NEARLY_ALL and n_present >= _MANY_ROWS:
         return "ignored", "nearly every row has its own label"
     return "category", f"{n_values} labels"
-
-
-def _words_a_text(cells: LabelCells) -> float:
-    looked_at = cells.labels[:: max(1, len(cells.labels) // _LOOKED_AT)]
-    return sum(len(label.split()) for label in looked_at) / len(looked_at)

@@ -14,6 +14,7 @@ from margrove.tables.csv_shape import CsvShape, checked_shape
 from margrove.tables.delimiters import DELIMITER_NAMES, likely_delimiter
 from margrove.tables.encodings import checked_text
 from margrove.tables.limits import ReadLimits
+from margrove.tables.refusals import beyond_limit
 from margrove.tables.sources import Contents
 from margrove.tables.typed_cells import TypedFrame, typed_frame
 
@@ -35,9 +36,8 @@ def read_csv(
     columns = _names_of(data, delimiter, name, limits)
     shape = checked_shape(data, delimiter, name)
     if shape.n_rows > limits.max_rows:
-        raise InvalidDataError(
-            f"{name} has {shape.n_rows} rows, and at most {limits.max_rows} are read. Raise "
-            "max_rows of ReadLimits."
+        raise beyond_limit(
+            f"{name} has {shape.n_rows} rows, and at most {limits.max_rows} are read.", "max_rows"
         )
     if shape.n_rows == 0:
         raise InvalidDataError(f"{name} has a line of names and no rows.")
@@ -87,9 +87,9 @@ def _names_of(data: bytes, delimiter: str, name: str, limits: ReadLimits) -> lis
 def checked_names(names: list[str], name: str, limits: ReadLimits) -> list[str]:
     """Names of columns: not too many nor too long, none empty, none twice."""
     if len(names) > limits.max_columns:
-        raise InvalidDataError(
-            f"{name} has {len(names)} columns, and at most {limits.max_columns} are read. Raise "
-            "max_columns of ReadLimits."
+        raise beyond_limit(
+            f"{name} has {len(names)} columns, and at most {limits.max_columns} are read.",
+            "max_columns",
         )
     seen: set[str] = set()
     for number, own in enumerate(names, start=1):
@@ -144,7 +144,9 @@ def _check_cells(frame: Any, shape: CsvShape, name: str, limits: ReadLimits) -> 
         length = longest[column][0]
         if length is not None and length > limits.max_cell_length:
             row = int(frame[column].str.len_bytes().arg_max() or 0)
-            raise InvalidDataError(
+            raise beyond_limit(
                 f"{name}: {shape.place_of(row)}, column {shown(column)}, has {length} bytes, and "
-                f"at most {limits.max_cell_length} are taken. Raise max_cell_length of ReadLimits."
+                f"at most {limits.max_cell_length} are taken.",
+                "max_cell_length",
+                "Shorten it.",
             )

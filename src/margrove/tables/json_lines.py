@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from margrove._memory import require_memory
@@ -12,27 +13,32 @@ from margrove.tables.cell_texts import shown
 from margrove.tables.csv_files import checked_names
 from margrove.tables.encodings import checked_text
 from margrove.tables.limits import ReadLimits
+from margrove.tables.refusals import beyond_limit, of_another_type
 from margrove.tables.sources import Contents
 from margrove.tables.typed_cells import TypedFrame
 
-__all__ = ["read_json_lines", "refuse_nested"]
+__all__ = ["ignored_nests", "read_json_lines", "refuse_nested"]
 
 _BYTES_A_BYTE = 3  # of memory, for each of the file
 _WHOLE = 2**63
 
 
-def read_json_lines(contents: Contents, limits: ReadLimits) -> TypedFrame:
+def read_json_lines(
+    contents: Contents, limits: ReadLimits, is_ignored: Callable[[str], bool]
+) -> TypedFrame:
     """A frame of polars; types are those of JSON. Lists of cells have no names: they are counted.
 
-    Rows may lack a key, which is missing then. Values that are objects or lists are refused.
+    Rows may lack a key, which is missing then. Values that are objects or lists are refused, unless
+    their column is ignored: then they are missing.
     """
+    import polars as pl
+
     name = contents.name
     data, notes = checked_text(contents.data, name)
     lines = data.count(b"\n") + 1
     if lines > limits.max_rows:
-        raise InvalidDataError(
-            f"{name} has {lines} lines, and at most {limits.max_rows} are read. Raise max_rows of "
-            "ReadLimits."
+        raise beyond_limit(
+            f"{name} has {lines} lines, and at most {limits.max_rows} are read.", "max_rows"
         )
     require_memory(_BYTES_A_BYTE * len(data), f"{name}", "Give a part of it.")
     if data.lstrip()[:1] == b"[":
@@ -41,6 +47,8 @@ def read_json_lines(contents: Contents, limits: ReadLimits) -> TypedFrame:
     else:
         frame = _of_objects(data, name)
     checked_names(frame.columns, name, limits)
+    hollow = ignored_nests(frame.schema, is_ignored)
+    frame = frame.with_columns([pl.lit(None).alias(column) for column in hollow])
     refuse_nested(frame.schema, name)
     _check_cells(frame, name, limits)
     if not frame.height:
@@ -135,16 +143,27 @@ def _as_float(number: int | float) -> float:
         return float("inf")
 
 
-def refuse_nested(schema: Any, name: str) -> None:
+def refuse_nested(schema: Mapping[str, Any], name: str) -> None:
     """Raise for columns of a frame of polars that hold no plain values."""
+    for column, dtype in schema.items():
+        if _is_nest(dtype):
+            raise of_another_type(
+                f"{name}: column {shown(column)} holds {_word_for(dtype)}, not plain values.",
+                column,
+                "Give each of its values a column of its own, or leave it out:",
+                "ignored",
+            )
+
+
+def ignored_nests(schema: Mapping[str, Any], is_ignored: Callable[[str], bool]) -> list[str]:
+    """Columns that hold no plain values, and need not."""
+    return [column for column, dtype in schema.items() if _is_nest(dtype) and is_ignored(column)]
+
+
+def _is_nest(dtype: Any) -> bool:
     import polars as pl
 
-    for column, dtype in schema.items():
-        if dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Unknown):
-            raise InvalidDataError(
-                f"{name}: column {shown(column)} holds {_word_for(dtype)}, not plain values. Give "
-                "each of its values a column of its own, or leave it out."
-            )
+    return bool(dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Unknown))
 
 
 def _word_for(dtype: Any) -> str:
@@ -157,7 +176,9 @@ def _check_cells(frame: Any, name: str, limits: ReadLimits) -> None:
     for column in frame.select(pl.col(pl.String)).iter_columns():
         length = column.str.len_bytes().max()
         if length is not None and length > limits.max_cell_length:
-            raise InvalidDataError(
+            raise beyond_limit(
                 f"{name}: column {shown(column.name)} has a cell of {length} bytes, and at most "
-                f"{limits.max_cell_length} are taken. Raise max_cell_length of ReadLimits."
+                f"{limits.max_cell_length} are taken.",
+                "max_cell_length",
+                "Shorten it.",
             )

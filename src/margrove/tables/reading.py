@@ -101,14 +101,18 @@ def read_table(
             f"others must be one of {', '.join(map(repr, TYPES))} or None. Got {others!r}."
         )
     contents = table_contents(source, limits)
+
+    def is_ignored(column: str) -> bool:
+        return given.get(column, others) == "ignored"
+
     if contents.format == "parquet":
         from margrove.tables.parquet_files import read_parquet
 
-        found = read_parquet(contents, limits)
+        found = read_parquet(contents, limits, is_ignored)
     elif contents.format == "jsonl":
         from margrove.tables.json_lines import read_json_lines
 
-        found = read_json_lines(contents, limits)
+        found = read_json_lines(contents, limits, is_ignored)
     else:
         from margrove.tables.csv_files import read_csv
 

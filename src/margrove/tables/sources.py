@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, Literal
 
 from margrove.exceptions import InvalidDataError
 from margrove.tables.limits import ReadLimits
+from margrove.tables.refusals import beyond_limit, refused
 
 __all__ = ["FORMATS", "Contents", "Format", "readable_size", "table_contents"]
 
@@ -57,10 +58,7 @@ def table_contents(source: Any, limits: ReadLimits) -> Contents:
         try:
             data = _read(file, name, limits)
         except MemoryError:
-            raise InvalidDataError(
-                f"{name} does not fit into memory. Read a part of it: ReadLimits(max_bytes=...) "
-                "refuses larger files at once."
-            ) from None
+            raise InvalidDataError(f"{name} does not fit into memory. Give a part of it.") from None
         except OSError as error:
             raise InvalidDataError(f"{name} cannot be read: {_reason(error)}.") from error
     if not data:
@@ -110,9 +108,10 @@ def _require_regular(path: Path, limits: ReadLimits) -> None:
             f"{path} is {what}, not a file. Pass '-' and hand its contents to standard input."
         )
     if found.st_size > limits.max_file_bytes:
-        raise InvalidDataError(
+        raise beyond_limit(
             f"{path} has {readable_size(found.st_size)}, and at most "
-            f"{readable_size(limits.max_file_bytes)} are read. Raise max_file_bytes of ReadLimits."
+            f"{readable_size(limits.max_file_bytes)} are read.",
+            "max_file_bytes",
         )
 
 
@@ -223,10 +222,11 @@ def _joined(pieces: Iterator[bytes], name: str, most: int, how: str = "") -> byt
     for piece in pieces:
         total += len(piece)
         if total > most:
-            raise InvalidDataError(
+            raise refused(
                 f"{name} has more than {readable_size(most)}{f' when {how}' if how else ''}, which "
-                "is the limit. Give a part of it, or raise max_bytes of ReadLimits if there is "
-                "memory enough."
+                "is the limit.",
+                "Give a part of it, or raise max_bytes of ReadLimits if there is memory enough.",
+                "Give a part of it, or use a machine with more memory.",
             )
         if is_text is None:
             is_text = not piece.startswith(_PARQUET)

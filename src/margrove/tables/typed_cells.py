@@ -16,6 +16,7 @@ from margrove.tables.cell_texts import (
     read_dates,
     shown,
 )
+from margrove.tables.refusals import of_another_type
 
 __all__ = ["TypedFrame", "typed_frame"]
 
@@ -126,11 +127,11 @@ class _CellReader:
 
     def _refuse_cell(self, column: str, row: int, cell: str, n_others: int) -> None:
         more = f" ({n_others - 1} more like it)" if n_others > 1 else ""
-        raise InvalidDataError(
+        raise of_another_type(
             f"{self.name}: {self.place_of(row)}, column {shown(column)}, is {shown(cell)}{more}, "
-            "which is not a number, while the column is one of numbers. Correct it, leave the cell "
-            f"empty if it is missing, or give the column another type: types={{{column!r}: "
-            "'category'}."
+            "which is not a number, while the column is one of numbers.",
+            column,
+            "Correct it, leave the cell empty if it is missing, or give the column another type:",
         )
 
     def _with_decimal_comma(self, texts: Any, others: Any, wanted: str | None) -> Any | None:

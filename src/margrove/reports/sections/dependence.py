@@ -13,6 +13,7 @@ from margrove.reports.blocks import Block, Figure, Figures, Legend, Section, Wor
 from margrove.reports.plot_area import PlotArea
 from margrove.reports.subject import Subject
 from margrove.reports.texts import counted, number, visible
+from margrove.tables.cell_texts import are_texts
 
 __all__ = ["dependence_section"]
 
@@ -24,21 +25,39 @@ def dependence_section(subject: Subject) -> Section:
     if found is None:
         words = "There are too many columns to try each of them."
         return Section("dependence", "What moves the answer", [Words(words)])
-    if not found.curves:
-        words = "No single column moves the answer on average."
+    curves = [curve for curve in found.curves if not _is_of_texts(curve, found.n_rows)]
+    if not curves:
+        words = (
+            "No single column moves the answer on average."
+            if not found.curves
+            else "Columns of text are not set to single values."
+        )
         return Section("dependence", "What moves the answer", [Words(words)])
     band = "; 80 % of single rows lie in the pale band" if len(found.outputs) == 1 else ""
+    others = (
+        "; the importances of the model measure something else, and may have another order"
+        if getattr(subject.facts, "importances", None) is not None
+        else ""
+    )
     what = {"probability": "probability", "score": "score", "prediction": "prediction"}
     blocks: list[Block] = [
         Words(
             "Each chart sets one column to the same value in "
             f"{counted(found.n_rows, 'row')}, leaves the others as they are, and shows the mean "
-            f"{what[found.response]}{band}. It says what the model does, not what would happen "
+            f"{what[found.response]}{band}. The column with which the mean moves furthest comes "
+            f"first{others}. It says what the model does, not what would happen "
             "in the world."
         ),
-        Figures(tuple(_figure(found, curve) for curve in found.curves)),
+        Figures(tuple(_figure(found, curve) for curve in curves)),
     ]
     return Section("dependence", "What moves the answer", blocks)
+
+
+def _is_of_texts(curve: DependenceCurve, n_rows: int) -> bool:
+    if curve.kind != "label":
+        return False
+    labels = [str(label) for label in curve.grid]
+    return are_texts(labels, len(labels) + curve.n_left_out, n_rows)
 
 
 def _figure(found: PartialDependenceFacts, curve: DependenceCurve) -> Figure:

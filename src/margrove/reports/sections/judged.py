@@ -14,6 +14,7 @@ from margrove.reports.blocks import (
     Cell,
     Figure,
     Figures,
+    Heading,
     Legend,
     Remark,
     Remarks,
@@ -73,6 +74,8 @@ def _class_blocks(own: ClassJudgement) -> list[Block]:
                                      _reliability_figure(own)) if figure]  # fmt: skip
     if figures:
         blocks.append(Figures(tuple(figures)))
+    if own.why_no_reliability:
+        blocks += [Heading("Calibration"), Words(visible(own.why_no_reliability, 400))]
     return blocks
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from statistics import median
 from typing import Any
 
 from margrove.reports import charts
@@ -16,11 +18,14 @@ from margrove.reports.blocks import (
     Table,
     Words,
 )
+from margrove.reports.score_intervals import meaning_of_intervals, with_intervals_of_rows
 from margrove.reports.texts import counted, duration, number, visible
 
 __all__ = ["leaderboard_section"]
 
 _MOST_ROWS = 30  # of the chart
+_LOWEST_R2 = -0.5
+_FAR = 20.0
 _METHODS = {
     "corrected_t": "the corrected resampled t-test of Nadeau and Bengio (2003)",
     "bootstrap_rows": "a paired bootstrap of the held-out rows",
@@ -29,10 +34,12 @@ _METHODS = {
 
 
 def leaderboard_section(comparison: Any) -> Section:
+    comparison = with_intervals_of_rows(comparison)
     rivals = {own.second: own for own in comparison.pairs if own.first == comparison.best}
     worse = {name for name, own in rivals.items() if own.differs}
     level = f"{100 * comparison.confidence_level:g} %"
     models = comparison.models[:_MOST_ROWS]
+    floor = _floor(comparison.scoring, [own.score for own in models])
     chart = charts.interval_rows(
         [own.name for own in models],
         [own.score for own in models],
@@ -40,6 +47,7 @@ def leaderboard_section(comparison: Any) -> Section:
         [own.interval.high for own in models],
         folds=[own.fold_scores for own in models],
         series=[5 if own.name in worse else 0 for own in models],
+        floor=floor,
         title=visible(comparison.scoring, 40),
         label="Scores of the models with their intervals",
     )
@@ -51,7 +59,7 @@ def leaderboard_section(comparison: Any) -> Section:
         Figure(
             f"Scores, with {level} intervals",
             chart,
-            f"Small dots are the {counted(comparison.n_folds, 'fold')}.",
+            f"Small dots are the {counted(comparison.n_folds, 'fold')}." + _left_out(models, floor),
             legend,
         ),
         Table(
@@ -63,10 +71,10 @@ def leaderboard_section(comparison: Any) -> Section:
         ),
         Words(
             f"All were fitted to the same {counted(comparison.n_folds, 'fold')} of "
-            f"{counted(comparison.n_rows, 'row')}. Intervals and p come from "
+            f"{counted(comparison.n_rows, 'row')}. {meaning_of_intervals(comparison)} p comes from "
             f"{_METHODS.get(comparison.test_used, comparison.test_used)}"
             + (
-                f"; p is adjusted by Holm for {counted(len(comparison.pairs), 'pair')}."
+                f"; it is adjusted by Holm for {counted(len(comparison.pairs), 'pair')}."
                 if len(comparison.pairs) > 1
                 else "."
             ),
@@ -77,6 +85,28 @@ def leaderboard_section(comparison: Any) -> Section:
         failed = tuple(Remark("warning", visible(str(own), 600)) for own in comparison.failed[:20])
         blocks.insert(2, Remarks(failed))
     return Section("leaderboard", "Models compared", blocks)
+
+
+def _floor(scoring: str, scores: list[float]) -> float | None:
+    """Where the axis begins: one very bad score would leave no room for the differences of others.
+
+    R² below -0.5 is useless whatever it is. Of other scores, those are left out that are further
+    below the middle one than twenty times its distance from the best. Shares, areas and other
+    scores between 0 and 1 have room enough.
+    """
+    if scoring == "r2":
+        return _LOWEST_R2
+    finite = [own for own in scores if math.isfinite(own)]
+    if len(finite) < 3 or min(finite) >= -1.0:
+        return None
+    best, middle = max(finite), median(finite)
+    return middle - _FAR * (best - middle) if best > middle else None
+
+
+def _left_out(models: Any, floor: float | None) -> str:
+    if floor is None or not any((own.fold_scores < floor).any() for own in models):
+        return ""
+    return f" The axis begins at {number(floor)}: arrows are models below it; folds are left out."
 
 
 def _row(model: Any, rival: Any) -> tuple[Cell, ...]:

@@ -113,7 +113,7 @@ def _proof_blocks(facts: Any) -> list[Block]:
 def _margin_figure(subject: Subject) -> Figure | None:
     if subject.task != "classification" or subject.judged_answers is None:
         return None
-    found = margins_of(subject.model, subject.judged_rows, subject.judged_answers)
+    found = margins_of(subject.inner, subject.judged_rows, subject.judged_answers)
     counts, edges = _bins(found.margins)
     guides = [(0.0, "the boundary")] + (
         [] if found.level is None else [(found.level, "the margin")]

@@ -54,7 +54,7 @@ def python_code(subject: Subject, source: str, seed: Any, settings: Mapping[str,
         lines.append(f"source = {_literal(source)}")
     if subject.target:
         lines.append(f"target = {_literal(subject.target)}")
-    if subject.target and Path(source).suffix and _takes_raw_tables(subject.model):
+    if subject.target and Path(source).suffix and _takes_raw_tables(subject.inner):
         lines.append("task = margrove.tables.task_of_table(margrove.read_table(source), target)")
         lines += _parting(subject, settings, imports)
     elif subject.is_held_out:

@@ -28,9 +28,12 @@ def summary_section(
         names = [own.name for own in comparison.models]
         among = f"Of {counted(len(names), 'model')} that were compared: "
         sentences.append(among + visible(comparison.sentence, 2000))
-    strongest = _strongest(subject)
+    strongest = [f"“{visible(name, 40)}”" for name in subject.moving_names[:_STRONGEST]]
     if strongest:
-        sentences.append(f"The answer depends most on {listed(strongest)}.")
+        sentences.append(
+            f"Of single columns, {listed(strongest)} {'moves' if len(strongest) == 1 else 'move'} "
+            "the answer most."
+        )
     proof = getattr(subject.facts, "proof", None)
     if proof is not None:
         sentences.append(
@@ -99,15 +102,6 @@ def _r2(judgement: NumberJudgement) -> str:
         return percent(r2)
     low, high = judgement.interval
     return f"{percent(r2)} ({100 * low:.1f} to {100 * high:.1f})"
-
-
-def _strongest(subject: Subject) -> list[str]:
-    facts = subject.facts
-    importances = getattr(facts, "importances", None)
-    if importances is None:
-        return []
-    order = sorted(range(len(importances)), key=lambda j: -importances[j])[:_STRONGEST]
-    return [f"“{visible(subject.names[j], 40)}”" for j in order if importances[j] > 0.0]
 
 
 def _cards(subject: Subject, judgement: Any, profile: TableProfile) -> list[Card]:

@@ -16,7 +16,7 @@ from margrove.reports.texts import counted, duration, number, visible
 __all__ = ["tuning_of", "tuning_section"]
 
 _MOST_LINES = 7
-_MOST_ROWS = 40  # of the table of what was tried
+_BEST_ROWS, _MOST_ROWS = 10, 40  # of what was tried: shown at once, and on demand
 
 
 def tuning_of(source: Any, subject_model: Any) -> Any:
@@ -92,7 +92,7 @@ def _of_tuning(tuned: Any) -> list[Block]:
     figure = _map_of(tuned) or _curves_of(tuned)
     if figure is not None:
         blocks.append(figure)
-    blocks.append(_table_of(tuned))
+    blocks += _tables_of(tuned)
     return blocks
 
 
@@ -179,9 +179,34 @@ def _in_words(value: Any) -> str:
     return number(value) if _is_number(value) else visible(repr(value), 30)
 
 
-def _table_of(tuned: Any) -> Table:
+def _tables_of(tuned: Any) -> list[Block]:
+    """The best settings, the chosen one always among them, and the next ones folded away."""
+    order = np.argsort(-np.nan_to_num(tuned.scores, nan=-np.inf), kind="stable").tolist()
+    first = order[:_BEST_ROWS]
+    if tuned.chosen not in first:
+        first = [*first[:-1], tuned.chosen]
+    rest = [k for k in order if k not in first]
+    tables: list[Block] = [
+        _table_of(tuned, first, "What was tried, the best first", _ties_in_words(tuned))
+    ]
+    if rest:
+        shown = rest[: _MOST_ROWS - len(first)]
+        left_out = len(rest) - len(shown)
+        note = f"{counted(left_out, 'setting')} with lower scores left out." if left_out else ""
+        words = f"{counted(len(shown), 'setting')} more"
+        tables.append(_table_of(tuned, shown, "What else was tried", note, folded=words))
+    return tables
+
+
+def _ties_in_words(tuned: Any) -> str:
+    n_best = int(np.count_nonzero(tuned.scores == np.nanmax(tuned.scores)))
+    return f"{counted(n_best, 'setting')} share the highest score." if n_best > 1 else ""
+
+
+def _table_of(
+    tuned: Any, places: list[int], caption: str, note: str = "", *, folded: str = ""
+) -> Table:
     names = list(dict.fromkeys(name for own in tuned.candidates for name in own))[:8]
-    best = np.argsort(-np.nan_to_num(tuned.scores, nan=-np.inf), kind="stable")[:_MOST_ROWS]
     rows = tuple(
         (
             *(_parameter_cell(tuned.candidates[k].get(name)) for name in names),
@@ -191,13 +216,11 @@ def _table_of(tuned: Any) -> Table:
                  is_number=True),
             Cell("chosen" if k == tuned.chosen else ""),
         )
-        for k in best.tolist()
+        for k in places
     )  # fmt: skip
-    left_out = len(tuned.scores) - len(rows)
     titles = (*((visible(name, 40), True) for name in names), (visible(tuned.scoring, 40), True),
               ("standard error", True), ("", False))  # fmt: skip
-    note = f"{counted(left_out, 'setting')} with lower scores left out." if left_out else ""
-    return Table("What was tried, the best first", titles, rows, note)
+    return Table(caption, titles, rows, note, folded=folded)
 
 
 def _parameter_cell(value: Any) -> Cell:
