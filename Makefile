@@ -5,10 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-jit test-nojit coverage lint format bench nightly docs clean
+.PHONY: demo studio test test-jit test-nojit coverage lint format bench nightly docs page page-check clean
 
 demo: $(VENV)/.workbench
 	$(BIN)/python examples/demo.py
+
+studio: $(VENV)/.studio
+	$(BIN)/margrove studio
 
 test: test-jit test-nojit
 
@@ -42,14 +45,31 @@ nightly: $(VENV)/.dev coverage
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
+# The page of the studio needs Node, and only for those who change it: its build is committed.
+page: studio-ui/node_modules
+	cd studio-ui && npm run --silent build
+
+page-check: studio-ui/node_modules
+	cd studio-ui && npm run --silent lint && npm run --silent typecheck && npm run --silent test
+	cd studio-ui && npm run --silent build -- --outDir ../build/page --emptyOutDir
+	diff -r build/page src/margrove/studio/static
+
 clean:
-	rm -rf $(VENV) docs/_build docs/tutorials .coverage .coverage.*
+	rm -rf $(VENV) docs/_build docs/tutorials studio-ui/node_modules build/page .coverage .coverage.*
+
+studio-ui/node_modules: studio-ui/package-lock.json
+	cd studio-ui && npm ci --no-fund --no-audit --silent
+	touch $@
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.workbench: $(BIN)/python pyproject.toml
 	$(PIP) -e '.[workbench]'
+	touch $@
+
+$(VENV)/.studio: $(BIN)/python pyproject.toml
+	$(PIP) -e '.[studio]'
 	touch $@
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
+import io
 import os
 import signal
 import sys
@@ -27,8 +29,17 @@ _COMMANDS = {
     "report": "Compare, choose, tune and test, and write it up as one HTML file.",
     "inspect": "Say what is in a model file, without making a model of it.",
     "datasets": "List the built-in data sets, or write one as a table.",
+    "studio": "See learning happen, in the browser: drag points, step through solvers.",
     "warmup": "Compile all numerical kernels now, so that nothing waits later.",
 }
+
+
+# Troubles of the machine: no other argument would have helped.
+_NOT_ASKED_FOR = frozenset(
+    getattr(errno, name)
+    for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO", "EMFILE", "ENFILE", "ENOMEM")
+    if hasattr(errno, name)
+)
 
 
 class _LazyGroup(click.Group):
@@ -86,6 +97,7 @@ def main(arguments: list[str] | None = None) -> Any:
 
     0 done, 1 the work failed, 2 the input was wrong, 130 interrupted, 143 told to end.
     """
+    _spell_out_what_cannot_be_shown()
     try:
         with _ended_by_signals():
             code = cli.main(args=arguments, prog_name="margrove", standalone_mode=False)
@@ -112,8 +124,11 @@ def main(arguments: list[str] | None = None) -> Any:
         # The reader went away; keep Python from complaining about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
-    except (ValueError, TypeError, OSError, ImportError) as error:
-        _fail(str(error) or type(error).__name__, 2)
+    except OSError as error:
+        _fail(*_of_system(error))
+    except (ValueError, TypeError, ImportError) as error:
+        # what a table is refused for has a way out of its own for commands
+        _fail(getattr(error, "for_commands", str(error)) or type(error).__name__, 2)
     except MemoryError:
         _fail("out of memory. Use fewer rows, or a machine with more.", 1)
     except Exception as error:
@@ -124,6 +139,20 @@ def main(arguments: list[str] | None = None) -> Any:
             "it, with what MARGROVE_TRACEBACK=1 in the environment shows.",
             1,
         )
+
+
+def _spell_out_what_cannot_be_shown() -> None:
+    """A terminal that lacks a letter gets its code, rather than nothing at all."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _of_system(error: OSError) -> tuple[str, int]:
+    """What to say, and the exit code: files that cannot be had are wrong input, full disks not."""
+    if error.errno not in _NOT_ASKED_FOR:
+        return str(error) or type(error).__name__, 2
+    return f"{error.strerror}: the work could not be finished, and nothing was saved.", 1
 
 
 def _fail(message: str, code: int) -> None:

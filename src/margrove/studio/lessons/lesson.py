@@ -1,0 +1,220 @@
+"""A lesson: some text, a picture beside it, and a question whose answer the library computes."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from margrove.studio.presets import points_of
+from margrove.studio.scenes import Scene, scene_from
+
+__all__ = ["Choice", "Count", "Lesson", "Measure", "Right", "preset_scene"]
+
+Stage = Literal["playground", "steps", "compare", "map", "tree", "impurity", "bootstrap"]
+
+_LONGEST = 60  # characters of an answer
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?", re.IGNORECASE)
+
+
+# -- what is right ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number that is right within a tolerance, and why it is that one."""
+
+    value: float
+    tolerance: float
+    why: str
+
+    def judge(self, said: float | str) -> tuple[bool, str]:
+        is_right = isinstance(said, float) and abs(said - self.value) <= self.tolerance
+        begin = "Right:" if is_right else "No, it is"
+        return is_right, f"{begin} {self.value + 0.0:.4g}. {self.why}"
+
+
+@dataclass(frozen=True)
+class Count:
+    """A whole number, and why it is that one."""
+
+    value: int
+    why: str
+
+    def judge(self, said: float | str) -> tuple[bool, str]:
+        is_right = said == self.value
+        return is_right, f"{'Right:' if is_right else 'No, it is'} {self.value}. {self.why}"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Those of the choices that are right, and why."""
+
+    right: tuple[str, ...]
+    why: str
+
+    def judge(self, said: float | str) -> tuple[bool, str]:
+        is_right = said in self.right
+        return is_right, f"{'Right:' if is_right else 'No, not'} {said}. {self.why}"
+
+
+Right = Measure | Count | Choice
+
+
+def _number_in(answer: str) -> float | None:
+    """The number that a text says: 0.25, 0,25, 25 % or 1/4; None if it says none."""
+    text = answer.strip()
+    if not text or len(text) > _LONGEST:
+        return None
+    text, percent = (text[:-1].strip(), 0.01) if text.endswith("%") else (text, 1.0)
+    parts = [_plain_number(part.strip()) for part in text.split("/")]
+    if len(parts) > 2 or any(part is None for part in parts):
+        return None
+    first, *rest = (part for part in parts if part is not None)
+    if rest and rest[0] == 0.0:
+        return None
+    found = percent * first / (rest[0] if rest else 1.0)
+    return found if math.isfinite(found) else None
+
+
+def _plain_number(text: str) -> float | None:
+    text = text.replace(",", ".").replace("\N{MINUS SIGN}", "-")
+    return float(text) if _NUMBER.fullmatch(text) else None
+
+
+# -- lessons ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Lesson:
+    """A lesson.
+
+    Attributes
+    ----------
+    name, title : str
+    text : str
+        Paragraphs of a few sentences each, with an empty line between them.
+    stage : str
+        Which picture stands beside the text.
+    question, hint : str
+    right : callable
+        ``right(scene)`` computes what is right, with the points that are on the page. The scene is
+        None for stages without points.
+    make_scene : callable, optional
+        Makes the scene that the lesson starts from, always the same.
+    others : tuple of dict
+        Further learners of a comparison.
+    steps, table : str, optional
+    choices : tuple of str
+        Empty: the answer is a number to type.
+    """
+
+    name: str
+    title: str
+    text: str
+    stage: Stage
+    question: str
+    hint: str
+    right: Callable[[Any], Right]
+    make_scene: Callable[[], Scene] | None = None
+    others: tuple[dict[str, Any], ...] = ()
+    steps: str | None = None
+    table: str | None = None
+    choices: tuple[str, ...] = ()
+
+    @cached_property
+    def paragraphs(self) -> tuple[str, ...]:
+        """The text without its line breaks."""
+        return tuple(" ".join(own.split()) for own in self.text.strip().split("\n\n"))
+
+    @cached_property
+    def scene(self) -> Scene | None:
+        """What the lesson starts from."""
+        return None if self.make_scene is None else self.make_scene()
+
+    def as_dict(self) -> dict[str, Any]:
+        """`Lesson` of the protocol."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "paragraphs": list(self.paragraphs),
+            "stage": self.stage,
+            "scene": None if self.scene is None else self.scene.as_dict(),
+            "others": [dict(own) for own in self.others],
+            "steps": self.steps,
+            "table": self.table,
+            "question": self.question,
+            "choices": list(self.choices),
+            "hint": self.hint,
+        }
+
+    def check(self, answer: Any, scene: Scene | None = None) -> dict[str, Any]:
+        """Judge an answer: `Checked` of the protocol.
+
+        Parameters
+        ----------
+        answer : str
+            As it was typed or chosen; anything may be in it.
+        scene : Scene, optional
+            What is on the page: points may have been moved. By default that of the lesson.
+
+        Returns
+        -------
+        dict
+
+        Examples
+        --------
+        >>> from margrove.studio.lessons import LESSONS
+        >>> LESSONS["impurity"].check("0.46875")["isRight"]
+        True
+        """
+        said = self._read(answer if isinstance(answer, str) else "")
+        if said is None:
+            return {"isRight": False, "text": self._what_to_say()}
+        is_right, why = self.right(self._on_page(scene)).judge(said)
+        return {"isRight": is_right, "text": why}
+
+    def _read(self, answer: str) -> float | str | None:
+        """The number or the choice that an answer says; None if it says none."""
+        if not self.choices:
+            return _number_in(answer)
+        text = answer.strip().casefold()
+        return next((own for own in self.choices if own.casefold() == text), None)
+
+    def _what_to_say(self) -> str:
+        if self.choices:
+            return f"Choose one of these: {', '.join(self.choices)}."
+        return "That is not a number. Type one, such as 3, 0.25 or 1/4."
+
+    def _on_page(self, scene: Scene | None) -> Scene | None:
+        """The scene of the page, if it has the points that the lesson is about."""
+        if self.scene is None or scene is None or scene.task != self.scene.task:
+            return self.scene
+        return scene
+
+
+def preset_scene(
+    preset: str,
+    learner: str,
+    parameters: dict[str, Any] | None = None,
+    *,
+    size: int = 40,
+    noise: float = 0.0,
+    seed: int = 0,
+    test_share: float = 0.0,
+) -> Scene:
+    """A scene with the points of a preset."""
+    points = points_of(preset, size=size, noise=noise, seed=seed)
+    return scene_from(
+        points
+        | {
+            "version": 1,
+            "testShare": test_share,
+            "seed": seed,
+            "learner": learner,
+            "parameters": parameters or {},
+        }
+    )

@@ -1,0 +1,165 @@
+"""How requests and answers look as bytes; studio-ui/src/protocol.ts is the other side of this.
+
+A result is one binary frame: the length of a header, the header as JSON, and behind it the arrays,
+each at a multiple of eight bytes, so that the page reads them without copying.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = [
+    "LONGEST_MESSAGE",
+    "Ask",
+    "MessageError",
+    "cancelled",
+    "failure",
+    "hello_of",
+    "packed_result",
+    "progress",
+    "request_of",
+]
+
+LONGEST_MESSAGE = 4 << 20  # bytes: 20,000 points with all their digits are a quarter of it
+_LONGEST_HELLO = 1000
+_LONGEST_WORD = 60
+_LARGEST_ID = 2**53  # whole numbers that JavaScript can count
+_ALIGNMENT = 8
+
+
+class MessageError(ValueError):
+    """What a page has sent is not a message."""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A request of a page: its number there, its channel, and its text, checked no further."""
+
+    id: int
+    channel: str
+    kind: str
+    text: str
+
+
+def hello_of(text: str) -> tuple[str | None, str | None]:
+    """The token and the key of the first message of a page, of which one is there."""
+    if len(text) > _LONGEST_HELLO:
+        raise MessageError("A hello is short.")
+    message = _object_of(text)
+    found = message.get("token"), message.get("key")
+    if message.get("kind") != "hello" or not any(isinstance(own, str) for own in found):
+        raise MessageError("The first message has to be a hello with a token or a key.")
+    token, key = (own if isinstance(own, str) else None for own in found)
+    return token, key
+
+
+def request_of(text: str) -> Ask:
+    """A request as it came; whoever answers it checks the rest."""
+    message = _object_of(text)
+    kind, channel, number = (message.get(name) for name in ("kind", "channel", "id"))
+    if not _is_word(kind) or not _is_word(channel):
+        raise MessageError("A request has a kind and a channel, each a word.")
+    if type(number) is not int or not 0 <= number <= _LARGEST_ID:
+        raise MessageError("A request has a number as its id.")
+    return Ask(number, str(channel), str(kind), text)
+
+
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= _LONGEST_WORD and value.isprintable()
+
+
+def _object_of(text: str) -> dict[str, Any]:
+    if len(text) > LONGEST_MESSAGE:
+        raise MessageError("A message is too long.")
+    try:
+        message = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise MessageError("A message has to be JSON.") from None
+    if not isinstance(message, dict):
+        raise MessageError("A message has to be an object.")
+    return message
+
+
+def _no_constant(name: str) -> Any:
+    """Python reads NaN and Infinity, which JSON does not have."""
+    raise ValueError(name)
+
+
+def progress(id: int, channel: str, note: str, done: int, total: int | None) -> str:  # noqa: A002
+    told = {"kind": "progress", "id": id, "channel": channel, "note": note}
+    return json.dumps(told | {"done": done, "total": total})
+
+
+def failure(id: int, channel: str, message: str) -> str:  # noqa: A002
+    return json.dumps({"kind": "error", "id": id, "channel": channel, "message": message})
+
+
+def cancelled(id: int, channel: str) -> str:  # noqa: A002
+    return json.dumps({"kind": "cancelled", "id": id, "channel": channel})
+
+
+def packed_result(id: int, channel: str, body: Any) -> bytes:  # noqa: A002
+    """An answer as a binary frame; NumPy arrays may stand anywhere in it."""
+    arrays = _Arrays()
+    header = {"kind": "result", "id": id, "channel": channel, "body": arrays.taken_out_of(body)}
+    text = json.dumps(header | {"arrays": arrays.places}, allow_nan=False).encode()
+    start = struct.pack("<I", len(text)) + text
+    return b"".join([start, _padding(len(start)), *arrays.pieces])
+
+
+def _padding(length: int) -> bytes:
+    return bytes(-length % _ALIGNMENT)
+
+
+class _Arrays:
+    """The arrays of an answer, one behind the other."""
+
+    def __init__(self) -> None:
+        self.places: dict[str, dict[str, Any]] = {}
+        self.pieces: list[bytes] = []
+        self._length = 0
+
+    def taken_out_of(self, value: Any) -> Any:
+        """The same as JSON knows it, with names in place of arrays."""
+        import numpy as np
+
+        if isinstance(value, Mapping):
+            return {str(key): self.taken_out_of(own) for key, own in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self.taken_out_of(own) for own in value]
+        if isinstance(value, np.generic):
+            return value.item()
+        if isinstance(value, np.ndarray):
+            return value.item() if value.ndim == 0 else {"array": self._kept(value)}
+        return value
+
+    def _kept(self, array: Any) -> str:
+        dtype, plain = _in_page_type(array)
+        name = f"a{len(self.places)}"
+        shape = list(array.shape)
+        self.places[name] = {"dtype": dtype, "shape": shape, "offset": self._length}
+        content = plain.tobytes()
+        self.pieces += [content, _padding(len(content))]
+        self._length += len(content) + len(self.pieces[-1])
+        return name
+
+
+def _in_page_type(array: Any) -> tuple[str, Any]:
+    """The array as one of the four types that a page has typed arrays for."""
+    import numpy as np
+
+    kind = array.dtype.kind
+    if kind == "b" or array.dtype == np.uint8:
+        return "u1", array.astype("u1")
+    if kind == "f":
+        name = "f8" if array.dtype.itemsize == 8 else "f4"
+        return name, array.astype(f"<{name}")
+    if kind in "iu":
+        if array.size and (array.min() < -(2**31) or array.max() >= 2**31):
+            raise OverflowError("Whole numbers for the page need to fit into 32 bits.")
+        return "i4", array.astype("<i4")
+    raise TypeError(f"The page has no arrays of {array.dtype}.")

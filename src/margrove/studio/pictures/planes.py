@@ -1,0 +1,148 @@
+"""What a classifier says over two features, as the page draws it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from margrove.studio.pictures.grids import as_grid, cells_of
+from margrove.studio.pictures.hulls import hulls_of
+from margrove.studio.pictures.members import classes_of_members
+from margrove.studio.pictures.regions import regions_of
+from margrove.studio.pictures.support import boosting_weights, support_of
+from margrove.studio.pictures.surfaces import SurfaceKind, Wanted, range_of, surface_of
+from margrove.studio.scenes import Scene
+
+__all__ = ["plane_from_values", "plane_of"]
+
+
+def plane_of(
+    model: Any,
+    scene: Scene,
+    grid: Sequence[int],
+    surface: Wanted = "score",
+    *,
+    support: bool = True,
+    members: bool = True,
+    facts: Any = None,
+) -> dict[str, Any]:
+    """What a fitted classifier says over the view of a scene, and what it made of its points.
+
+    Parameters
+    ----------
+    model : fitted classifier of two features
+        Fitted to `scene.training()`, or to some of it; its classes are numbers as in the scene.
+    scene : Scene
+    grid : pair of int
+        Rows and columns.
+    surface : "score" or "probability"
+        What is wanted for two classes; a learner that has only one of them gives that.
+    support : bool, default=True
+        Whether support vectors, slack, hulls and weights of boosting are told: only if the model
+        was fitted to all training points of the scene.
+    members : bool, default=True
+        Whether the members of an ensemble are drawn.
+    facts : optional
+        `margrove.facts.describe(model)`, if it is known already.
+
+    Returns
+    -------
+    dict
+        A `Plane` of the protocol.
+    """
+    cells = cells_of(scene.view, grid)
+    found = surface_of(model, cells, surface)
+    told = support_of(model, scene, facts) if support else None
+    return plane_from_values(
+        scene,
+        values=found.values,
+        labels=found.winner,
+        classes=found.classes,
+        kind=found.kind,
+        has_margins=found.has_margins,
+        ends=(found.low, found.high),
+        alpha=None if told is None else told.alpha,
+        slack=None if told is None else told.slack,
+        support_kind=None if told is None else told.kind,
+        weight=boosting_weights(model, scene) if support else None,
+        hulls=hulls_of(model, scene) if support else None,
+        regions=regions_of(model, scene.view),
+        members=classes_of_members(model, scene.view, cells) if members else None,
+    )
+
+
+def plane_from_values(
+    scene: Scene,
+    values: np.ndarray | None = None,
+    labels: np.ndarray | None = None,
+    *,
+    classes: Sequence[int] = (0, 1),
+    kind: SurfaceKind = "score",
+    has_margins: bool = False,
+    ends: tuple[float, float] | None = None,
+    alpha: np.ndarray | None = None,
+    slack: np.ndarray | None = None,
+    support_kind: np.ndarray | None = None,
+    weight: np.ndarray | None = None,
+    hulls: dict[str, Any] | None = None,
+    regions: Sequence[dict[str, Any]] = (),
+    members: np.ndarray | None = None,
+) -> dict[str, Any]:
+    """A `Plane` of the protocol from values on the cells of `cells_of(scene.view, grid)`.
+
+    Parameters
+    ----------
+    scene : Scene
+    values : ndarray of shape (rows, columns), optional
+        Scores of two classes, positive for the second, or probabilities of the second; of more
+        classes, confidences. Without them, labels are all there is.
+    labels : ndarray of shape (rows, columns), optional
+        The class of each cell, as in the scene. By default what the values say of two classes.
+    classes : sequence of int
+        Those that were learnt.
+    kind : "score", "probability" or "confidence"
+    has_margins : bool, default=False
+        Whether -1 and 1 are margins.
+    ends : pair of float, optional
+        What the colours span; by default what the values do.
+    alpha, slack, support_kind, weight : ndarray of shape (n_points,), optional
+        For all points of the scene, test points included.
+    hulls : dict, optional
+    regions : sequence of dict
+    members : ndarray of shape (members, rows, columns), optional
+        Classes on a coarser grid.
+    """
+    if values is None:
+        if labels is None:
+            raise TypeError("plane_from_values needs values, or labels, or both.")
+        is_pair = len(classes) == 2
+        kind = "score" if is_pair else "confidence"
+        second = classes[-1]
+        values = np.where(labels == second, 1.0, -1.0) if is_pair else np.ones(labels.shape)
+    values = np.asarray(values, dtype=np.float64)
+    if labels is None:
+        middle = 0.5 if kind == "probability" else 0.0
+        labels = np.where(values > middle, classes[1], classes[0])
+    low, high = range_of(values, kind, has_margins=has_margins) if ends is None else ends
+    return {
+        "surface": as_grid(values),
+        "low": float(low),
+        "high": float(high),
+        "kind": kind,
+        "winner": as_grid(np.asarray(labels), np.uint8),
+        "classes": [int(own) for own in classes],
+        "hasMargins": bool(has_margins),
+        "alpha": _numbers(alpha),
+        "slack": _numbers(slack),
+        "supportKind": None if support_kind is None else np.asarray(support_kind, dtype=np.uint8),
+        "weight": _numbers(weight),
+        "hulls": hulls,
+        "regions": list(regions),
+        "members": None if members is None else as_grid(members, np.uint8),
+    }
+
+
+def _numbers(given: np.ndarray | None) -> np.ndarray | None:
+    return None if given is None else np.asarray(given, dtype=np.float32)

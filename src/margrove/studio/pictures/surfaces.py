@@ -1,0 +1,95 @@
+"""One call of one public method on all cells of a grid, and which class each of them gets."""
+
+from __future__ import annotations
+
+import warnings
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from margrove.margin.multiclass import per_class_decisions, votes_of
+from margrove.margin.svc import SVC, NuSVC
+from margrove.studio.pictures.grids import Cells
+
+__all__ = ["Surface", "SurfaceKind", "Wanted", "range_of", "surface_of"]
+
+SurfaceKind = Literal["score", "probability", "confidence"]
+Wanted = Literal["score", "probability"]
+
+_WITH_MARGINS = ("SVC", "NuSVC", "LinearSVC")
+_SPANNED = 95.0  # percent of the cells whose score the colours tell apart
+_LEAST_RANGE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """Values and classes of cells, both of shape (rows, columns); see `Plane` of the protocol."""
+
+    values: np.ndarray
+    winner: np.ndarray
+    kind: SurfaceKind
+    low: float
+    high: float
+    classes: tuple[int, ...]
+    has_margins: bool
+
+
+def surface_of(model: Any, cells: Cells, wanted: Wanted = "score") -> Surface:
+    """What a fitted classifier says of the cells."""
+    classes = np.asarray(model.classes_)
+    points = cells.points
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit has said what there is to say
+        if len(classes) == 2:
+            values, kind = _of_two(model, points, wanted)
+            winner = classes[(values > (0.5 if kind == "probability" else 0.0)).astype(int)]
+        else:
+            values, winner = _of_more(model, points, classes)
+            kind = "confidence"
+    values, winner = values.reshape(cells.shape), winner.reshape(cells.shape)
+    has_margins = kind == "score" and type(model).__name__ in _WITH_MARGINS
+    low, high = range_of(values, kind, has_margins=has_margins)
+    return Surface(values, winner, kind, low, high, tuple(classes.tolist()), has_margins)
+
+
+def range_of(
+    values: np.ndarray, kind: SurfaceKind, *, has_margins: bool = False
+) -> tuple[float, float]:
+    """What the colours span: all of a probability, most of the scores, 0 in the middle."""
+    if kind != "score":
+        return 0.0, 1.0
+    finite = np.abs(values[np.isfinite(values)])
+    most = float(np.percentile(finite, _SPANNED)) if finite.size else 0.0
+    most = most if most > _LEAST_RANGE else float(finite.max(initial=0.0))
+    most = max(most, 1.0 if has_margins else _LEAST_RANGE)
+    return -most, most
+
+
+def _of_two(model: Any, points: np.ndarray, wanted: Wanted) -> tuple[np.ndarray, SurfaceKind]:
+    has_scores = hasattr(model, "decision_function")
+    if hasattr(model, "predict_proba") and (wanted == "probability" or not has_scores):
+        return np.asarray(model.predict_proba(points))[:, 1], "probability"
+    return np.asarray(model.decision_function(points)).ravel(), "score"
+
+
+def _of_more(model: Any, points: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Confidence and class: a probability, or how far the best score is above the next."""
+    if len(classes) == 1:
+        return np.ones(len(points)), np.repeat(classes, len(points))
+    if hasattr(model, "predict_proba"):
+        shares = np.asarray(model.predict_proba(points))
+        return shares.max(axis=1), classes[np.argmax(shares, axis=1)]
+    if isinstance(model, SVC | NuSVC):
+        # Votes of pairs of classes can name another class than the scores made of them.
+        of_pairs = copy(model)
+        of_pairs.decision_function_shape = "ovo"
+        decisions = of_pairs.decision_function(points)
+        scores = per_class_decisions(decisions, len(classes))
+        won = votes_of(decisions, len(classes))
+    else:
+        won = scores = np.asarray(model.decision_function(points))
+    best = np.partition(scores, -2, axis=1)[:, -2:]
+    ahead = best[:, 1] - best[:, 0]
+    return ahead / (1.0 + ahead), classes[np.argmax(won, axis=1)]

@@ -1,0 +1,135 @@
+"""AdaBoost, round by round: errors, weights of members and of points, and the bound."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from margrove.facts.boosting_stages import boosting_errors, boosting_sketches
+from margrove.studio.pictures.planes import plane_of
+from margrove.studio.scenes import Scene
+from margrove.studio.steps.recent import Recent
+from margrove.studio.steps.traces import (
+    GridShape,
+    Trace,
+    curve_over_steps,
+    shown_numbers,
+    state_of,
+    told,
+)
+from margrove.studio.steps.trees import rule_of, tree_of_scene
+
+__all__ = ["trace"]
+
+_MODELS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    scene: Scene
+    model: Any
+    numbers: list[int]
+    models: Recent[Any]
+
+    def after(self, number: int) -> Any:
+        """The model of so many rounds: each round depends on those before it only."""
+        if number == len(self.model):
+            return self.model
+        return self.models.get(number, partial(_fitted, self.scene, number))
+
+    def state(self, position: int, grid: GridShape) -> dict[str, Any]:
+        number = self.numbers[position]
+        if number == 0:
+            return state_of(position)
+        return state_of(
+            position,
+            plane=plane_of(self.after(number), self.scene, grid),
+            highlighted=self.scene.training_rows[self.wrong(number)].tolist(),
+            tree=tree_of_scene(self.model, self.scene, number - 1),
+        )
+
+    @cached_property
+    def _mistakes(self) -> dict[int, np.ndarray]:
+        X, y = self.scene.training()
+        found = boosting_sketches(self.model, X, y, rounds=self.numbers[1:], resolution=2)
+        return dict(zip(self.numbers[1:], (own.is_wrong for own in found.rounds), strict=False))
+
+    def wrong(self, number: int) -> np.ndarray:
+        """The training rows that the member of a round gets wrong."""
+        return np.flatnonzero(self._mistakes[number])
+
+
+def _fitted(scene: Scene, number: int | None = None) -> Any:
+    estimator = scene.estimator()
+    if number is not None:
+        estimator.set_params(n_estimators=number)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # why it ended is told
+        return estimator.fit(*scene.training())
+
+
+def trace(scene: Scene) -> Trace:
+    model = _fitted(scene)
+    numbers = shown_numbers(len(model))
+    fit = _Fit(scene, model, numbers, Recent(_MODELS))
+    has_test = bool(scene.is_test.any())
+    errors = boosting_errors(model, *(scene.testing() if has_test else (None, None)))
+    start = _share_of_smaller_classes(scene)
+    curves = [_curve("training error", errors.training, numbers, start)]
+    if errors.test is not None:
+        curves.append(_curve("test error", errors.test, numbers))
+    if errors.bound is not None:
+        curves.append(_curve("bound: product of Z", errors.bound, numbers, 1.0))
+    if errors.edge_bound is not None:
+        curves.append(
+            _curve("bound: exp(-2 sum of squared edges)", errors.edge_bound, numbers, 1.0)
+        )
+    return Trace(
+        steps=[_told(fit, k) for k in range(1, len(numbers))],
+        total=len(model),
+        curves=curves,
+        state=fit.state,
+    )
+
+
+def _share_of_smaller_classes(scene: Scene) -> float:
+    """What is wrong if the largest class is said of all points: the error before any round."""
+    counts = np.bincount(scene.training()[1])
+    return float(1.0 - counts.max() / counts.sum())
+
+
+def _curve(
+    name: str, values: np.ndarray, numbers: list[int], start: float = np.nan
+) -> dict[str, Any]:
+    return curve_over_steps(name, np.concatenate([[start], values])[numbers])
+
+
+def _told(fit: _Fit, position: int) -> dict[str, Any]:
+    number = fit.numbers[position]
+    t = number - 1
+    history = fit.model.history_
+    n_wrong = len(fit.wrong(number))
+    error, beta = float(history.error[t]), float(history.beta[t])
+    text = f"Round {number} misses {n_wrong} points, which weigh {error:.3f}"
+    text = f"{text}, and counts {beta:.3f}." if np.isfinite(beta) else f"{text}."
+    if n_wrong and np.isfinite(beta):
+        text = f"{text} They weigh more in the next round."
+    skipped = number - fit.numbers[position - 1] - 1
+    if skipped:
+        text = f"{skipped} rounds later, the last one. {text}"
+    if number == len(fit.model) and history.outcome not in ("complete", "interrupted"):
+        text = f"{text} It ends here: {history.outcome}."
+    figures: dict[str, Any] = {
+        "round": number,
+        "rule": rule_of(tree_of_scene(fit.model, fit.scene, t)),
+        "epsilon": error,
+        "beta": beta,
+        "Z": history.normaliser[t],
+        "bound": history.bound[t],
+        "training error": history.training_error[t],
+    }
+    return told(text, **figures)

@@ -1,0 +1,59 @@
+import type { Table } from "../../protocol";
+import { change, openTable } from "./openTable";
+
+const PRINCIPAL = "";
+
+/** The target, and the two axes of the playground. */
+export function TableChoices(props: { table: Table }) {
+  const { target, features } = openTable.value;
+  const others = props.table.columns.filter((column) => column.name !== target);
+  const choose = (place: 0 | 1, name: string) => {
+    if (name === PRINCIPAL) {
+      change({ features: null });
+      return;
+    }
+    const other = features?.[place === 0 ? 1 : 0];
+    const free = others.find((column) => column.name !== name)?.name ?? name;
+    const partner = other && other !== name ? other : free;
+    change({ features: place === 0 ? [name, partner] : [partner, name] });
+  };
+  return (
+    <div class="v-row table-choices">
+      <label class="v-field">
+        <span>Target</span>
+        <select
+          value={target ?? ""}
+          data-testid="target"
+          onChange={(event) => {
+            const chosen = event.currentTarget.value;
+            const isAxis = features?.includes(chosen);
+            change({ target: chosen, board: null, ...(isAxis ? { features: null } : {}) });
+          }}
+        >
+          {props.table.columns.map((column) => (
+            <option key={column.name} value={column.name}>
+              {column.name}
+            </option>
+          ))}
+        </select>
+      </label>
+      {([0, 1] as const).map((place) => (
+        <label key={place} class="v-field">
+          <span>{place === 0 ? "Axis to the right" : "Axis upwards"}</span>
+          <select
+            value={features?.[place] ?? PRINCIPAL}
+            data-testid={`feature-${place}`}
+            onChange={(event) => choose(place, event.currentTarget.value)}
+          >
+            <option value={PRINCIPAL}>{`principal component ${place + 1}`}</option>
+            {others.map((column) => (
+              <option key={column.name} value={column.name}>
+                {column.name}
+              </option>
+            ))}
+          </select>
+        </label>
+      ))}
+    </div>
+  );
+}

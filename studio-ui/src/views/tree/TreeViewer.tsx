@@ -1,0 +1,262 @@
+import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
+import type { Tree } from "../../protocol";
+import { useWidth } from "../useWidth";
+import {
+  besidePath,
+  childrenOf,
+  closedAtFirst,
+  type Layout,
+  layoutOf,
+  type Placed,
+} from "./layout";
+import { NodeTold } from "./NodeTold";
+import { sizeOf } from "./nodeWords";
+import { detailAt, TreeLayer } from "./TreeLayer";
+import { TreeList } from "./TreeList";
+import { keyed } from "./treeKeys";
+import { useTreeGestures } from "./useTreeGestures";
+import {
+  fitted,
+  isInside,
+  opened,
+  type Rectangle,
+  seen,
+  showing,
+  type Viewport,
+  zoomed,
+} from "./viewport";
+
+const AT_FIRST = 80; // nodes that a large tree opens with
+
+/** A tree to zoom, to fold and to walk through; draws only what is on the screen. */
+export function TreeViewer(props: {
+  tree: Tree;
+  /** Nodes that a row visits. */
+  path?: number[];
+  /** A node that something is being said about. */
+  marked?: number | null;
+  height?: number;
+  isCompact?: boolean;
+  label?: string;
+}) {
+  const { tree } = props;
+  const height = props.height ?? 480;
+  const prefix = useId();
+  const { ref: box, width } = useWidth<HTMLDivElement>(640);
+  const svg = useRef<SVGSVGElement>(null);
+  const children = useMemo(() => childrenOf(tree.nodes), [tree]);
+  const [collapsed, setCollapsed] = useState<ReadonlySet<number>>(() =>
+    closedAtFirst(tree.nodes, children, AT_FIRST),
+  );
+  const [focused, setFocused] = useState(0);
+  const [hovered, setHovered] = useState<number | null>(null);
+  const [moved, setMoved] = useState<Viewport | null>(null);
+  const layout = useMemo(
+    () => layoutOf(tree.nodes, children, collapsed, sizeOf),
+    [tree, children, collapsed],
+  );
+  const path = useMemo(() => new Set(props.path ?? []), [props.path]);
+  const view = moved ?? opened(layout, width, height);
+  const current = useRef({ view, layout });
+  current.current = { view, layout };
+
+  // A tree of another model opens anew; one that grows by a split keeps what is folded.
+  const size = tree.nodes.length;
+  const previous = useRef({ member: tree.member, size });
+  useEffect(() => {
+    const isGrown = Math.abs(size - previous.current.size) <= 8;
+    if (tree.member !== previous.current.member || !isGrown) {
+      setCollapsed(closedAtFirst(tree.nodes, children, AT_FIRST));
+      setMoved(null);
+      setFocused(0);
+    }
+    previous.current = { member: tree.member, size };
+  }, [tree, children, size]);
+
+  // What is said of a node of this step is what is told below the tree.
+  const { marked } = props;
+  useEffect(() => {
+    if (marked !== undefined && marked !== null) setFocused(marked);
+  }, [marked]);
+
+  // A followed row must be seen, down to its leaf: in a large tree, the rest is folded.
+  useEffect(() => {
+    if (path.size === 0) return;
+    if (tree.nodes.length <= AT_FIRST) {
+      setCollapsed((old) => new Set([...old].filter((id) => !path.has(id))));
+      return;
+    }
+    setCollapsed(besidePath(tree.nodes, children, path));
+    setMoved(null);
+  }, [path, tree, children]);
+
+  const toggle = (own: Placed) => {
+    if (own.isLeaf) return;
+    const next = new Set(collapsed);
+    if (!next.delete(own.node.id)) next.add(own.node.id);
+    const after = layoutOf(tree.nodes, children, next, sizeOf);
+    setCollapsed(next);
+    setMoved(held(own, view, after));
+  };
+  const focus = (own: Placed) => {
+    setFocused(own.node.id);
+    setHovered(null);
+    setMoved(showing(own, current.current.view, width, height));
+  };
+  useTreeGestures(svg, current, {
+    onView: setMoved,
+    onHover: (own) => setHovered(own?.node.id ?? null),
+    onClick: (own) => {
+      setFocused(own.node.id);
+      toggle(own);
+    },
+  });
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    const done = keyed(event, layout, focused, {
+      focus,
+      toggle,
+      zoom: (factor) => setMoved(zoomed(view, factor, width / 2, height / 2)),
+      pan: (x, y) => setMoved({ ...view, x: view.x + x, y: view.y + y }),
+      fit: () => setMoved(fitted(layout, width, height)),
+    });
+    if (done) {
+      event.preventDefault();
+      event.stopPropagation();
+    }
+  };
+
+  const detail = detailAt(view.k);
+  const part = useStablePart(view, width, height, layout);
+  const layer = useMemo(
+    () => (
+      <TreeLayer
+        tree={tree}
+        layout={layout}
+        part={part}
+        detail={detail}
+        prefix={prefix}
+        path={path}
+        marked={marked ?? null}
+        focused={focused}
+      />
+    ),
+    [tree, layout, part, detail, prefix, path, marked, focused],
+  );
+  const told = layout.placed[layout.indexOf.get(hovered ?? focused) ?? 0];
+  const isFolded = collapsed.size > 0;
+  return (
+    <div class={`tree-viewer${props.isCompact ? " is-compact" : ""}`} data-testid="tree-viewer">
+      <div class="tree-tools" role="toolbar" aria-label="View of the tree">
+        <Tool
+          name="Zoom in"
+          sign="+"
+          id="zoom-in"
+          onClick={() => setMoved(zoomed(view, 1.4, width / 2, height / 2))}
+        />
+        <Tool
+          name="Zoom out"
+          sign="−"
+          id="zoom-out"
+          onClick={() => setMoved(zoomed(view, 1 / 1.4, width / 2, height / 2))}
+        />
+        <Tool
+          name="Fit the whole tree"
+          sign="Fit"
+          id="fit"
+          onClick={() => setMoved(fitted(layout, width, height))}
+        />
+        <Tool
+          name={isFolded ? "Unfold all" : "Fold below the root"}
+          sign={isFolded ? "Unfold all" : "Fold"}
+          id="fold"
+          onClick={() => {
+            setCollapsed(
+              isFolded ? new Set() : new Set((children.get(0) ?? []).map((node) => node.id)),
+            );
+            setMoved(null);
+          }}
+        />
+        <span class="v-faint tree-count">{`${size.toLocaleString("en")} nodes`}</span>
+      </div>
+      <div ref={box} class="tree-frame">
+        {/* biome-ignore lint/a11y/useAriaActivedescendantWithTabindex: it has one, spelt as SVG needs it */}
+        <svg
+          ref={svg}
+          class="tree-canvas"
+          width={width}
+          height={height}
+          // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: it is drawn, and walked through by keys
+          role="tree"
+          tabindex={0}
+          aria-label={
+            props.label ?? "The tree. Arrow keys walk through it, Enter folds, plus and minus zoom."
+          }
+          aria-activedescendant={`${prefix}-${focused}`}
+          data-testid="tree-canvas"
+          data-scale={view.k.toFixed(4)}
+          onKeyDown={onKeyDown}
+        >
+          <g transform={`translate(${view.x} ${view.y}) scale(${view.k})`}>{layer}</g>
+        </svg>
+      </div>
+      <ClassLegend classes={tree.classes} />
+      {told && <NodeTold tree={tree} node={told.node} isLeaf={told.isLeaf} />}
+      {!props.isCompact && (
+        <details class="v-details">
+          <summary>As a list</summary>
+          <TreeList tree={tree} below={children} />
+        </details>
+      )}
+    </div>
+  );
+}
+
+function Tool(props: { name: string; sign: string; id: string; onClick: () => void }) {
+  return (
+    <button
+      type="button"
+      class="v-tool"
+      aria-label={props.name}
+      title={props.name}
+      data-testid={`tree-${props.id}`}
+      onClick={props.onClick}
+    >
+      {props.sign}
+    </button>
+  );
+}
+
+function ClassLegend(props: { classes: string[] }) {
+  if (props.classes.length === 0) return null;
+  return (
+    <ul class="v-legend">
+      {props.classes.map((name, k) => (
+        <li key={name}>
+          <svg class="v-key" width="12" height="12" aria-hidden="true">
+            <rect class={`v-bar c${k % 7}`} width="12" height="12" rx="2" />
+          </svg>
+          {name}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** The same node at the same place of the screen, whatever folding moved in the world. */
+function held(own: Placed, view: Viewport, after: Layout): Viewport {
+  const now = after.placed[after.indexOf.get(own.node.id) ?? 0];
+  if (!now) return view;
+  return { ...view, x: view.x + view.k * (own.x - now.x), y: view.y + view.k * (own.y - now.y) };
+}
+
+/** The drawn part of the world: another one only when the screen leaves it, so that panning is cheap. */
+function useStablePart(view: Viewport, width: number, height: number, layout: Layout): Rectangle {
+  const drawn = useRef<{ part: Rectangle; k: number; layout: Layout } | null>(null);
+  const now = seen(view, width, height, 0);
+  const old = drawn.current;
+  const isUsable =
+    old !== null && old.layout === layout && isInside(now, old.part) && view.k < 2.5 * old.k;
+  if (!isUsable) drawn.current = { part: seen(view, width, height, 0.6), k: view.k, layout };
+  return (drawn.current as { part: Rectangle }).part;
+}
