@@ -41,7 +41,9 @@ def kernels_with(parameter: str) -> Callable[[], list[Value]]:
     return names
 
 
-def criteria(*, for_classes: bool) -> Callable[[], list[Choice]]:
+def criteria(*, for_classes: bool, in_forests: bool = False) -> Callable[[], list[Choice]]:
+    """Those of trees; forests take neither the gain ratio nor registered ones."""
+
     def choices() -> list[Choice]:
         from margrove.grove.criteria import CRITERIA
 
@@ -49,6 +51,7 @@ def criteria(*, for_classes: bool) -> Callable[[], list[Choice]]:
             Choice(name, f"{name}: {own.summary}")
             for name, own in CRITERIA.items()
             if own.for_classes == for_classes
+            and not (in_forests and (name == "gain_ratio" or own.own is not None))
         ]
 
     return choices
@@ -78,7 +81,8 @@ def boosting_losses() -> list[Choice]:
 def solvers() -> list[Choice]:
     from margrove.margin.solvers.choice import DENSE_SOLVERS
 
-    return [Choice(name, name) for name in ("auto", "smo", *DENSE_SOLVERS)]
+    titles = {"cd": "cd, without an intercept"}
+    return [Choice(name, titles.get(name, name)) for name in ("auto", "smo", *DENSE_SOLVERS)]
 
 
 def menu(**titles: str) -> Callable[[], list[Choice]]:

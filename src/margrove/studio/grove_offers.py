@@ -14,17 +14,18 @@ from margrove.studio.choices import (
     while_,
 )
 from margrove.studio.offers import Learner
-from margrove.studio.parameters import Parameter, Value
+from margrove.studio.parameters import Parameter, Value, When
 
 __all__ = ["GROVE_LEARNERS"]
 
 _ENOUGH_TREES = 20  # to leave no point in the bags of all of them
 
 
-def _criterion(*, for_classes: bool, default: str) -> Parameter:
+def _criterion(*, for_classes: bool, default: str, in_forests: bool = False) -> Parameter:
     return Parameter(
         name="criterion", title="criterion", kind="choice", default=default,
-        choices=criteria(for_classes=for_classes), summary="What makes a node impure.",
+        choices=criteria(for_classes=for_classes, in_forests=in_forests),
+        summary="What makes a node impure.",
     )  # fmt: skip
 
 
@@ -162,6 +163,20 @@ def _histogram_gradient(*loss: Parameter) -> tuple[Parameter, ...]:
 
 _CLASS_TREE = _criterion(for_classes=True, default="gini")
 _NUMBER_TREE = _criterion(for_classes=False, default="squared_error")
+_CLASS_FOREST = _criterion(for_classes=True, default="gini", in_forests=True)
+_NUMBER_FOREST = _criterion(for_classes=False, default="squared_error", in_forests=True)
+# Algorithms whose members fit numbers, so that they are regression trees.
+_OF_NUMBERS = ("gentle", "logit")
+
+
+def _algorithms_of_classes() -> list[Value]:
+    return [own.value for own in boosting_algorithms() if own.value not in _OF_NUMBERS]
+
+
+def _boosted_tree(values: dict[str, Value]) -> str:
+    is_of_numbers = values["algorithm"] in _OF_NUMBERS
+    return "DecisionTreeRegressor" if is_of_numbers else "DecisionTreeClassifier"
+
 
 _TREES = (
         Learner(
@@ -194,20 +209,20 @@ _ENSEMBLES = (
         Learner(
             name="RandomForestClassifier", title="Random forest", family="ensemble",
             task="classification", summary="Bagged trees whose splits consider few features.",
-            parameters=(_MEMBERS, _CLASS_TREE, _MAX_DEPTH, _LEAF_SIZE, *_FOREST, _VOTING),
+            parameters=(_MEMBERS, _CLASS_FOREST, _MAX_DEPTH, _LEAF_SIZE, *_FOREST, _VOTING),
             steps=("members",), also=_out_of_bag,
         ),
         Learner(
             name="RandomForestRegressor", title="Random forest of numbers", family="ensemble",
             task="regression", summary="The mean of trees, with an interval around it.",
-            parameters=(_MEMBERS, _NUMBER_TREE, _MAX_DEPTH, _LEAF_SIZE, _FOREST[1]),
+            parameters=(_MEMBERS, _NUMBER_FOREST, _MAX_DEPTH, _LEAF_SIZE, _FOREST[1]),
             steps=("members",), also=_out_of_bag,
         ),
         Learner(
             name="ExtraTreesClassifier", title="Extremely randomised trees", family="ensemble",
             task="classification", summary="A forest whose thresholds are drawn by lot.",
             parameters=(
-                _MEMBERS, _CLASS_TREE, _MAX_DEPTH, _LEAF_SIZE, _FOREST[0], _NO_BOOTSTRAP, _VOTING,
+                _MEMBERS, _CLASS_FOREST, _MAX_DEPTH, _LEAF_SIZE, _FOREST[0], _NO_BOOTSTRAP, _VOTING,
             ),
             steps=("members",),
         ),
@@ -215,7 +230,7 @@ _ENSEMBLES = (
             name="ExtraTreesRegressor", title="Extremely randomised regression trees",
             family="ensemble", task="regression",
             summary="The mean of trees whose thresholds are drawn by lot.",
-            parameters=(_MEMBERS, _NUMBER_TREE, _MAX_DEPTH, _LEAF_SIZE, _NO_BOOTSTRAP),
+            parameters=(_MEMBERS, _NUMBER_FOREST, _MAX_DEPTH, _LEAF_SIZE, _NO_BOOTSTRAP),
             steps=("members",), also=_out_of_bag,
         ),
         Learner(
@@ -230,10 +245,12 @@ _ENSEMBLES = (
                 ),
                 *_of_members(
                     dataclasses.replace(_MAX_DEPTH, default=1, high=10, title="depth of a member"),
-                    _CLASS_TREE,
+                    dataclasses.replace(
+                        _CLASS_TREE, when=When("algorithm", _algorithms_of_classes)
+                    ),
                 ),
             ),
-            member="DecisionTreeClassifier", steps=("adaboost",),
+            member=_boosted_tree, steps=("adaboost",),
         ),
         Learner(
             name="AdaBoostRegressor", title="AdaBoost of numbers", family="ensemble",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
 from margrove.studio.choices import kernels, kernels_with, menu, solvers, while_
 from margrove.studio.offers import Learner
-from margrove.studio.parameters import Parameter, When
+from margrove.studio.parameters import Parameter, Value, When
 
 __all__ = ["MARGIN_LEARNERS"]
 
@@ -54,6 +55,12 @@ _EPSILON = Parameter(
     name="epsilon", title="epsilon", kind="number", default=0.1, low=0.0, high=1.0,
     summary="Half the width of the tube in which errors are free.",
 )  # fmt: skip
+
+
+def _without_intercept(values: dict[str, Value]) -> dict[str, Any]:
+    """Coordinates can only be moved one by one where the dual variables need not add up to 0."""
+    return {"fit_intercept": False} if values["solver"] == "cd" else {}
+
 
 MARGIN_LEARNERS = (
         Learner(
@@ -125,7 +132,7 @@ MARGIN_LEARNERS = (
                     summary="How the problem is solved; the answer is the same.",
                 ),
             ),
-            steps=("smo", "hull", "subgradient"),
+            steps=("smo", "hull", "subgradient"), also=_without_intercept,
         ),
         Learner(
             name="NuSVC", title="nu support vector machine", family="margin", task="classification",

@@ -38,8 +38,9 @@ class Learner:
     parameters : tuple of Parameter
     steps : tuple of str
         What its step mode shows.
-    member : str or None
-        The class of the members of an ensemble that takes an estimator.
+    member : str, function or None
+        The class of the members of an ensemble that takes an estimator; a function of the values
+        of the parameters where it depends on them.
     also : function or None
         Arguments that follow from the values of the parameters.
     """
@@ -51,7 +52,7 @@ class Learner:
     task: Task
     parameters: tuple[Parameter, ...]
     steps: tuple[str, ...] = ()
-    member: str | None = None
+    member: str | Callable[[dict[str, Value]], str] | None = None
     also: Callable[[dict[str, Value]], dict[str, Any]] | None = None
 
     def as_dict(self) -> dict[str, Any]:
@@ -91,7 +92,8 @@ class Learner:
             own |= self.also(values)
         if "random_state" in _parameters_of(self.name):
             own["random_state"] = seed
-        return Arguments(self.name, own, self.member, of_member)
+        member = self.member(values) if callable(self.member) else self.member
+        return Arguments(self.name, own, member, of_member)
 
     def made(self, values: dict[str, Value], seed: int, *, n_jobs: int | None = None) -> Any:
         """A new estimator."""

@@ -23,7 +23,7 @@ _MOST_BYTES = 1_000_000_000
 _SHOWN_COLUMNS = 500
 _EXAMPLE_LENGTH = 40
 _LONGEST_TITLE = 80
-_REMEMBERED = 2
+_KEPT_BYTES = 200_000_000  # of tables that were read; the last one is kept in any case
 _FIRST_ROWS = 500
 _LARGEST_STEP = 6.0
 _REPORTED_ROWS = 50_000
@@ -71,13 +71,19 @@ def _raw(job: Any, name: Any) -> Any:
         _read.move_to_end(key)
         return _read[key]
     job.progress("reading", 0, None)
-    limits = ReadLimits(max_rows=_MOST_ROWS, max_columns=_MOST_COLUMNS, max_bytes=_MOST_BYTES)
+    limits = ReadLimits(
+        max_rows=_MOST_ROWS,
+        max_columns=_MOST_COLUMNS,
+        max_bytes=min(_MOST_BYTES, ReadLimits().content_bytes),
+    )
     with for_people():
         raw = read_table(path, limits=limits)
     if raw.n_columns < 1 or raw.n_rows < 1:
         raise StudioError(f"{raw.name} has no rows, or no columns.")
     _read[key] = raw
-    while len(_read) > _REMEMBERED:
+    while (
+        len(_read) > 1 and sum(own.frame.estimated_size() for own in _read.values()) > _KEPT_BYTES
+    ):
         _read.popitem(last=False)
     return raw
 
@@ -207,10 +213,15 @@ def _grown_comparison(job: Any, task: Any, end: float) -> tuple[Any, frozenset[s
         left = end - start
         try:
             found = _compared(part, left if best else max(left, _LEAST_SECONDS))
-        except StudioError:
-            if best is None:
-                raise
-            return best
+        except StudioError as error:
+            if best is not None:
+                return best
+            if "ended before" in str(error):
+                raise StudioError(
+                    f"There was no time to try all learners, not even on {part.n_rows:,} rows. "
+                    "Allow more seconds, or choose a target of fewer classes."
+                ) from error
+            raise
         best = (*found, part.n_rows)
         taken, left = time.monotonic() - start, end - time.monotonic()
         if part.n_rows == task.n_rows or left < 1.5 * taken:
@@ -305,8 +316,9 @@ def report_table(job: Any, table: Any, target: Any, learner: Any) -> dict[str, A
     with for_people(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         learnt = learn(
-            task, learner, quiet, test_size=_TEST_SIZE, seed=0, max_time=_REPORT_SECONDS, n_jobs=-1
-        )
+            task, learner, quiet, test_size=_TEST_SIZE, seed=0, max_time=_REPORT_SECONDS,
+            refit=False,
+        )  # fmt: skip
         job.progress("writing", 0, None)
         diagnosis = doctor(task.X, task.y, task=task.kind, estimate=False).for_commands()
         found = report(

@@ -46,8 +46,7 @@ def scene_of_table(
     if features is None:
         x, names = _components(X, task.types, n_axes)
     else:
-        x, names = _columns(X, _pair(features, task)[:n_axes])
-    x, names = _comparable(x, names)
+        x, names = _comparable(*_columns(X, _pair(features, task)[:n_axes]))
     kept = np.isfinite(x).all(axis=1)
     x, y = x[kept], y[kept]
     if not len(x):
@@ -92,6 +91,8 @@ def _numbers(column: Any) -> np.ndarray:
     from margrove.tables.frame_columns import DateCells, LabelCells, frame_columns
 
     cells = typed_columns(frame_columns(column).cells)[0].cells
+    if cells.is_missing.all():
+        return np.zeros(len(cells))
     if isinstance(cells, LabelCells):
         order = np.argsort(np.argsort(np.array(cells.labels, dtype=str), kind="stable"))
         return np.where(cells.is_missing, -1.0, order[np.maximum(cells.codes, 0)].astype(float))

@@ -164,6 +164,11 @@ def member_of(model: Any, member: Any) -> tuple[DecisionTree, int]:
         found = model.estimators_[member]
         if isinstance(found, DecisionTree):
             return found, n
+        if isinstance(found, (list, tuple)):
+            raise StudioError(
+                "With more than two classes, a round of this algorithm has a tree for each class. "
+                "Choose two classes, or the algorithm samme."
+            )
     raise StudioError(
         f"{type(model).__name__} has no trees to look at. Choose a tree, a forest, bagging or "
         "boosting."

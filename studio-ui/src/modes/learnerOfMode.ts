@@ -1,14 +1,6 @@
 import { useMemo } from "preact/hooks";
 import type { Learner, Scene, Value } from "../protocol";
-import {
-  catalogue,
-  changeScene,
-  chooseLearner,
-  defaultsOf,
-  scene,
-  setParameter,
-  settle,
-} from "../shell";
+import { catalogue, changeScene, defaultsOf, scene, setParameter, settle } from "../shell";
 
 export interface LearnerOfMode {
   /** The shared scene, with a learner that the mode can show; null without any. */
@@ -46,7 +38,12 @@ export function useLearnerOfMode(
     }
     if (isSettled) settle();
   };
-  return { scene: own, learner, choose: chooseLearner, set };
+  // From its defaults: the depth of a tree is no depth for the stumps of a boosting.
+  const choose = (name: string) => {
+    const chosen = learners?.find((other) => other.name === name);
+    if (chosen) changeScene({ learner: name, parameters: defaultsOf(chosen) });
+  };
+  return { scene: own, learner, choose, set };
 }
 
 export function chosenLearner(

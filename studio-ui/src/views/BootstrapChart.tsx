@@ -5,7 +5,7 @@ import { useWidth } from "./useWidth";
 
 /** The statistic in many resamples: a histogram, the interval and the estimate. */
 export function BootstrapChart(props: { bootstrap: Bootstrap; statistic: string }) {
-  const { ref, width: room } = useWidth<HTMLDivElement>(520);
+  const { ref, width: room, zoom } = useWidth<HTMLDivElement>(520);
   const { bootstrap } = props;
   const width = Math.min(room, 720);
   const height = Math.max(220, Math.min(320, 0.5 * width));
@@ -31,8 +31,8 @@ export function BootstrapChart(props: { bootstrap: Bootstrap; statistic: string 
       <div ref={ref} class="v-fit">
         <svg
           class="v-chart"
-          width={width}
-          height={height}
+          width={width * zoom}
+          height={height * zoom}
           viewBox={`0 0 ${width} ${height}`}
           role="img"
           aria-label={label}

@@ -17,7 +17,7 @@ export function CurvesChart(props: {
   onSeek?: (step: number) => void;
   height?: number;
 }) {
-  const { ref, width } = useWidth<HTMLDivElement>(480);
+  const { ref, width, zoom } = useWidth<HTMLDivElement>(480);
   const [scale, setScale] = useState(props.scale);
   const [isDragged, setIsDragged] = useState(false);
   const curves = props.curves.filter((curve) => curve.values.length > 0);
@@ -55,8 +55,8 @@ export function CurvesChart(props: {
       <div ref={ref} class="v-fit">
         <svg
           class={`v-chart${props.onSeek ? " is-seekable" : ""}`}
-          width={width}
-          height={height}
+          width={width * zoom}
+          height={height * zoom}
           viewBox={`0 0 ${width} ${height}`}
           role="img"
           aria-label={spoken(props.title, curves, props.cursor)}

@@ -62,7 +62,7 @@ export function GainsView(props: { gains: Gains }) {
 }
 
 function GainCurve(props: { candidate: Candidate; criterion: string; most: number }) {
-  const { ref, width } = useWidth<HTMLDivElement>(320);
+  const { ref, width, zoom } = useWidth<HTMLDivElement>(320);
   const { candidate } = props;
   const thresholds = candidate.thresholds ?? new Float32Array();
   const values = candidate.gains ?? new Float32Array();
@@ -81,8 +81,8 @@ function GainCurve(props: { candidate: Candidate; criterion: string; most: numbe
       <div ref={ref} class="v-fit">
         <svg
           class="v-chart"
-          width={width}
-          height={height}
+          width={width * zoom}
+          height={height * zoom}
           viewBox={`0 0 ${width} ${height}`}
           role="img"
           aria-label={label}

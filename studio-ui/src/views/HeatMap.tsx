@@ -15,7 +15,7 @@ export function HeatMap(props: {
   chosen: { C: number; gamma: number } | null;
   onChoose: (C: number, gamma: number) => void;
 }) {
-  const { ref, width: room } = useWidth<HTMLDivElement>(520);
+  const { ref, width: room, zoom } = useWidth<HTMLDivElement>(520);
   const body = useRef<SVGSVGElement>(null);
   const cells = cellsOf(props.map);
   const columns = props.map.C.length;
@@ -52,8 +52,8 @@ export function HeatMap(props: {
         <svg
           ref={body}
           class="v-chart"
-          width={width}
-          height={height}
+          width={width * zoom}
+          height={height * zoom}
           viewBox={`0 0 ${width} ${height}`}
           // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: it is drawn, and walked through by keys
           role="grid"
@@ -181,7 +181,7 @@ function AxisNames(props: {
             y={floor + 16}
             text-anchor="middle"
           >
-            {readable(C, 2)}
+            {short(C)}
           </text>
         ) : null,
       )}
@@ -193,7 +193,7 @@ function AxisNames(props: {
           y={TOP + tall * (map.gamma.length - 1 - row + 0.5) + 4}
           text-anchor="end"
         >
-          {readable(gamma, 2)}
+          {short(gamma)}
         </text>
       ))}
       <text
@@ -209,6 +209,12 @@ function AxisNames(props: {
       </text>
     </>
   );
+}
+
+/** Room is scarce along the axes. */
+function short(value: number): string {
+  const isFar = value >= 10_000 || value < 0.001;
+  return isFar ? value.toExponential(0).replace("+", "") : readable(value, 2);
 }
 
 function HeatLegend(props: { low: number; high: number }) {

@@ -9,7 +9,7 @@ export function ImpurityChart(props: {
   share: number;
   onShare: (share: number) => void;
 }) {
-  const { ref, width: room } = useWidth<HTMLDivElement>(520);
+  const { ref, width: room, zoom } = useWidth<HTMLDivElement>(520);
   const { impurity, share } = props;
   const width = Math.min(room, 720);
   const height = Math.max(230, Math.min(340, 0.56 * width));
@@ -36,8 +36,8 @@ export function ImpurityChart(props: {
       <div ref={ref} class="v-fit">
         <svg
           class="v-chart"
-          width={width}
-          height={height}
+          width={width * zoom}
+          height={height * zoom}
           viewBox={`0 0 ${width} ${height}`}
           role="img"
           aria-label={`Impurity at a share of ${readable(share, 2)}: ${told}.`}

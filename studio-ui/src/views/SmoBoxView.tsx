@@ -8,7 +8,7 @@ const TOO_LARGE = 12; // a box this much larger than the multipliers would hide 
 
 /** A pair step of SMO, points counted from 1 as in its sentence: the box, the line the pair may move on, and where the step ends. */
 export function SmoBoxView(props: { box: SmoBox }) {
-  const { ref, width: room } = useWidth<HTMLDivElement>(300);
+  const { ref, width: room, zoom } = useWidth<HTMLDivElement>(300);
   const { box } = props;
   const width = Math.min(room, 380);
   const limits = limitsOf(box);
@@ -30,8 +30,8 @@ export function SmoBoxView(props: { box: SmoBox }) {
       <div ref={ref} class="v-fit">
         <svg
           class="v-chart"
-          width={width}
-          height={frame.height}
+          width={width * zoom}
+          height={frame.height * zoom}
           viewBox={`0 0 ${width} ${frame.height}`}
           role="img"
           aria-label={spokenBox(box)}

@@ -171,6 +171,18 @@ def test_huge_numbers_are_told_in_other_units(tmp_path) -> None:
     picture_of_points(told, "SVC")
 
 
+def test_columns_without_values_are_a_line(tmp_path) -> None:
+    path = tmp_path / "t.parquet"
+    cells = {"a": [1.0, 2.0], "b": [None, None], "c": [float("inf"), 3.0], "y": ["u", "v"]}
+    pl.DataFrame({name: own * 20 for name, own in cells.items()}).write_parquet(path)
+    own = Job(tables={"file": path})
+    asked = {"table": "file", "target": "y", "rows": 40, "seed": 0}
+    told = ask(own, "table-scene", features=["a", "b"], **asked)
+    assert {row[1] for row in told["x"]} == {0.0}
+    finite = ask(own, "table-scene", features=["a", "c"], **asked)
+    assert len(finite["x"]) == 20  # rows that cannot be drawn are left out
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -67,6 +67,16 @@ def test_probabilities_where_there_are_some(learner) -> None:
     assert kind == ("score" if has_none else "probability")
 
 
+def test_kernels_of_histograms_are_drawn_below_zero_as_at_zero() -> None:
+    points = {"x": [[0.1, 0.2], [0.4, 0.9], [0.8, 0.3], [0.7, 0.7]], "y": [0, 1, 0, 1]}
+    own = scene(parameters={"kernel": "chi2"}, view={"x": [-1, 1], "y": [-1, 1]}, **points)
+    values = grid_of(picture_of(own, [8, 8])["plane"]["surface"])
+    assert np.array_equal(values[:4], np.repeat(values[:1], 4, axis=0))
+    assert not np.array_equal(values[4:], np.repeat(values[4:5], 4, axis=0))
+    line = scene("sine", "SVR", {"kernel": "chi2"}, x=[[0.5], [1.0], [2.0]], y=[0.0, 1.0, 0.0])
+    assert np.isfinite(picture_of(line, GRID)["curve"]["y"]).all()
+
+
 @pytest.mark.parametrize("grid", [[1, 10], [10], "10", None, [10, 401], [10.5, 10], [True, 10]])
 def test_grids_that_are_refused(grid) -> None:
     with pytest.raises(StudioError, match="rows, columns"):

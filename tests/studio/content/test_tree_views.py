@@ -67,6 +67,14 @@ def test_regression_trees_answer_numbers() -> None:
     assert float(tree["nodes"][1]["answer"]) < 2
 
 
+def test_a_round_that_has_several_trees() -> None:
+    boosted = {"algorithm": "gentle", "n_estimators": 3}
+    with pytest.raises(StudioError, match="a tree for each class"):
+        answer_tree({"scene": given("iris_ratios", "AdaBoostClassifier", boosted)}, 0)
+    two = answer_tree({"scene": given("moons", "AdaBoostClassifier", boosted)}, 2)
+    assert (two["members"], two["classes"]) == (3, [])  # trees of numbers
+
+
 def test_machines_have_no_trees() -> None:
     with pytest.raises(StudioError, match="no trees"):
         answer_tree({"scene": given()}, 0)

@@ -9,13 +9,13 @@ import numpy as np
 
 from margrove.studio.pictures.members import curves_of_members
 from margrove.studio.pictures.support import support_of
+from margrove.studio.pictures.surfaces import within_domain
 from margrove.studio.scenes import Scene
 
 __all__ = ["curve_from_values", "curve_of", "places_of"]
 
 _PLACES = 481
 _CONFIDENCE = 0.9
-_FEWEST_FOR_INTERVALS = 10  # points
 
 
 def places_of(scene: Scene, n: int = _PLACES) -> np.ndarray:
@@ -48,9 +48,10 @@ def curve_of(
     x = places_of(scene)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit has said what there is to say
-        y = np.asarray(model.predict(x[:, None]), dtype=np.float64)
+        places = within_domain(model, x[:, None])
+        y = np.asarray(model.predict(places), dtype=np.float64)
         at_points = np.asarray(model.predict(scene.x)) if len(scene.x) else np.zeros(0)
-        low, high, band = _band(model, scene, x, y)
+        low, high, band = _band(model, x, y)
     told = support_of(model, scene, facts) if support else None
     return curve_from_values(
         scene,
@@ -116,14 +117,17 @@ def _numbers(given: np.ndarray | None) -> np.ndarray | None:
 
 
 def _band(
-    model: Any, scene: Scene, x: np.ndarray, y: np.ndarray
+    model: Any, x: np.ndarray, y: np.ndarray
 ) -> tuple[np.ndarray | None, np.ndarray | None, str]:
     """The tube of a support vector machine, or the interval of a forest."""
     tube = tube_of(model)
     if tube is not None:
         return y - tube, y + tube, f"the tube: errors up to {tube:.3g} are free"
-    if hasattr(model, "residuals_") and len(scene.training_rows) >= _FEWEST_FOR_INTERVALS:
-        bounds = model.predict_interval(x[:, None], _CONFIDENCE)
+    if hasattr(model, "residuals_"):
+        try:
+            bounds = model.predict_interval(x[:, None], _CONFIDENCE)
+        except ValueError:  # few points have been left out by some tree
+            return None, None, ""
         if np.isfinite(bounds).all():
             return bounds[:, 0], bounds[:, 1], f"{_CONFIDENCE:.0%} of new points are in between"
     return None, None, ""

@@ -13,7 +13,7 @@ from margrove.margin.multiclass import per_class_decisions, votes_of
 from margrove.margin.svc import SVC, NuSVC
 from margrove.studio.pictures.grids import Cells
 
-__all__ = ["Surface", "SurfaceKind", "Wanted", "range_of", "surface_of"]
+__all__ = ["Surface", "SurfaceKind", "Wanted", "range_of", "surface_of", "within_domain"]
 
 SurfaceKind = Literal["score", "probability", "confidence"]
 Wanted = Literal["score", "probability"]
@@ -39,7 +39,7 @@ class Surface:
 def surface_of(model: Any, cells: Cells, wanted: Wanted = "score") -> Surface:
     """What a fitted classifier says of the cells."""
     classes = np.asarray(model.classes_)
-    points = cells.points
+    points = within_domain(model, cells.points)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit has said what there is to say
         if len(classes) == 2:
@@ -52,6 +52,12 @@ def surface_of(model: Any, cells: Cells, wanted: Wanted = "score") -> Surface:
     has_margins = kind == "score" and type(model).__name__ in _WITH_MARGINS
     low, high = range_of(values, kind, has_margins=has_margins)
     return Surface(values, winner, kind, low, high, tuple(classes.tolist()), has_margins)
+
+
+def within_domain(model: Any, points: np.ndarray) -> np.ndarray:
+    """Kernels of histograms know no negative numbers: there, what is said at 0 is drawn."""
+    is_positive = getattr(model, "kernel", None) == "chi2"
+    return np.maximum(points, 0.0) if is_positive else points
 
 
 def range_of(

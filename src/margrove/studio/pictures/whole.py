@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from margrove.exceptions import InvalidDataError, NumericalOverflowError
 from margrove.studio.pictures.curves import curve_of
 from margrove.studio.pictures.figures import empty_figures, figures_of
-from margrove.studio.pictures.fits import fitted, missing
+from margrove.studio.pictures.fits import Fitted, fitted, missing
 from margrove.studio.pictures.planes import plane_of
 from margrove.studio.pictures.support import MACHINES
 from margrove.studio.pictures.surfaces import Wanted
@@ -50,6 +51,13 @@ def picture_of(scene: Scene, grid: Sequence[int], surface: Wanted = "score") -> 
     if lacking:
         return _picture(scene, empty_figures(lacking))
     found = fitted(scene, probability=surface == "probability")
+    try:
+        return _drawn(found, scene, grid, surface)
+    except (InvalidDataError, NumericalOverflowError) as error:
+        raise StudioError(f"{scene.learner}: {error}") from error
+
+
+def _drawn(found: Fitted, scene: Scene, grid: Sequence[int], surface: Wanted) -> dict[str, Any]:
     facts = found.facts if scene.learner in MACHINES else None  # needed twice
     drawn: dict[str, Any] = (
         {"plane": plane_of(found.model, scene, grid, surface, facts=facts)}

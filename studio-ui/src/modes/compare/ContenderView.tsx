@@ -13,6 +13,7 @@ import {
 import { isWide } from "../isWide";
 import { SlowProgress } from "../SlowProgress";
 import type { Contender } from "./contenders";
+import { PythonOf } from "./PythonOf";
 
 /** One learner on the common points: its menu, its picture, its figures and its parameters. */
 export function ContenderView(props: {
@@ -92,6 +93,7 @@ export function ContenderView(props: {
           />
         </details>
       )}
+      <PythonOf scene={scene} channel={`${props.channel}-code`} name={`contender-${name}`} />
     </section>
   );
 }

@@ -33,7 +33,7 @@ function StageWithPoints(props: { lesson: Lesson; scene: Scene; onScene: (scene:
   switch (lesson.stage) {
     case "steps":
       return lesson.steps ? (
-        <StepsStage scene={scene} kind={lesson.steps} channel="lesson-steps" />
+        <StepsStage scene={scene} kind={lesson.steps} channel="lesson-steps" size={430} />
       ) : null;
     case "map":
       return <MapStage scene={scene} channel="lesson-map" />;

@@ -15,7 +15,12 @@ import { usePlayer } from "./usePlayer";
 const GRID: [number, number] = [100, 100];
 
 /** A fit, step by step: the stage, the player, and what there is to say of each step. */
-export function StepsStage(props: { scene: Scene; kind: StepKind; channel: string }) {
+export function StepsStage(props: {
+  scene: Scene;
+  kind: StepKind;
+  channel: string;
+  size?: number;
+}) {
   const { scene, kind, channel } = props;
   const request = useMemo(() => ({ kind: "steps" as const, steps: kind, scene }), [kind, scene]);
   const answer = useAnswer<"steps">(request, channel);
@@ -31,13 +36,14 @@ export function StepsStage(props: { scene: Scene; kind: StepKind; channel: strin
       <div class="steps-main">
         <ErrorNote error={answer.error ?? loaded.error} />
         <SlowProgress progress={answer.progress} isWaiting={answer.isWaiting} />
-        <Transport player={player} last={last} />
+        {!answer.error && <Transport player={player} last={last} />}
         <Sentence steps={steps} number={player.number} isWaiting={answer.isWaiting} />
         <Stage
           scene={scene}
           picture={step}
           highlighted={step?.highlighted ?? []}
           lines={step?.lines ?? []}
+          size={props.size}
           testId="steps-plane"
           label={`The points and what is learnt after step ${player.number}`}
         />

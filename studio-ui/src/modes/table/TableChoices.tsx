@@ -8,14 +8,8 @@ export function TableChoices(props: { table: Table }) {
   const { target, features } = openTable.value;
   const others = props.table.columns.filter((column) => column.name !== target);
   const choose = (place: 0 | 1, name: string) => {
-    if (name === PRINCIPAL) {
-      change({ features: null });
-      return;
-    }
-    const other = features?.[place === 0 ? 1 : 0];
-    const free = others.find((column) => column.name !== name)?.name ?? name;
-    const partner = other && other !== name ? other : free;
-    change({ features: place === 0 ? [name, partner] : [partner, name] });
+    const names = others.map((column) => column.name);
+    change({ features: chosenFeatures(features, place, name, names) });
   };
   return (
     <div class="v-row table-choices">
@@ -56,4 +50,18 @@ export function TableChoices(props: { table: Table }) {
       ))}
     </div>
   );
+}
+
+/** Two different columns, or principal components on both axes: one alone would mean nothing. */
+export function chosenFeatures(
+  features: [string, string] | null,
+  place: 0 | 1,
+  name: string,
+  others: string[],
+): [string, string] | null {
+  if (name === PRINCIPAL) return null;
+  const other = features?.[place === 0 ? 1 : 0];
+  const partner = other && other !== name ? other : others.find((own) => own !== name);
+  if (partner === undefined) return null;
+  return place === 0 ? [name, partner] : [partner, name];
 }

@@ -40,9 +40,11 @@ export function TreeViewer(props: {
   label?: string;
 }) {
   const { tree } = props;
-  const height = props.height ?? 480;
+
   const prefix = useId();
-  const { ref: box, width } = useWidth<HTMLDivElement>(640);
+  const { ref: box, width: units, zoom } = useWidth<HTMLDivElement>(640);
+  const width = units * zoom;
+  const height = Math.round((props.height ?? 480) * Math.sqrt(zoom));
   const svg = useRef<SVGSVGElement>(null);
   const children = useMemo(() => childrenOf(tree.nodes), [tree]);
   const [collapsed, setCollapsed] = useState<ReadonlySet<number>>(() =>
@@ -56,7 +58,7 @@ export function TreeViewer(props: {
     [tree, children, collapsed],
   );
   const path = useMemo(() => new Set(props.path ?? []), [props.path]);
-  const view = moved ?? opened(layout, width, height);
+  const view = moved ?? opened(layout, width, height, zoom);
   const current = useRef({ view, layout });
   current.current = { view, layout };
 
@@ -104,6 +106,7 @@ export function TreeViewer(props: {
     setMoved(showing(own, current.current.view, width, height));
   };
   useTreeGestures(svg, current, {
+    isPassedBy: props.isCompact ?? false,
     onView: setMoved,
     onHover: (own) => setHovered(own?.node.id ?? null),
     onClick: (own) => {

@@ -7,6 +7,8 @@ interface Handlers {
   onView: (view: Viewport) => void;
   onHover: (own: Placed | null) => void;
   onClick: (own: Placed) => void;
+  /** Where the wheel scrolls the page, and zooms with Ctrl only; pinching a touchpad says Ctrl. */
+  isPassedBy: boolean;
 }
 
 const A_CLICK = 5; // pixels that a click may move
@@ -46,6 +48,7 @@ function attached(
     latest.current.onView(view);
   };
   const onWheel = (event: WheelEvent) => {
+    if (latest.current.isPassedBy && !event.ctrlKey) return;
     event.preventDefault();
     const lines = event.deltaMode === 1 ? 16 : 1;
     const factor = Math.exp(-Math.max(-60, Math.min(60, event.deltaY * lines)) * 0.006);

@@ -31,11 +31,11 @@ export function fitted(layout: Layout, width: number, height: number): Viewport 
 }
 
 /** Where a tree opens: whole where it can be read then, else from the root down. */
-export function opened(layout: Layout, width: number, height: number): Viewport {
+export function opened(layout: Layout, width: number, height: number, zoom = 1): Viewport {
   const whole = fitted(layout, width, height);
-  if (whole.k >= 0.5) return whole;
+  if (whole.k >= 0.58 * zoom) return whole;
   const tall = Math.min(1, (height - 2 * MARGIN) / Math.max(1, layout.height));
-  const k = Math.max(0.6, tall * 0.8, whole.k);
+  const k = Math.max(0.6 * zoom, tall * 0.8, whole.k);
   return { k, x: width / 2, y: MARGIN };
 }
 
