@@ -75,7 +75,10 @@ export interface ResultHeader {
   arrays: Record<string, { dtype: "f4" | "f8" | "i4" | "u1"; shape: number[]; offset: number }>;
 }
 
-/** A grid of values: row by row from the bottom of the view up, `shape` is [rows, columns]. */
+/**
+ * A grid of values: row by row from the bottom of the view up, `shape` is [rows, columns]. They are
+ * those at the middles of equal cells, which fill the view.
+ */
 export interface Grid {
   values: Float32Array;
   shape: [number, number];
@@ -185,8 +188,8 @@ export type Ask =
   | { kind: "catalogue" }
   | { kind: "points"; preset: string; size: number; noise: number; seed: number }
   | { kind: "picture"; scene: Scene; grid: [number, number]; surface: "score" | "probability" }
-  | { kind: "steps"; steps: StepKind; scene: Scene }
-  | { kind: "step"; steps: StepKind; scene: Scene; number: number; grid: [number, number] }
+  | { kind: "steps"; steps: StepKind; scene: Stepped }
+  | { kind: "step"; steps: StepKind; scene: Stepped; number: number; grid: [number, number] }
   | { kind: "map"; scene: Scene }
   | { kind: "tree"; source: TreeSource; member: number }
   | { kind: "follow"; source: TreeSource; member: number; row: number }
@@ -201,6 +204,9 @@ export type Ask =
   | { kind: "cancel" };
 
 export type Request = Ask & { id: number; channel: string };
+
+/** What can be stepped through: points, or a table of the lectures (by splits). */
+export type Stepped = Scene | { lecture: string };
 
 /** A tree, or one of the trees of an ensemble: fitted to a scene, or to a table of the lectures. */
 export type TreeSource = { scene: Scene } | { lecture: string; parameters: Record<string, Value> };

@@ -108,7 +108,7 @@ def answer_steps(ask: Any, job: Any) -> Answer:
     from margrove.studio.steps import steps_of
 
     kind, scene = _fields(ask, "steps", "scene")
-    return steps_of(kind, scene_from(scene))
+    return steps_of(kind, _stepped(scene))
 
 
 def answer_step(ask: Any, job: Any) -> Answer:
@@ -116,7 +116,16 @@ def answer_step(ask: Any, job: Any) -> Answer:
     from margrove.studio.steps import step_of
 
     kind, scene, number, grid = _fields(ask, "steps", "scene", "number", "grid")
-    return step_of(kind, scene_from(scene), number, grid)
+    return step_of(kind, _stepped(scene), number, grid)
+
+
+def _stepped(given: Any) -> Any:
+    """A scene, or a table of the lectures."""
+    from margrove.studio.lectures import lecture_table
+
+    if isinstance(given, dict) and "lecture" in given:
+        return lecture_table(given["lecture"])
+    return scene_from(given)
 
 
 def answer_check(ask: Any, job: Any) -> Answer:

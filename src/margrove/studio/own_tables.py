@@ -164,11 +164,16 @@ def _findings(raw: Any, columns: Any, target: str | None) -> list[dict[str, Any]
         {
             "severity": _SEVERITY[own.severity],
             "title": KINDS[own.kind].rstrip(".")[:_LONGEST_TITLE],
-            "text": f"{own.message} {own.way_out}",
+            "text": _without_options(own.message, own.way_out),
         }
         for own in diagnosis.findings
     ]
     return found + notes
+
+
+def _without_options(message: str, way_out: str) -> str:
+    """Ways out that are options of the command line are none on a page."""
+    return message if "--" in way_out else f"{message} {way_out}"
 
 
 # -- learners compared -----------------------------------------------------------------------------

@@ -25,6 +25,7 @@ __all__ = ["answer_follow", "answer_tree", "follow_of", "member_of", "tree_of"]
 
 _MOST_NODES = 20_000
 _DECIMALS = 3
+_ROUNDING = 1e-12  # of the largest value of a tree: what is less is 0 but for rounding
 _WITH_TREES = (
     "RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier",
     "ExtraTreesRegressor", "BaggingClassifier", "BaggingRegressor", "AdaBoostClassifier",
@@ -192,11 +193,16 @@ def _class_names(model: Any, tree: Any, classes: Sequence[str]) -> list[str]:
     return [classes[int(label)] if classes else str(label) for label in labels]
 
 
+def _number(value: float, rounding: float) -> str:
+    return number_text(0.0 if abs(value) <= rounding else value, _DECIMALS)
+
+
 def _nodes(arrays: TreeArrays, names: TreeNames, labels: list[str]) -> list[dict[str, Any]]:
     """One loop over numbers, because trees may be deeper than Python calls."""
     kinds, parents = arrays.kind.tolist(), arrays.parent.tolist()
     samples, impurities = arrays.n_samples.tolist(), arrays.impurity.tolist()
     values = arrays.value.tolist()
+    rounding = _ROUNDING * float(np.abs(arrays.value).max(initial=0.0))
     branches = [""] * len(kinds)
     found = []
     for node, kind in enumerate(kinds):
@@ -212,7 +218,7 @@ def _nodes(arrays: TreeArrays, names: TreeNames, labels: list[str]) -> list[dict
                 "parent": parents[node],
                 "branch": branches[node],
                 "question": question,
-                "answer": labels[_largest(value)] if labels else number_text(value[0], _DECIMALS),
+                "answer": labels[_largest(value)] if labels else _number(value[0], rounding),
                 "rows": samples[node],
                 "impurity": impurities[node],
                 "shares": value if labels else [],

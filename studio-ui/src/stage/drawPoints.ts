@@ -43,6 +43,9 @@ export function numberOf(
   return values[index];
 }
 
+/** More of them would hide what they mark. */
+const MOST_STRONG_RINGS = 12;
+
 export function drawPoints(pen: Pen, frame: Frame, marks: PointMarks, palette: Palette): void {
   if (marks.layers.slack) drawSlack(pen, frame, marks, palette);
   for (let index = 0; index < marks.scene.x.length; index++) {
@@ -113,9 +116,10 @@ function drawHighlight(
 ): void {
   if (index >= marks.scene.x.length) return;
   const [x, y] = pixelOf(frame, marks.scene, index);
-  const radius = radiusOf(marks, index) + 8;
-  pen.circle(x, y, radius, { stroke: palette.paper, width: 6 });
-  pen.circle(x, y, radius, { stroke: palette.accent, width: 3.2 });
+  const isOneOfMany = marks.highlighted.length > MOST_STRONG_RINGS;
+  const radius = radiusOf(marks, index) + (isOneOfMany ? 3 : 8);
+  if (!isOneOfMany) pen.circle(x, y, radius, { stroke: palette.paper, width: 6 });
+  pen.circle(x, y, radius, { stroke: palette.accent, width: isOneOfMany ? 1.4 : 3.2 });
 }
 
 function drawFocus(pen: Pen, frame: Frame, marks: PointMarks, palette: Palette): void {

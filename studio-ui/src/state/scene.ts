@@ -115,7 +115,10 @@ export function chooseLearner(name: string): void {
   for (const own of learner.parameters) {
     const old = before?.parameters.find((other) => other.name === own.name);
     const value = kept[own.name];
-    if (old && value !== undefined && fits(own, value)) values[own.name] = value;
+    // What another learner calls alike, but begins with elsewhere, is another thing: the depth of
+    // a tree of its own is not that of a stump.
+    const isSame = old?.default === own.default && old?.kind === own.kind;
+    if (isSame && value !== undefined && fits(own, value)) values[own.name] = value;
   }
   changeScene({ learner: name, parameters: values });
 }

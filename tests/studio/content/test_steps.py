@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.studio.content.scene_cases import GRID, given, require_sendable, scene
 
+from margrove.studio.answers import ANSWERS
 from margrove.studio.learners import LEARNERS
 from margrove.studio.lectures import LECTURE_TABLES, lecture_table
 from margrove.studio.pictures import picture_of
@@ -13,6 +14,7 @@ from margrove.studio.scenes import Scene, StudioError, scene_from
 from margrove.studio.steps import MOST_STEPS, STEPS, step_of, steps_of
 from margrove.studio.steps.recent import Recent, key_of
 from margrove.studio.steps.traces import FirstAndLast, shown_numbers, told
+from margrove.studio.workroom import Job
 
 KEYS = {"number", "plane", "curve", "highlighted", "lines", "box", "gains", "tree"}
 SMALL = {
@@ -296,13 +298,14 @@ def test_awkward_points_are_shown_or_refused_in_words(name, kind, points):
         require_sendable(step_of(kind, shown, number, GRID))
 
 
-def test_what_goes_wrong_in_a_state_is_told_too():
-    """The chi-square kernel takes no negative numbers: points may be fine, and the view not."""
-    points = {"x": [[0.1, 0.2], [0.4, 0.9], [0.8, 0.3], [0.7, 0.7]], "y": [0, 1, 0, 1]}
-    view = {"view": {"x": [-1.0, 1.0], "y": [-1.0, 1.0]}}
-    shown = scene("moons", "SVC", {"kernel": "chi2"}, **points, **view)
+def test_what_goes_wrong_in_a_state_is_told_too(monkeypatch):
+    def fail(*arguments, **settings):
+        raise ValueError("nothing can be drawn there")
+
+    shown = scene("moons", "SVC")
     assert steps_of("smo", shown)["steps"]
-    with pytest.raises(StudioError, match="chi-square kernel needs features >= 0"):
+    monkeypatch.setattr("margrove.studio.steps.smo.plane_of", fail)
+    with pytest.raises(StudioError, match="nothing can be drawn"):
         step_of("smo", shown, 1, GRID)
 
 
@@ -316,3 +319,13 @@ def test_tables_of_the_lectures_have_steps(name):
         require_sendable(state)
         assert state["tree"]["table"]["columns"] == list(table.columns)
     assert steps["curves"][0]["values"][-1] == 0.0
+
+
+def test_pages_ask_for_steps_of_points_and_of_tables():
+    table = {"steps": "splits", "scene": {"lecture": "play_tennis"}}
+    assert len(ANSWERS["steps"](table, Job())["steps"]) == 3
+    state = ANSWERS["step"](table | {"number": 1, "grid": [8, 8]}, Job())
+    gains = {own["feature"]: round(own["gain"], 3) for own in state["gains"]["candidates"]}
+    assert gains == {"outlook": 0.247, "temperature": 0.029, "humidity": 0.152, "wind": 0.048}
+    with pytest.raises(StudioError, match="play_tennis"):
+        ANSWERS["steps"]({"steps": "splits", "scene": {"lecture": "golf"}}, Job())

@@ -127,10 +127,9 @@ def _of_machine(facts: Facts) -> tuple[dict[str, float], list[Line]]:
     if proof is not None:
         gap = f"{proof.gap:.2g}: at most {100 * proof.relative_gap:.2g} % from the best"
         lines.append(_line("duality gap", gap, good=proof.relative_gap <= _GOOD_GAP))
-        where = f" {proof.place}" if proof.place else ""
         promised = 10.0 * float(facts.parameters["tol"])
         good = proof.violation <= promised or isinstance(facts, LinearFacts)
-        lines.append(_line("largest KKT violation", f"{proof.violation:.2g}{where}", good=good))
+        lines.append(_line("largest KKT violation", f"{proof.violation:.2g}", good=good))
         between = f"{proof.dual:.6g} to {proof.primal:.6g}"
         lines.append(_line("the best objective is in", between, good=True))
     if facts.converged is False:

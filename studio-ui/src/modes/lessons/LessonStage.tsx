@@ -1,5 +1,5 @@
 import { useMemo, useState } from "preact/hooks";
-import type { Lesson, Scene, TreeSource } from "../../protocol";
+import type { Lesson, Scene, Stepped, TreeSource } from "../../protocol";
 import { CompareStage } from "../compare/CompareStage";
 import type { Contender } from "../compare/contenders";
 import { MapStage } from "../map/MapStage";
@@ -23,6 +23,8 @@ export function LessonStage(props: {
       return <BootstrapStage scene={scene} />;
     case "tree":
       return <LessonTree lesson={lesson} scene={scene} />;
+    case "steps":
+      return <LessonSteps lesson={lesson} scene={scene} />;
     default:
       return scene ? <StageWithPoints {...props} scene={scene} /> : null;
   }
@@ -31,10 +33,6 @@ export function LessonStage(props: {
 function StageWithPoints(props: { lesson: Lesson; scene: Scene; onScene: (scene: Scene) => void }) {
   const { lesson, scene, onScene } = props;
   switch (lesson.stage) {
-    case "steps":
-      return lesson.steps ? (
-        <StepsStage scene={scene} kind={lesson.steps} channel="lesson-steps" size={430} />
-      ) : null;
     case "map":
       return <MapStage scene={scene} channel="lesson-map" />;
     case "compare":
@@ -42,6 +40,16 @@ function StageWithPoints(props: { lesson: Lesson; scene: Scene; onScene: (scene:
     default:
       return <PlaygroundStage scene={scene} onScene={onScene} />;
   }
+}
+
+function LessonSteps(props: { lesson: Lesson; scene: Scene | null }) {
+  const { lesson, scene } = props;
+  const stepped = useMemo<Stepped | null>(
+    () => scene ?? (lesson.table ? { lecture: lesson.table } : null),
+    [lesson, scene],
+  );
+  if (!stepped || !lesson.steps) return null;
+  return <StepsStage scene={stepped} kind={lesson.steps} channel="lesson-steps" size={430} />;
 }
 
 function LessonTree(props: { lesson: Lesson; scene: Scene | null }) {

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Scene, Step, StepKind, Steps } from "../../protocol";
+import type { Step, StepKind, Stepped, Steps } from "../../protocol";
 import { ask, ErrorNote, Legend, Stage, useAnswer } from "../../shell";
 import { CurvesChart } from "../../views/CurvesChart";
 import { GainsView } from "../../views/GainsView";
@@ -14,9 +14,12 @@ import { usePlayer } from "./usePlayer";
 
 const GRID: [number, number] = [100, 100];
 
-/** A fit, step by step: the stage, the player, and what there is to say of each step. */
+/**
+ * A fit, step by step: the stage, the player, and what there is to say of each step. A table of the
+ * lectures has no points in a plane: its tree stands where the stage would be.
+ */
 export function StepsStage(props: {
-  scene: Scene;
+  scene: Stepped;
   kind: StepKind;
   channel: string;
   size?: number;
@@ -38,16 +41,22 @@ export function StepsStage(props: {
         <SlowProgress progress={answer.progress} isWaiting={answer.isWaiting} />
         {!answer.error && <Transport player={player} last={last} />}
         <Sentence steps={steps} number={player.number} isWaiting={answer.isWaiting} />
-        <Stage
-          scene={scene}
-          picture={step}
-          highlighted={step?.highlighted ?? []}
-          lines={step?.lines ?? []}
-          size={props.size}
-          testId="steps-plane"
-          label={`The points and what is learnt after step ${player.number}`}
-        />
-        <Legend scene={scene} picture={step} />
+        {"lecture" in scene ? (
+          step && <StepTree step={step} height={420} />
+        ) : (
+          <>
+            <Stage
+              scene={scene}
+              picture={step}
+              highlighted={step?.highlighted ?? []}
+              lines={step?.lines ?? []}
+              size={props.size}
+              testId="steps-plane"
+              label={`The points and what is learnt after step ${player.number}`}
+            />
+            <Legend scene={scene} picture={step} />
+          </>
+        )}
       </div>
       <div class="steps-side">
         {steps && steps.curves.length > 0 && (
@@ -60,29 +69,35 @@ export function StepsStage(props: {
             onSeek={player.seek}
           />
         )}
-        {step && <StepDetails step={step} />}
+        {step && <StepDetails step={step} hasTree={!("lecture" in scene)} />}
         {steps && <FiguresTable steps={steps} number={player.number} onSeek={player.seek} />}
       </div>
     </div>
   );
 }
 
-function StepDetails(props: { step: Step }) {
+function StepDetails(props: { step: Step; hasTree: boolean }) {
   const { step } = props;
   return (
     <>
       {step.box && <SmoBoxView box={step.box} />}
-      {step.tree && (
-        <TreeViewer
-          tree={step.tree}
-          height={300}
-          marked={step.gains?.node ?? null}
-          isCompact
-          label="The tree so far. Arrow keys walk through it."
-        />
-      )}
+      {props.hasTree && <StepTree step={step} height={300} />}
       {step.gains && step.gains.candidates.length > 0 && <GainsView gains={step.gains} />}
     </>
+  );
+}
+
+function StepTree(props: { step: Step; height: number }) {
+  const { tree, gains } = props.step;
+  if (!tree) return null;
+  return (
+    <TreeViewer
+      tree={tree}
+      height={props.height}
+      marked={gains?.node ?? null}
+      isCompact
+      label="The tree so far. Arrow keys walk through it."
+    />
   );
 }
 
@@ -111,7 +126,7 @@ function Sentence(props: { steps: Steps | null; number: number; isWaiting: boole
 }
 
 function useLoadedStep(
-  scene: Scene,
+  scene: Stepped,
   kind: StepKind,
   channel: string,
   number: number,

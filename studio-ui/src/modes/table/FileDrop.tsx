@@ -30,8 +30,8 @@ export function FileDrop(props: {
       <b>{props.hasTable ? "Another table" : "Drop a table here, or choose a file"}</b>
       {!props.hasTable && (
         <span class="v-faint">
-          CSV, TSV, Parquet, ARFF or LIBSVM. It goes to the studio on this computer, and nowhere
-          else.
+          CSV, TSV, Parquet or JSON lines, compressed or not. It goes to the studio on this
+          computer, and nowhere else.
         </span>
       )}
       <span class="v-tool file-button" aria-hidden="true">

@@ -1,20 +1,14 @@
 import { useMemo, useState } from "preact/hooks";
 import type { Learner, TreeSource } from "../../protocol";
 import { catalogue, LearnerMenu, Note, ParameterPanel } from "../../shell";
+import { GrownOn, POINTS } from "../GrownOn";
 import { isWide } from "../isWide";
 import { useLearnerOfMode } from "../learnerOfMode";
-import {
-  criteria,
-  ID3,
-  type LectureChoices,
-  lectureParameters,
-  lectureTables,
-} from "./lectureTables";
+import { criteria, ID3, type LectureChoices, lectureParameters } from "./lectureTables";
 import { TreeStage } from "./TreeStage";
 
 const isTree = (learner: Learner) => learner.family !== "margin";
 const PREFERRED = ["DecisionTreeClassifier", "DecisionTreeRegressor"];
-const POINTS = "points";
 
 /** The trees of the playground's points, and those of the lectures' tables. */
 export function TreeMode() {
@@ -29,21 +23,7 @@ export function TreeMode() {
     <div class="mode mode-tree">
       <aside class="mode-panel panel" aria-label="What the tree is grown on">
         <h2>Tree</h2>
-        <label class="v-field">
-          <span>Grown on</span>
-          <select
-            value={grownOn}
-            data-testid="tree-source"
-            onChange={(event) => setGrownOn(event.currentTarget.value)}
-          >
-            <option value={POINTS}>the points of the playground</option>
-            {lectureTables(catalogue.value).map((table) => (
-              <option key={table.name} value={table.name}>
-                {table.title}
-              </option>
-            ))}
-          </select>
-        </label>
+        <GrownOn label="Grown on" value={grownOn} testId="tree-source" onChange={setGrownOn} />
         {grownOn === POINTS ? (
           own.learner &&
           own.scene && (
