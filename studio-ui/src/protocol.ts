@@ -329,8 +329,11 @@ export interface Step {
   /** What is learnt so far, where that can be drawn. */
   plane: Plane | null;
   curve: Curve | null;
-  /** Points that this step is about. */
+  /** Which points were kept for testing. */
+  isTest: Uint8Array;
+  /** Points that this step is about, and what is the matter with them: "on this branch". */
   highlighted: number[];
+  highlights: string;
   /** Lines w.x + b = 0: before the step (faint) and after; arrows from the origin are w. */
   lines: { weights: [number, number]; intercept: number; role: "before" | "after" | "average" }[];
   /** The clipping box of a pair of SMO. */
@@ -393,7 +396,8 @@ export interface TreeNode {
   /** What it answers: a class, or a number as text. */
   answer: string;
   rows: number;
-  impurity: number;
+  /** null where the tree does not keep it. */
+  impurity: number | null;
   /** Of the classes; empty for regression. */
   shares: number[];
 }

@@ -250,7 +250,7 @@ PRESETS: dict[str, Preset] = {
     for own in (
         Preset(
             name="separable_clouds", title="Two clouds", size=40, draw=_separable,
-            summary="A line separates them; the widest margin is known: 3.",
+            summary="A line separates them; without noise the widest margin is 3.",
         ),
         Preset(
             name="gaussians", title="Overlapping clouds", size=200, noise=0.8, draw=_gaussians,

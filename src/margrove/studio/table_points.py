@@ -19,6 +19,7 @@ _LARGEST_SEED = 2**32 - 1
 _UNEQUAL = 20.0  # times the spread of the other: then both are scaled
 _LARGE = 1e6
 _LONGEST = 60  # characters of a name that others are added to
+_FEW_LABELS, _LONGEST_LABEL = 4, 12
 
 
 def scene_of_table(
@@ -46,7 +47,7 @@ def scene_of_table(
     if features is None:
         x, names = _components(X, task.types, n_axes)
     else:
-        x, names = _comparable(*_columns(X, _pair(features, task)[:n_axes]))
+        x, names = _drawn_columns(X, _pair(features, task)[:n_axes])
     kept = np.isfinite(x).all(axis=1)
     x, y = x[kept], y[kept]
     if not len(x):
@@ -81,28 +82,47 @@ def _pair(features: Any, task: Any) -> list[str]:
     return list(features)
 
 
-def _columns(X: Any, names: list[str]) -> tuple[np.ndarray, list[str]]:
-    return np.column_stack([_numbers(X[[name]]) for name in names]), names
+def _drawn_columns(X: Any, names: list[str]) -> tuple[np.ndarray, list[str]]:
+    """Coordinates, and what stands at their axes. Labels keep their numbers, which are told."""
+    read = [_numbers(X[[name]], name) for name in names]
+    x, told = np.column_stack([own for own, _, _ in read]), [own for _, own, _ in read]
+    if any(is_label for _, _, is_label in read):
+        return x, told
+    return _comparable(x, told)
 
 
-def _numbers(column: Any) -> np.ndarray:
-    """Values of a column: numbers, dates as years, labels as numbers in their order."""
+def _numbers(column: Any, name: str) -> tuple[np.ndarray, str, bool]:
+    """Values of a column, its name with what they mean, and whether they are labels.
+
+    Numbers; dates as years; labels as numbers in the order of their names, -1 for what is missing.
+    """
     from margrove.tables.column_types import typed_columns
     from margrove.tables.frame_columns import DateCells, LabelCells, frame_columns
 
     cells = typed_columns(frame_columns(column).cells)[0].cells
     if cells.is_missing.all():
-        return np.zeros(len(cells))
+        return np.zeros(len(cells)), name, False
     if isinstance(cells, LabelCells):
         order = np.argsort(np.argsort(np.array(cells.labels, dtype=str), kind="stable"))
-        return np.where(cells.is_missing, -1.0, order[np.maximum(cells.codes, 0)].astype(float))
+        codes = np.where(cells.is_missing, -1.0, order[np.maximum(cells.codes, 0)].astype(float))
+        return codes, _with_labels(name, sorted(cells.labels), bool(cells.is_missing.any())), True
     if isinstance(cells, DateCells):
         days = cells.values.astype("datetime64[D]").astype(np.float64)
-        return np.where(cells.is_missing, np.nan, 1970.0 + days / 365.25)
+        return np.where(cells.is_missing, np.nan, 1970.0 + days / 365.25), name, False
     values = np.asarray(cells.values, dtype=np.float64)
     known = values[np.isfinite(values)]
     middle = float(np.median(known)) if len(known) else 0.0
-    return np.where(np.isnan(values), middle, values)
+    filled = f"{name[:_LONGEST]} (gaps: the median)" if np.isnan(values).any() else name
+    return np.where(np.isnan(values), middle, values), filled, False
+
+
+def _with_labels(name: str, labels: list[str], has_gaps: bool) -> str:
+    """A few labels are named; of many, their order."""
+    if len(labels) <= _FEW_LABELS:
+        told = ", ".join(f"{k} {label[:_LONGEST_LABEL]}" for k, label in enumerate(labels))
+    else:
+        told = f"{len(labels)} labels in the order of their names"
+    return f"{name[:_LONGEST]} ({told}{', -1 missing' if has_gaps else ''})"
 
 
 def _components(X: Any, types: dict[str, str], n_axes: int) -> tuple[np.ndarray, list[str]]:

@@ -142,7 +142,7 @@ def tree_of(
         "members": n_members,
         "member": int(member),
         "classes": labels,
-        "nodes": _nodes(arrays, names, labels),
+        "nodes": _nodes(arrays, names, labels, has_impurity=not isinstance(model, GradientBoosted)),
         "table": table,
     }
 
@@ -197,7 +197,9 @@ def _number(value: float, rounding: float) -> str:
     return number_text(0.0 if abs(value) <= rounding else value, _DECIMALS)
 
 
-def _nodes(arrays: TreeArrays, names: TreeNames, labels: list[str]) -> list[dict[str, Any]]:
+def _nodes(
+    arrays: TreeArrays, names: TreeNames, labels: list[str], *, has_impurity: bool
+) -> list[dict[str, Any]]:
     """One loop over numbers, because trees may be deeper than Python calls."""
     kinds, parents = arrays.kind.tolist(), arrays.parent.tolist()
     samples, impurities = arrays.n_samples.tolist(), arrays.impurity.tolist()
@@ -220,7 +222,7 @@ def _nodes(arrays: TreeArrays, names: TreeNames, labels: list[str]) -> list[dict
                 "question": question,
                 "answer": labels[_largest(value)] if labels else _number(value[0], rounding),
                 "rows": samples[node],
-                "impurity": impurities[node],
+                "impurity": impurities[node] if has_impurity else None,
                 "shares": value if labels else [],
             }
         )

@@ -16,7 +16,18 @@ from margrove.studio.steps.recent import Recent, key_of
 from margrove.studio.steps.traces import FirstAndLast, shown_numbers, told
 from margrove.studio.workroom import Job
 
-KEYS = {"number", "plane", "curve", "highlighted", "lines", "box", "gains", "tree"}
+KEYS = {
+    "number",
+    "plane",
+    "curve",
+    "highlighted",
+    "lines",
+    "box",
+    "gains",
+    "tree",
+    "isTest",
+    "highlights",
+}
 SMALL = {
     "BaggingClassifier": {"n_estimators": 5},
     "BaggingRegressor": {"n_estimators": 5},

@@ -20,7 +20,7 @@ def _right(scene: Scene) -> Count:
     return Count(
         n,
         f"Then all points are on their side. Novikoff's theorem promised at most {bound:.0f}: the "
-        "square of the radius of the points over their margin.",
+        "square of the radius of the points over the margin of the line that it found.",
     )
 
 

@@ -29,6 +29,7 @@ _FOREST_NAMES = (
 )  # fmt: skip
 
 Line = dict[str, Any]
+_NAMES_OF_LOSSES = {"squared_error": "half the mean squared error"}
 
 
 def figures_of(found: Fitted, scene: Scene) -> dict[str, Any]:
@@ -110,33 +111,34 @@ def _of_forest(model: Any) -> tuple[dict[str, float], list[Line]]:
         return counts, []
     score = float(model.oob_score_)
     if hasattr(model, "classes_"):
-        line = _line("error out of bag", f"{1.0 - score:.1%}", good=True)
+        counts["error out of bag, %"] = round(100.0 * (1.0 - score), 1)
     else:
-        line = _line("r2 out of bag", f"{score:.3f}", good=True)
-    return counts, [line]
+        counts["r2 out of bag"] = round(score, 3)
+    return counts, []
 
 
 def _of_machine(facts: Facts) -> tuple[dict[str, float], list[Line]]:
     counts: dict[str, float] = {}
     if facts.n_support is not None:
         counts["support vectors"] = int(facts.n_support)
-    counts |= {own.name: int(own.count) for own in facts.kinds}
+    if len(facts.machines) == 1:  # how many are wrong is what the training error says
+        counts |= {own.name: int(own.count) for own in facts.kinds if own.name != "misclassified"}
     counts["iterations"] = int(facts.iterations)
     lines = []
     proof = facts.proof
     if proof is not None:
         gap = f"{proof.gap:.2g}: at most {100 * proof.relative_gap:.2g} % from the best"
         lines.append(_line("duality gap", gap, good=proof.relative_gap <= _GOOD_GAP))
-        promised = 10.0 * float(facts.parameters["tol"])
-        good = proof.violation <= promised or isinstance(facts, LinearFacts)
-        lines.append(_line("largest KKT violation", f"{proof.violation:.2g}", good=good))
+        if not isinstance(facts, LinearFacts):  # which promise the gap
+            good = proof.violation <= 10.0 * float(facts.parameters["tol"])
+            lines.append(_line("largest KKT violation", f"{proof.violation:.2g}", good=good))
         between = f"{proof.dual:.6g} to {proof.primal:.6g}"
         lines.append(_line("the best objective is in", between, good=True))
     if facts.converged is False:
         lines.append(_line("converged", "no", good=False))
     widths = [own.margin_width for own in facts.machines]
     if len(widths) == 1 and widths[0] is not None and math.isfinite(widths[0]):
-        lines.append(_line("margin width, 2 / ||w||", f"{widths[0]:.4g}", good=True))
+        counts["width of the margin"] = float(f"{widths[0]:.4g}")
     return counts, lines
 
 
@@ -169,7 +171,8 @@ def _of_boosting(model: Any) -> tuple[dict[str, float], list[Line]]:
 def _of_gradient(facts: GradientFacts) -> tuple[dict[str, float], list[Line]]:
     counts: dict[str, float] = {"rounds": int(facts.n_rounds), "trees": int(facts.n_trees)}
     before, after = facts.loss_at_start, facts.loss_at_end
-    fell = _line(f"{facts.loss} fell", f"{before:.4g} to {after:.4g}", good=after <= before)
+    name = _NAMES_OF_LOSSES.get(facts.loss, facts.loss)
+    fell = _line(f"{name} fell", f"{before:.4g} to {after:.4g}", good=after <= before)
     return counts, [fell]
 
 

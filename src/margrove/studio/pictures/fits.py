@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from margrove.exceptions import NotSeparableError
 from margrove.facts import describe
 from margrove.studio.scenes import Scene, StudioError
 
@@ -93,6 +94,11 @@ def _fit(scene: Scene, probability: bool) -> Fitted:
         warnings.simplefilter("always")
         try:
             model = estimator.fit(X, y)
+        except NotSeparableError as error:
+            raise StudioError(
+                "Nothing that this kernel can draw separates the classes, so that there is no hard "
+                "margin. Choose a finite C, another kernel, or move the points apart."
+            ) from error
         except (ValueError, TypeError, ArithmeticError) as error:
             raise StudioError(f"{scene.learner}: {error}") from error
     return Fitted(model, time.perf_counter() - start, remarks_of(caught))

@@ -21,6 +21,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
+
 from margrove.studio.lectures import LectureTable
 from margrove.studio.pictures.fits import missing
 from margrove.studio.scenes import Scene, StudioError
@@ -58,13 +60,17 @@ _GRADIENT = (
 
 @dataclass(frozen=True)
 class StepMode:
-    """A kind of steps: what people are told of it, whose they are, and how they are found."""
+    """A kind of steps: what people are told of it, whose they are, and how they are found.
+
+    highlights   what points are that a state marks
+    """
 
     kind: str
     title: str
     summary: str
     learners: tuple[str, ...]
     trace: Callable[[Any], Trace]
+    highlights: str = ""
 
 
 STEPS: dict[str, StepMode] = {
@@ -76,6 +82,7 @@ STEPS: dict[str, StepMode] = {
             "A step is a mistake: the point is added to the weights, or taken from them.",
             ("Perceptron",),
             perceptron.trace,
+            "the mistake",
         ),
         StepMode(
             "smo",
@@ -83,6 +90,7 @@ STEPS: dict[str, StepMode] = {
             "A step moves the dual variables of two points along a line, within their box.",
             ("SVC",),
             smo.trace,
+            "the pair",
         ),
         StepMode(
             "subgradient",
@@ -90,20 +98,24 @@ STEPS: dict[str, StepMode] = {
             "A step visits a point whose margin is below 1, and turns the weights towards it.",
             ("SVC",),
             subgradient.trace,
+            "the point that is visited",
         ),
         StepMode(
             "hull",
             "The nearest points of two hulls, move by move",
-            "A step moves a point of each hull towards the other hull.",
+            "A step moves a point of each hull towards the other, in the feature space of the "
+            "kernel. The margin is hard: neither C nor class weights count.",
             ("SVC",),
             hull.trace,
+            "points that have a weight",
         ),
         StepMode(
             "splits",
             "A tree, split by split",
-            "A step lets the leaf ask whose question gains most.",
+            "A step lets the leaf ask whose question gains most, summed over its points.",
             _TREES,
             splits.trace,
+            "points of the leaf",
         ),
         StepMode(
             "pruning",
@@ -111,6 +123,7 @@ STEPS: dict[str, StepMode] = {
             "A step raises the price of a leaf until some branches are not worth it.",
             _TREES,
             pruning.trace,
+            "points of the branch",
         ),
         StepMode(
             "members",
@@ -118,6 +131,7 @@ STEPS: dict[str, StepMode] = {
             "A step adds a tree, grown on its own draw of the points, to the vote.",
             (*_BAGS, *_FORESTS),
             members.trace,
+            "not drawn for this tree",
         ),
         StepMode(
             "adaboost",
@@ -125,6 +139,7 @@ STEPS: dict[str, StepMode] = {
             "A step finds a rule for the points as they weigh now, and weighs them anew.",
             ("AdaBoostClassifier",),
             adaboost.trace,
+            "missed by this rule",
         ),
         StepMode(
             "gradient",
@@ -192,7 +207,9 @@ def step_of(
     last = len(trace.steps)
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= last:
         raise StudioError(f"number must be a step from 0 to {last}. Got {ascii(number)[:60]}.")
-    return _told_errors(mode, lambda: trace.state(number, grid))
+    state = _told_errors(mode, lambda: trace.state(number, grid))
+    is_test = np.zeros(0, bool) if isinstance(scene, LectureTable) else scene.is_test
+    return state | {"isTest": is_test.astype(np.uint8), "highlights": mode.highlights}
 
 
 def _mode(kind: Any, scene: Scene | LectureTable) -> StepMode:

@@ -115,8 +115,8 @@ def _told(fit: _Fit, position: int) -> dict[str, Any]:
     n_wrong = len(fit.wrong(number))
     error, beta = float(history.error[t]), float(history.beta[t])
     text = f"Round {number} misses {n_wrong} points, which weigh {error:.3f}"
-    text = f"{text}, and counts {beta:.3f}." if np.isfinite(beta) else f"{text}."
-    if n_wrong and np.isfinite(beta):
+    text = f"{text}, and counts beta = {beta:.3f}." if np.isfinite(beta) else f"{text}."
+    if n_wrong and np.isfinite(beta) and number < len(fit.model):
         text = f"{text} They weigh more in the next round."
     skipped = number - fit.numbers[position - 1] - 1
     if skipped:

@@ -108,6 +108,11 @@ def _told(fit: _Fit, position: int) -> dict[str, Any]:
     trees = (
         "a tree" if len(found.leaves) == 1 else f"{len(found.leaves)} trees, one for each class,"
     )
+    drawn = (
+        f" The tree of class {fit.scene.classes[int(fit.model.classes_[0])]} is drawn."
+        if len(found.leaves) > 1
+        else ""
+    )
     leaves = " + ".join(str(own) for own in found.leaves)
     text = (
         f"Round {number} fits {trees} of {leaves} leaves to what is left over. The loss falls from "
@@ -115,6 +120,7 @@ def _told(fit: _Fit, position: int) -> dict[str, Any]:
     )
     if found.loss_after > found.loss_before:
         text = text.replace("falls from", "rises from")
+    text += drawn
     skipped = number - fit.numbers[position - 1] - 1
     if skipped:
         text = f"{skipped} rounds later, the last one. {text}"
