@@ -21,7 +21,7 @@ export { Legend } from "./stage/Legend";
 export { type Layers, Stage, type StagePicture, type StageProps } from "./stage/Stage";
 export { type StageTool, stageTools } from "./stage/tools";
 export { type ModeEntry, mode, openMode } from "./state/mode";
-export { formatNumber, formatSeconds, formatShare, ticks } from "./state/numbers";
+export { counted, formatNumber, formatSeconds, formatShare, ticks } from "./state/numbers";
 export {
   canRedo,
   canUndo,

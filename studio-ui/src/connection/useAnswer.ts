@@ -1,5 +1,6 @@
 /**
- * Answers in components: the last one stays on the page while the next is made.
+ * Answers in components: the last one stays on the page while the next is made, and goes when the
+ * next one fails, for it would pass for an answer to what was asked.
  *
  * While a request is in flight the newest wish waits and the ones between are forgotten, so that a
  * dragged point gets as many pictures as the library can make, and the last one is always made.
@@ -73,8 +74,9 @@ export class Follower<Kind extends AskKind> {
       });
       tell({ value, error: null, progress: null, isWaiting: this.wish !== null });
     } catch (error) {
-      const told = isSuperseded(error) ? null : (error as Error);
-      tell({ error: told, progress: null, isWaiting: this.wish !== null });
+      const rest = { progress: null, isWaiting: this.wish !== null };
+      if (isSuperseded(error)) tell({ error: null, ...rest });
+      else tell({ value: null, error: error as Error, ...rest });
     }
     this.isBusy = false;
     void this.next();

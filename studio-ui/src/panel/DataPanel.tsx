@@ -2,8 +2,8 @@ import { useId } from "preact/hooks";
 import { ErrorNote } from "../errors/notes";
 import type { Preset, Task } from "../protocol";
 import { drawing } from "../state/drawing";
-import { formatShare } from "../state/numbers";
-import { catalogue, changeScene, settle, testShare } from "../state/scene";
+import { counted, formatShare, readShare } from "../state/numbers";
+import { catalogue, changeScene, pointCount, settle, testShare } from "../state/scene";
 import { choosePreset, drawingError, drawPreset } from "./presets";
 import { Slider } from "./Slider";
 
@@ -53,12 +53,16 @@ export function DataPanel() {
       </div>
       {preset && <p class="hint">{preset.summary}</p>}
       {preset?.isDrawn && <DrawingFields preset={preset} />}
+      <p class="hint" data-testid="point-count">
+        {`${counted(pointCount.value, "point")} on the picture.`}
+      </p>
       <Slider
         label="Kept for testing"
         value={testShare.value}
         low={0}
         high={0.5}
         format={formatShare}
+        read={readShare}
         summary="The share of the points that the learner never sees; they are drawn hollow."
         testId="test-share"
         onInput={(value) => changeScene({ testShare: Number(value.toFixed(2)) }, "test-share")}
@@ -75,7 +79,7 @@ function DrawingFields({ preset }: { preset: Preset }) {
   return (
     <>
       <Slider
-        label="Number of points"
+        label="Number of points to draw"
         value={own.size}
         low={SMALLEST}
         high={LARGEST}

@@ -1,5 +1,5 @@
 import type { Figures, Task } from "../protocol";
-import { formatNumber, formatSeconds, formatShare } from "../state/numbers";
+import { formatError, formatNumber, formatSeconds, formatShare } from "../state/numbers";
 
 export interface FiguresPanelProps {
   figures: Figures;
@@ -13,7 +13,7 @@ export function FiguresPanel({ figures, task, compact }: FiguresPanelProps) {
   const isPlane = task === "classification";
   const show = (value: number | null) => {
     if (value === null) return "–";
-    return isPlane ? formatShare(value) : formatNumber(value);
+    return isPlane ? formatShare(value) : formatError(value);
   };
   const named = isPlane ? "error" : "RMSE";
   return (
@@ -21,7 +21,9 @@ export function FiguresPanel({ figures, task, compact }: FiguresPanelProps) {
       <dl class="cards">
         <Card name={`Training ${named}`} value={show(figures.trainError)} testId="train-error" />
         <Card name={`Test ${named}`} value={show(figures.testError)} testId="test-error" />
-        <Card name="Fitted in" value={formatSeconds(figures.seconds)} testId="fit-seconds" />
+        {figures.seconds > 0 && (
+          <Card name="Fitted in" value={formatSeconds(figures.seconds)} testId="fit-seconds" />
+        )}
         {figures.counts.map((count) => (
           <Card
             key={count.name}

@@ -35,6 +35,7 @@ export function LearnerMenu(props: LearnerMenuProps) {
         class="strong-select"
         data-testid={props.testId ?? "learner"}
         value={props.value}
+        title={learners.find((learner) => learner.name === props.value)?.title}
         onChange={(event) => props.onChange(event.currentTarget.value)}
       >
         {FAMILIES.map(([family, title]) => {

@@ -72,6 +72,7 @@ function ChoiceField({ parameter, value, testId, onChange }: FieldProps) {
     choices.unshift({ value: null, title: parameter.none });
   }
   const chosen = choices.findIndex((choice) => choice.value === value);
+  const explanation = explanationOf(choices[chosen]?.title ?? "");
   return (
     <div class="field" title={parameter.summary}>
       <label class="field-head" for={id}>
@@ -89,12 +90,22 @@ function ChoiceField({ parameter, value, testId, onChange }: FieldProps) {
       >
         {choices.map((choice, number) => (
           <option key={choice.title} value={String(number)}>
-            {choice.title}
+            {shortTitle(choice.title)}
           </option>
         ))}
       </select>
+      {explanation !== "" && <p class="hint">{explanation}</p>}
     </div>
   );
+}
+
+/** "gini: how often two rows differ" is a name and what it means: menus have room for the name. */
+function shortTitle(title: string): string {
+  return title.split(": ")[0] ?? title;
+}
+
+function explanationOf(title: string): string {
+  return title.split(": ").slice(1).join(": ");
 }
 
 function NumberParameter({ parameter, value, testId, onChange }: FieldProps) {

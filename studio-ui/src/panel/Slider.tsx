@@ -1,5 +1,5 @@
 import { useId, useRef, useState } from "preact/hooks";
-import { formatNumber } from "../state/numbers";
+import { formatNumber, readNumber } from "../state/numbers";
 import { placeOf, type SliderScale, stepped, valueAt } from "./scales";
 
 export interface SliderProps {
@@ -14,6 +14,8 @@ export interface SliderProps {
   /** When it was let go. */
   onSettle?: (value: number) => void;
   format?: (value: number) => string;
+  /** The number that a typed text means, NaN for none: reads what `format` writes. */
+  read?: (text: string) => number;
   /** Said under the name while the pointer is on it, and to screen readers. */
   summary?: string;
   disabled?: boolean;
@@ -85,8 +87,8 @@ function NumberField(props: SliderProps & { scaleOf: SliderScale; text: string }
   const finish = () => {
     if (typed === null) return;
     setTyped(null);
-    const value = Number(typed.replace("−", "-").replace(",", "."));
-    if (typed.trim() === "" || !Number.isFinite(value)) return;
+    const value = (props.read ?? readNumber)(typed);
+    if (!Number.isFinite(value)) return;
     const inside = Math.min(props.high, Math.max(props.low, value));
     const whole = props.scaleOf.isInteger ? Math.round(inside) : inside;
     props.onInput(whole);

@@ -34,7 +34,7 @@ export function Playground() {
       <div class="column-stage">
         <Toolbar />
         <Fence name="picture">
-          <div class={picture.isWaiting ? "stage-box waiting" : "stage-box"}>
+          <div class={boxClass(picture)}>
             <Stage
               scene={shown}
               picture={value}
@@ -45,10 +45,14 @@ export function Playground() {
               }}
             />
             {shown.x.length === 0 && <EmptyStage />}
+            {picture.error && (
+              <div class="stage-error">
+                <ErrorNote error={picture.error} />
+              </div>
+            )}
           </div>
         </Fence>
         <Legend scene={shown} picture={value} layers={layers.value} />
-        <ErrorNote error={picture.error} />
         <SlowProgress picture={picture} />
       </div>
       <div class="column-right">
@@ -68,6 +72,11 @@ export function Playground() {
       </div>
     </div>
   );
+}
+
+function boxClass(picture: Answer<Picture>): string {
+  const classes = ["stage-box", picture.isWaiting && "waiting", picture.error && "failed"];
+  return classes.filter(Boolean).join(" ");
 }
 
 function EmptyStage() {
@@ -97,7 +106,11 @@ function FiguresSection(props: { picture: Answer<Picture>; value: Picture | null
       {value ? (
         <FiguresPanel figures={value.figures} task={value.task} />
       ) : (
-        <p class="hint">Nothing is learnt yet.</p>
+        <p class="hint">
+          {props.picture.error
+            ? "Nothing was learnt: what is wrong stands on the picture."
+            : "Nothing is learnt yet."}
+        </p>
       )}
     </section>
   );

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
-import type { Scene } from "../protocol";
+import type { Scene, Step } from "../protocol";
 import { ClassMark } from "./ClassMark";
 import { ALL_LAYERS, type Layers, type StagePicture } from "./layers";
 
@@ -8,10 +8,12 @@ interface LegendProps {
   scene: Scene;
   picture: StagePicture | null;
   layers?: Partial<Layers>;
+  /** Of a step: the points it is about, and its lines. */
+  step?: Pick<Step, "highlighted" | "highlights" | "lines"> | null;
 }
 
 /** What the marks of the stage mean; only those that are on it. */
-export function Legend({ scene, picture, layers: chosen }: LegendProps) {
+export function Legend({ scene, picture, layers: chosen, step }: LegendProps) {
   const layers = { ...ALL_LAYERS, ...chosen };
   const plane = picture?.plane ?? null;
   const curve = picture?.curve ?? null;
@@ -29,7 +31,7 @@ export function Legend({ scene, picture, layers: chosen }: LegendProps) {
         )}
       {curve && <Entry sign={<LineSign kind="curve" />} text="prediction" />}
       {hasTest && <Entry sign={<ClassMark own={0} isHollow />} text="kept for testing" />}
-      {plane && plane.classes.length > 1 && (
+      {plane && plane.classes.length > 1 && !step?.lines.length && (
         <Entry sign={<LineSign kind="boundary" />} text="boundary" />
       )}
       {plane?.hasMargins && layers.margins && (
@@ -57,7 +59,42 @@ export function Legend({ scene, picture, layers: chosen }: LegendProps) {
       {plane?.hulls && layers.hulls && (
         <Entry sign={<LineSign kind="nearest" />} text="nearest points of the hulls" />
       )}
+      {step && step.highlighted.length > 0 && step.highlights && (
+        <Entry sign={<RingSign kind="highlight" />} text={step.highlights} />
+      )}
+      {step && <LineEntries lines={step.lines} />}
     </ul>
+  );
+}
+
+/** In the order in which they are drawn. */
+const LINE_TEXTS: [Step["lines"][number]["role"], string][] = [
+  ["before", "line before this step"],
+  ["after", "line after this step"],
+  ["average", "line of the averaged weights"],
+];
+
+function LineEntries({ lines }: { lines: Step["lines"] }) {
+  const shown = LINE_TEXTS.filter(([role]) => lines.some((line) => line.role === role));
+  const arrows = lines.filter((line) => line.role !== "average").length;
+  return (
+    <>
+      {shown.map(([role, text]) => (
+        <Entry key={role} sign={<LineSign kind={role} />} text={text} />
+      ))}
+      {arrows > 0 && (
+        <Entry sign={<ArrowSign />} text={`weights w of ${arrows > 1 ? "each" : "the"} line`} />
+      )}
+    </>
+  );
+}
+
+function ArrowSign() {
+  return (
+    <svg class="line-sign" viewBox="0 0 24 16" width="24" height="16" aria-hidden="true">
+      <path d="M1 8h16" />
+      <polygon points="23,8 15,3.5 15,12.5" />
+    </svg>
   );
 }
 
@@ -85,7 +122,7 @@ function LineSign({ kind }: { kind: string }) {
   );
 }
 
-function RingSign({ kind }: { kind: number }) {
+function RingSign({ kind }: { kind: number | "highlight" }) {
   return (
     <svg
       class={`ring-sign ring-${kind}`}

@@ -1,6 +1,7 @@
 import { useId, useMemo, useRef } from "preact/hooks";
 import { projector } from "../looks/theme";
 import type { Scene, Step } from "../protocol";
+import { counted } from "../state/numbers";
 import { changeScene } from "../state/scene";
 import { frameOf, placeAt, pointPlace, xPixel, yPixel } from "./frame";
 import { ALL_LAYERS, type Layers, type StagePicture } from "./layers";
@@ -87,7 +88,7 @@ export function Stage(props: StageProps) {
   const said = pointed
     ? { ...pointed, lines: linesAt(painting, pointed.point, placeAt(frame, pointed.x, pointed.y)) }
     : focused >= 0 && isByKey
-      ? { ...pixelOf(frame, scene, focused), lines: focusLines }
+      ? { ...pixelOf(frame, scene, focused), lines: [numbered(focused), ...focusLines] }
       : null;
   const isOnPoint = (pointed?.point ?? -1) >= 0 && (isEditable || props.onPick !== undefined);
   const testId = props.testId ?? "stage";
@@ -104,7 +105,9 @@ export function Stage(props: StageProps) {
           .join(" ")}
         role="application"
         aria-roledescription="plot"
-        aria-label={props.label ?? `${scene.x.length} points and what ${scene.learner} learnt`}
+        aria-label={
+          props.label ?? `${counted(scene.x.length, "point")} and what ${scene.learner} learnt`
+        }
         aria-describedby={`${id}-help`}
         tabIndex={0}
         data-testid={testId}
@@ -130,8 +133,13 @@ export function Stage(props: StageProps) {
 
 function linesAt(painting: Painting, point: number, place: [number, number]): string[] {
   const { scene, picture, prepared } = painting;
-  if (point >= 0) return pointLines(scene, picture, point);
+  if (point >= 0) return [numbered(point), ...pointLines(scene, picture, point)];
   return placeLines(scene, picture, place, prepared?.isFlat ?? false);
+}
+
+/** As the sentences of steps count points. */
+function numbered(point: number): string {
+  return `point ${point + 1}`;
 }
 
 function pixelOf(frame: ReturnType<typeof frameOf>, scene: Scene, index: number) {

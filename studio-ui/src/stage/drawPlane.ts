@@ -24,8 +24,11 @@ export interface PreparedPlane {
   members: number[][];
 }
 
-export function preparePlane(plane: Plane, palette: Palette, canBeFlat: boolean): PreparedPlane {
-  const flat = canBeFlat && isFlat(plane);
+/** Whether a surface is made of flat pieces: always, never, or as its values look. */
+export type Flatness = "flat" | "smooth" | "seen";
+
+export function preparePlane(plane: Plane, palette: Palette, flatness: Flatness): PreparedPlane {
+  const flat = flatness === "flat" || (flatness === "seen" && isFlat(plane));
   return {
     plane,
     image: surfaceImage(plane, palette),

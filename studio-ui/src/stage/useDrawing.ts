@@ -3,7 +3,7 @@ import { useLayoutEffect, useMemo } from "preact/hooks";
 import { palette } from "../looks/colours";
 import type { Scene, Step } from "../protocol";
 import { learnerNamed } from "../state/scene";
-import { preparePlane } from "./drawPlane";
+import { type Flatness, preparePlane } from "./drawPlane";
 import type { PointMarks } from "./drawPoints";
 import type { Frame } from "./frame";
 import type { Layers, StagePicture } from "./layers";
@@ -36,11 +36,11 @@ export function useDrawing(
 ): Painting {
   const { scene, picture, lines, layers, isCompact, zoom, highlighted, focused, hovered } = drawn;
   const colours = palette.value;
-  const canBeFlat = learnerNamed(scene.learner)?.family !== "margin";
+  const flatness = flatnessOf(scene);
   const plane = picture?.plane ?? null;
   const prepared = useMemo(
-    () => (plane ? preparePlane(plane, colours, canBeFlat) : null),
-    [plane, colours, canBeFlat],
+    () => (plane ? preparePlane(plane, colours, flatness) : null),
+    [plane, colours, flatness],
   );
   const painting: Painting = useMemo(
     () => ({ scene, picture, prepared, lines, layers, palette: colours, isCompact, zoom }),
@@ -69,6 +69,13 @@ export function useDrawing(
     withPen(front.current, frame, (pen) => paintFront(pen, frame, marks, colours));
   }, [frame, scene, picture, prepared, layers, highlighted, focused, hovered, radius, colours]);
   return painting;
+}
+
+/** Trees and what is made of them answer alike within boxes, however narrow, unless they cut slanting. */
+function flatnessOf(scene: Scene): Flatness {
+  const family = learnerNamed(scene.learner)?.family;
+  if (family === "margin") return "smooth";
+  return family === undefined || scene.parameters.splitter === "oblique" ? "seen" : "flat";
 }
 
 /** Draws on a canvas at the resolution of the screen. */

@@ -1,4 +1,6 @@
-/** Numbers as people read them. */
+/** Numbers as people read them, and as they type them. */
+
+const ROUNDING = 1e-12;
 
 /** About this many significant digits, without trailing zeros or a needless exponent. */
 export function formatNumber(value: number, digits = 3): string {
@@ -14,6 +16,28 @@ export function formatShare(value: number): string {
   const percent = value * 100;
   const digits = percent === 0 || percent >= 99.95 || percent >= 10 ? 1 : 2;
   return `${Number(percent.toFixed(digits))} %`;
+}
+
+/** What was typed, as a number; NaN for what is none. Takes what `formatNumber` writes. */
+export function readNumber(text: string): number {
+  const plain = text.replaceAll("−", "-").replace(",", ".").trim();
+  return plain === "" ? Number.NaN : Number(plain);
+}
+
+/** A typed share: "30", "30%", "30 %" and "0.3" are the same. */
+export function readShare(text: string): number {
+  const value = readNumber(text.replace("%", ""));
+  return text.includes("%") || value >= 1 ? value / 100 : value;
+}
+
+/** An error of a fit: what rounding left over is none. */
+export function formatError(value: number): string {
+  return formatNumber(Math.abs(value) < ROUNDING ? 0 : value);
+}
+
+/** "1 row", "2 rows", "1,000 rows". */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
 
 export function formatSeconds(seconds: number): string {

@@ -37,6 +37,7 @@ export const hadStoredScene = history.value !== EMPTY_SCENE;
 // Parts of the scene, so that a panel is not drawn again while a point is dragged.
 export const task = computed(() => scene.value.task);
 export const parameters = computed(() => scene.value.parameters);
+export const pointCount = computed(() => scene.value.x.length);
 export const testShare = computed(() => scene.value.testShare);
 export const learnerName = computed(() => scene.value.learner);
 export const currentLearner = computed(() => learnerNamed(learnerName.value));

@@ -24,7 +24,7 @@ export function LessonStage(props: {
     case "tree":
       return <LessonTree lesson={lesson} scene={scene} />;
     case "steps":
-      return <LessonSteps lesson={lesson} scene={scene} />;
+      return <LessonSteps {...props} />;
     default:
       return scene ? <StageWithPoints {...props} scene={scene} /> : null;
   }
@@ -42,14 +42,26 @@ function StageWithPoints(props: { lesson: Lesson; scene: Scene; onScene: (scene:
   }
 }
 
-function LessonSteps(props: { lesson: Lesson; scene: Scene | null }) {
+function LessonSteps(props: {
+  lesson: Lesson;
+  scene: Scene | null;
+  onScene: (scene: Scene) => void;
+}) {
   const { lesson, scene } = props;
   const stepped = useMemo<Stepped | null>(
     () => scene ?? (lesson.table ? { lecture: lesson.table } : null),
     [lesson, scene],
   );
   if (!stepped || !lesson.steps) return null;
-  return <StepsStage scene={stepped} kind={lesson.steps} channel="lesson-steps" size={430} />;
+  return (
+    <StepsStage
+      scene={stepped}
+      kind={lesson.steps}
+      channel="lesson-steps"
+      size={430}
+      onEdit={scene ? props.onScene : undefined}
+    />
+  );
 }
 
 function LessonTree(props: { lesson: Lesson; scene: Scene | null }) {

@@ -1,11 +1,12 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Step, StepKind, Stepped, Steps } from "../../protocol";
+import type { Scene, Step, StepKind, Stepped, Steps } from "../../protocol";
 import { ask, ErrorNote, Legend, Stage, useAnswer } from "../../shell";
 import { CurvesChart } from "../../views/CurvesChart";
 import { GainsView } from "../../views/GainsView";
 import { SmoBoxView } from "../../views/SmoBoxView";
 import { asked } from "../../views/tree/nodeWords";
 import { TreeViewer } from "../../views/tree/TreeViewer";
+import { PointTools } from "../PointTools";
 import { SlowProgress } from "../SlowProgress";
 import { FiguresTable } from "./FiguresTable";
 import { type Loaded, StepLoader } from "./stepLoader";
@@ -23,8 +24,10 @@ export function StepsStage(props: {
   kind: StepKind;
   channel: string;
   size?: number;
+  /** Of points that may be moved here: the fit is then made anew. */
+  onEdit?: (scene: Scene) => void;
 }) {
-  const { scene, kind, channel } = props;
+  const { scene, kind, channel, onEdit } = props;
   const request = useMemo(() => ({ kind: "steps" as const, steps: kind, scene }), [kind, scene]);
   const answer = useAnswer<"steps">(request, channel);
   // While another kind is on its way the old answer would be told with the wrong pictures.
@@ -32,12 +35,16 @@ export function StepsStage(props: {
   const last = steps?.steps.length ?? 0;
   const [loaded, setLoaded] = useState<Loaded>({ step: null, error: null, isWaiting: true });
   const player = usePlayer(last, !loaded.isWaiting && steps !== null, true);
-  useLoadedStep(scene, kind, `${channel}-state`, player.number, steps, setLoaded);
-  const step = loaded.step;
+  useLoadedStep(scene, kind, `${channel}-state`, player.number, steps, (next) =>
+    setLoaded((old) => ({ ...next, step: next.step ?? (onEdit ? old.step : null) })),
+  );
+  const error = answer.error ?? loaded.error;
+  // While points are moved, the state of the last fit stays until that of the next one is there.
+  const step = loaded.step && !error && fitsScene(loaded.step, scene) ? loaded.step : null;
   return (
     <div class="steps" data-testid="steps-stage">
       <div class="steps-main">
-        <ErrorNote error={answer.error ?? loaded.error} />
+        <ErrorNote error={error} />
         <SlowProgress progress={answer.progress} isWaiting={answer.isWaiting} />
         {!answer.error && <Transport player={player} last={last} />}
         <Sentence steps={steps} number={player.number} isWaiting={answer.isWaiting} />
@@ -45,16 +52,19 @@ export function StepsStage(props: {
           step && <StepTree step={step} height={420} />
         ) : (
           <>
+            {onEdit && <PointTools scene={scene} />}
             <Stage
               scene={scene}
               picture={step}
               highlighted={step?.highlighted ?? []}
               lines={step?.lines ?? []}
               size={props.size}
+              editable={onEdit !== undefined}
+              onEdit={onEdit}
               testId="steps-plane"
               label={`The points and what is learnt after step ${player.number}`}
             />
-            <Legend scene={scene} picture={step} />
+            <Legend scene={scene} picture={step} step={step} />
           </>
         )}
       </div>
@@ -74,6 +84,11 @@ export function StepsStage(props: {
       </div>
     </div>
   );
+}
+
+function fitsScene(step: Step, scene: Stepped): boolean {
+  if ("lecture" in scene) return true;
+  return scene.task === "classification" ? step.curve === null : step.plane === null;
 }
 
 function StepDetails(props: { step: Step; hasTree: boolean }) {

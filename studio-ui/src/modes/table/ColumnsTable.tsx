@@ -1,5 +1,7 @@
 import type { Table } from "../../protocol";
+import { counted } from "../../shell";
 import { percent } from "../../views/numbers";
+import { isValue } from "./TableChoices";
 
 /** What the columns of a table are. */
 export function ColumnsTable(props: {
@@ -8,6 +10,7 @@ export function ColumnsTable(props: {
   features: [string, string] | null;
 }) {
   const { table } = props;
+  const axes = isValue(table, props.target) ? props.features?.slice(0, 1) : props.features;
   return (
     <div
       class="v-table-box columns-table"
@@ -18,7 +21,7 @@ export function ColumnsTable(props: {
     >
       <table class="v-table">
         <caption>
-          {`${table.name}: ${table.rows.toLocaleString("en")} rows, ${table.columns.length.toLocaleString("en")} columns`}
+          {`${table.name}: ${counted(table.rows, "row")}, ${counted(table.columns.length, "column")}`}
         </caption>
         <thead>
           <tr>
@@ -39,9 +42,7 @@ export function ColumnsTable(props: {
               <th scope="row">
                 {column.name}
                 {column.name === props.target && <span class="gains-chosen">target</span>}
-                {props.features?.includes(column.name) && (
-                  <span class="gains-chosen is-feature">axis</span>
-                )}
+                {axes?.includes(column.name) && <span class="gains-chosen is-feature">axis</span>}
               </th>
               <td>{column.type}</td>
               <td class="v-number">{column.distinct.toLocaleString("en")}</td>

@@ -7,6 +7,8 @@ const PRINCIPAL = "";
 export function TableChoices(props: { table: Table }) {
   const { target, features } = openTable.value;
   const others = props.table.columns.filter((column) => column.name !== target);
+  // Values of a number are drawn over one column: the other axis is the target itself.
+  const places: (0 | 1)[] = isValue(props.table, target) ? [0] : [0, 1];
   const choose = (place: 0 | 1, name: string) => {
     const names = others.map((column) => column.name);
     change({ features: chosenFeatures(features, place, name, names) });
@@ -31,7 +33,7 @@ export function TableChoices(props: { table: Table }) {
           ))}
         </select>
       </label>
-      {([0, 1] as const).map((place) => (
+      {places.map((place) => (
         <label key={place} class="v-field">
           <span>{place === 0 ? "Axis to the right" : "Axis upwards"}</span>
           <select
@@ -50,6 +52,19 @@ export function TableChoices(props: { table: Table }) {
       ))}
     </div>
   );
+}
+
+const FEW_VALUES = 20;
+
+/**
+ * Whether the library will predict a column as a number: one with fractions, or of many values.
+ * In doubt no, for then nothing is withheld.
+ */
+export function isValue(table: Table, name: string | null): boolean {
+  const column = table.columns.find((own) => own.name === name);
+  if (column?.type !== "number") return false;
+  const few = Math.max(FEW_VALUES, (table.rows - column.missing) / 10);
+  return column.distinct > few || column.examples.some((text) => Math.abs(Number(text) % 1) > 0);
 }
 
 /** Two different columns, or principal components on both axes: one alone would mean nothing. */

@@ -40,7 +40,7 @@ export function TableMode() {
               <CompareButton isBusy={isBusy || !target} />
             </div>
             {table.rows > ROWS && (
-              <p class="v-faint">{`The playground shows ${ROWS.toLocaleString("en")} rows, drawn at random; the comparison uses all of them.`}</p>
+              <p class="v-faint">{`The playground shows ${ROWS.toLocaleString("en")} rows, drawn at random; the comparison uses as many as fit its time.`}</p>
             )}
           </section>
           {board && (
@@ -120,21 +120,39 @@ function CompareButton(props: { isBusy: boolean }) {
 
 /** Windows that open late are held back by browsers: the link stays, to be clicked. */
 function ReportLink() {
-  const { report: name } = openTable.value;
-  if (!name) return null;
+  const { report: made } = openTable.value;
+  if (!made) return null;
   return (
-    <p class="v-faint">
-      The report is open in another tab.{" "}
+    <p class="v-row report-ready" role="status">
+      <span>
+        {made.isOpen
+          ? `The report of ${made.learner} is open in another tab.`
+          : `The report of ${made.learner} is ready.`}
+      </span>
       <a
-        href={`/reports/${encodeURIComponent(name)}`}
+        class={made.isOpen ? "v-tool" : "v-tool is-main"}
+        href={addressOf(made.name)}
         target="_blank"
         rel="noopener"
         data-testid="report-link"
+        onClick={() => change({ report: { ...made, isOpen: true } })}
       >
-        Open it again
+        {made.isOpen ? "Open it again" : "Open the report"}
       </a>
     </p>
   );
+}
+
+function addressOf(report: string): string {
+  return `/reports/${encodeURIComponent(report)}`;
+}
+
+/** Whether the browser let it open. Its way back to this page is cut before anything is in it. */
+function openTab(address: string): boolean {
+  const tab = window.open(address, "_blank");
+  if (!tab) return false;
+  tab.opener = null;
+  return true;
 }
 
 async function explore(): Promise<void> {
@@ -154,7 +172,7 @@ async function explore(): Promise<void> {
 async function compare(seconds: number): Promise<void> {
   const { table, target } = openTable.value;
   if (!table || !target) return;
-  change({ board: null });
+  change({ board: null, report: null });
   const board = await busy("comparing learners", (onProgress) =>
     ask(
       { kind: "table-compare", table: table.table, target, seconds },
@@ -167,6 +185,7 @@ async function compare(seconds: number): Promise<void> {
 async function report(learner: string): Promise<void> {
   const { table, target } = openTable.value;
   if (!table || !target) return;
+  change({ report: null });
   const made = await busy("writing the report", (onProgress) =>
     ask(
       { kind: "table-report", table: table.table, target, learner },
@@ -174,6 +193,5 @@ async function report(learner: string): Promise<void> {
     ),
   );
   if (!made) return;
-  change({ report: made.report });
-  window.open(`/reports/${encodeURIComponent(made.report)}`, "_blank", "noopener");
+  change({ report: { name: made.report, learner, isOpen: openTab(addressOf(made.report)) } });
 }

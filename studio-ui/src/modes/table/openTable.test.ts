@@ -19,7 +19,7 @@ vi.mock("../../shell", async () => {
 
 import { openMode, welcome } from "../../shell";
 import { busy, openNamedFile, openTable, readTable, sendTable } from "./openTable";
-import { chosenFeatures } from "./TableChoices";
+import { chosenFeatures, isValue } from "./TableChoices";
 
 const column = (name: string) => ({ name, type: "number", distinct: 2, missing: 0, examples: [] });
 const table = {
@@ -84,4 +84,15 @@ it("axes are two different columns, or both principal components", () => {
   expect(chosenFeatures(["a", "b"], 0, "b", names)).toEqual(["b", "a"]);
   expect(chosenFeatures(["a", "b"], 0, "", names)).toBeNull();
   expect(chosenFeatures(null, 0, "a", ["a"])).toBeNull();
+});
+
+it("knows targets that are predicted as numbers, as the library does", () => {
+  const of = (part: object) => {
+    const columns = [{ ...column("x"), ...part }];
+    return isValue({ ...table, rows: 100, columns, target: null }, "x");
+  };
+  expect(of({ distinct: 2, examples: ["0", "1"] })).toBe(false);
+  expect(of({ distinct: 2, examples: ["-0.5", "1"] })).toBe(true);
+  expect(of({ distinct: 21, examples: ["3", "nan"] })).toBe(true);
+  expect(of({ type: "category", distinct: 60, examples: ["0.5"] })).toBe(false);
 });

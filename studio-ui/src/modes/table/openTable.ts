@@ -9,8 +9,8 @@ export interface OpenTable {
   /** Null: principal components. */
   features: [string, string] | null;
   board: Leaderboard | null;
-  /** The name of the report that was written last. */
-  report: string | null;
+  /** The report that was written last, and whether a tab shows it. */
+  report: { name: string; learner: string; isOpen: boolean } | null;
   /** What is being done: sending, reading, comparing. */
   busy: string | null;
   progress: Pick<Progress, "note" | "done" | "total"> | null;

@@ -16,10 +16,12 @@ export function NodeTold(props: { tree: Tree; node: TreeNode; isLeaf: boolean })
           <dt>rows</dt>
           <dd>{rowsOf(node).split(" ")[0]}</dd>
         </div>
-        <div>
-          <dt>impurity</dt>
-          <dd>{readable(node.impurity)}</dd>
-        </div>
+        {node.impurity !== null && (
+          <div>
+            <dt>impurity</dt>
+            <dd>{readable(node.impurity)}</dd>
+          </div>
+        )}
         {!props.isLeaf && (
           <div>
             <dt>answer so far</dt>

@@ -50,6 +50,23 @@ it("says of each node what it asks or answers, its level and whether it is open"
   expect(item(3)?.hasAttribute("aria-expanded")).toBe(false);
 });
 
+it("says nothing of an impurity that the tree does not keep", () => {
+  const tree = binary(3);
+  for (const node of tree.nodes) node.impurity = null;
+  shown(tree);
+  expect(item(1)?.getAttribute("aria-label")).toBe("yes: answers A, 2 rows; A 75 %, B 25 %");
+  expect(root.textContent).not.toContain("impurity");
+});
+
+it("tells how much of the tree there is, and what to do when it is not all in sight", () => {
+  shown(binary(1));
+  expect(root.querySelector(".tree-count")?.textContent).toBe("1 node");
+  expect(root.querySelector("[data-testid=tree-hint]")).toBeNull();
+  shown(binary(2047));
+  expect(root.querySelector(".tree-count")?.textContent).toBe("2,047 nodes, 15 unfolded");
+  expect(root.querySelector("[data-testid=tree-hint]")?.textContent).toContain("unfolds");
+});
+
 it("folds and unfolds with the keyboard, and the focused node stays known", () => {
   shown(binary(7));
   press("ArrowDown");

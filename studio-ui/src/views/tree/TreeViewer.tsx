@@ -1,5 +1,6 @@
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
-import type { Tree } from "../../protocol";
+import type { Tree, TreeNode } from "../../protocol";
+import { counted } from "../../state/numbers";
 import { useWidth } from "../useWidth";
 import {
   besidePath,
@@ -26,7 +27,8 @@ import {
   zoomed,
 } from "./viewport";
 
-const AT_FIRST = 80; // nodes that a large tree opens with
+const LARGE = 80; // nodes; a larger tree opens folded
+const AT_FIRST = 15; // nodes that it opens with: about as many as can be read side by side
 
 /** A tree to zoom, to fold and to walk through; draws only what is on the screen. */
 export function TreeViewer(props: {
@@ -48,7 +50,7 @@ export function TreeViewer(props: {
   const svg = useRef<SVGSVGElement>(null);
   const children = useMemo(() => childrenOf(tree.nodes), [tree]);
   const [collapsed, setCollapsed] = useState<ReadonlySet<number>>(() =>
-    closedAtFirst(tree.nodes, children, AT_FIRST),
+    foldedAtFirst(tree, children),
   );
   const [focused, setFocused] = useState(0);
   const [hovered, setHovered] = useState<number | null>(null);
@@ -68,7 +70,7 @@ export function TreeViewer(props: {
   useEffect(() => {
     const isGrown = Math.abs(size - previous.current.size) <= 8;
     if (tree.member !== previous.current.member || !isGrown) {
-      setCollapsed(closedAtFirst(tree.nodes, children, AT_FIRST));
+      setCollapsed(foldedAtFirst(tree, children));
       setMoved(null);
       setFocused(0);
     }
@@ -84,7 +86,7 @@ export function TreeViewer(props: {
   // A followed row must be seen, down to its leaf: in a large tree, the rest is folded.
   useEffect(() => {
     if (path.size === 0) return;
-    if (tree.nodes.length <= AT_FIRST) {
+    if (tree.nodes.length <= LARGE) {
       setCollapsed((old) => new Set([...old].filter((id) => !path.has(id))));
       return;
     }
@@ -148,6 +150,7 @@ export function TreeViewer(props: {
   );
   const told = layout.placed[layout.indexOf.get(hovered ?? focused) ?? 0];
   const isFolded = collapsed.size > 0;
+  const hint = hintOf(isFolded, isInside(worldOf(layout), seen(view, width, height, 0)));
   return (
     <div class={`tree-viewer${props.isCompact ? " is-compact" : ""}`} data-testid="tree-viewer">
       <div class="tree-tools" role="toolbar" aria-label="View of the tree">
@@ -165,7 +168,7 @@ export function TreeViewer(props: {
         />
         <Tool
           name="Fit the whole tree"
-          sign="Fit"
+          sign="Fit all"
           id="fit"
           onClick={() => setMoved(fitted(layout, width, height))}
         />
@@ -180,7 +183,7 @@ export function TreeViewer(props: {
             setMoved(null);
           }}
         />
-        <span class="v-faint tree-count">{`${size.toLocaleString("en")} nodes`}</span>
+        <span class="v-faint tree-count">{countTold(size, layout)}</span>
       </div>
       <div ref={box} class="tree-frame">
         {/* biome-ignore lint/a11y/useAriaActivedescendantWithTabindex: it has one, spelt as SVG needs it */}
@@ -202,6 +205,11 @@ export function TreeViewer(props: {
         >
           <g transform={`translate(${view.x} ${view.y}) scale(${view.k})`}>{layer}</g>
         </svg>
+        {hint && (
+          <p class="tree-hint" data-testid="tree-hint">
+            {hint}
+          </p>
+        )}
       </div>
       <ClassLegend classes={tree.classes} />
       {told && <NodeTold tree={tree} node={told.node} isLeaf={told.isLeaf} />}
@@ -213,6 +221,27 @@ export function TreeViewer(props: {
       )}
     </div>
   );
+}
+
+/** Small trees open whole; of large ones what is around the root, at a size that can be read. */
+function foldedAtFirst(tree: Tree, children: Map<number, TreeNode[]>): Set<number> {
+  return tree.nodes.length <= LARGE ? new Set() : closedAtFirst(tree.nodes, children, AT_FIRST);
+}
+
+function countTold(size: number, layout: Layout): string {
+  const shown = layout.placed.length;
+  const all = counted(size, "node");
+  return shown < size ? `${all}, ${shown.toLocaleString("en")} unfolded` : all;
+}
+
+/** What to do where not all of the tree is in sight. */
+function hintOf(isFolded: boolean, isWhole: boolean): string {
+  if (isFolded) return "A part of the tree: a click on a box with + unfolds it.";
+  return isWhole ? "" : "A part of the tree: drag to move it, “Fit all” shows the whole.";
+}
+
+function worldOf(layout: Layout): Rectangle {
+  return { left: layout.left, right: layout.right, top: 0, bottom: layout.height };
 }
 
 function Tool(props: { name: string; sign: string; id: string; onClick: () => void }) {

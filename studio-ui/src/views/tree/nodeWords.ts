@@ -50,5 +50,6 @@ export function spokenNode(node: TreeNode, tree: Tree, isLeaf: boolean): string 
     .filter((own) => own.share > 0)
     .map((own) => `${own.name} ${percent(own.share)}`);
   const told = shares.length > 0 ? `; ${shares.join(", ")}` : "";
-  return `${branch}${what}, ${rowsOf(node)}; impurity ${readable(node.impurity, 3)}${told}`;
+  const impurity = node.impurity === null ? "" : `; impurity ${readable(node.impurity, 3)}`;
+  return `${branch}${what}, ${rowsOf(node)}${impurity}${told}`;
 }

@@ -16,6 +16,9 @@ export interface Rectangle {
 
 export const SMALLEST = 0.005;
 export const LARGEST = 4;
+/** Letters of boxes can be read well at this scale, and just about at the smaller one. */
+const LEGIBLE = 0.75;
+const JUST_LEGIBLE = 0.66;
 const MARGIN = 16;
 
 /** The whole picture in the middle of the screen; small ones are not blown up. */
@@ -33,9 +36,9 @@ export function fitted(layout: Layout, width: number, height: number): Viewport 
 /** Where a tree opens: whole where it can be read then, else from the root down. */
 export function opened(layout: Layout, width: number, height: number, zoom = 1): Viewport {
   const whole = fitted(layout, width, height);
-  if (whole.k >= 0.58 * zoom) return whole;
+  if (whole.k >= JUST_LEGIBLE * zoom) return whole;
   const tall = Math.min(1, (height - 2 * MARGIN) / Math.max(1, layout.height));
-  const k = Math.max(0.6 * zoom, tall * 0.8, whole.k);
+  const k = Math.max(LEGIBLE * zoom, tall * 0.8, whole.k);
   return { k, x: width / 2, y: MARGIN };
 }
 
