@@ -219,7 +219,7 @@ _ENSEMBLES = (
             steps=("members",), also=_out_of_bag,
         ),
         Learner(
-            name="ExtraTreesClassifier", title="Extremely randomised trees", family="ensemble",
+            name="ExtraTreesClassifier", title="Extra trees", family="ensemble",
             task="classification", summary="A forest whose thresholds are drawn by lot.",
             parameters=(
                 _MEMBERS, _CLASS_FOREST, _MAX_DEPTH, _LEAF_SIZE, _FOREST[0], _NO_BOOTSTRAP, _VOTING,
@@ -227,7 +227,7 @@ _ENSEMBLES = (
             steps=("members",),
         ),
         Learner(
-            name="ExtraTreesRegressor", title="Extremely randomised regression trees",
+            name="ExtraTreesRegressor", title="Extra regression trees",
             family="ensemble", task="regression",
             summary="The mean of trees whose thresholds are drawn by lot.",
             parameters=(_MEMBERS, _NUMBER_FOREST, _MAX_DEPTH, _LEAF_SIZE, _NO_BOOTSTRAP),
@@ -278,12 +278,12 @@ _ENSEMBLES = (
             steps=("gradient",),
         ),
         Learner(
-            name="HistGradientBoostingClassifier", title="Gradient boosting with histograms",
+            name="HistGradientBoostingClassifier", title="Histogram boosting",
             family="ensemble", task="classification", summary="The same, fast for many points.",
             parameters=_histogram_gradient(*_gradient_loss(for_classes=True)), steps=("gradient",),
         ),
         Learner(
-            name="HistGradientBoostingRegressor", title="Gradient boosting of numbers, histograms",
+            name="HistGradientBoostingRegressor", title="Histogram boosting of numbers",
             family="ensemble", task="regression", summary="The same, fast for many points.",
             parameters=_histogram_gradient(*_gradient_loss(for_classes=False, quantile="quantile")),
             steps=("gradient",),
