@@ -26,6 +26,9 @@ const SMALLEST_SLACK = 1e-6;
 /** From here on, points are stamped instead of drawn. */
 const MANY = 600;
 
+/** Radii of stamps a pixel: weights differ from point to point, and each radius is a stamp. */
+const STAMPED_SIZES = 2;
+
 /** On the margin, inside it, on the wrong side. */
 export const SUPPORT_PAINT: Record<number, Paint> = {
   1: { width: 2 },
@@ -67,7 +70,9 @@ function drawPoint(
   const isPlane = scene.task === "classification";
   const own = isPlane ? (scene.y[index] ?? 0) : 0;
   const colour = palette.k[own % palette.k.length]!;
-  const radius = radiusOf(marks, index);
+  const isStamped = scene.x.length >= MANY;
+  const exact = radiusOf(marks, index);
+  const radius = isStamped ? Math.round(exact * STAMPED_SIZES) / STAMPED_SIZES : exact;
   const support = layers.support ? supportOf(picture, scene, index) : 0;
   // Outside the tube of a regression is where most support vectors are: nothing is wrong there.
   const ring = support === 3 && !isPlane ? 2 : support;
@@ -81,7 +86,7 @@ function drawPoint(
       drawMark(by, own, a, b, radius, { fill: colour, stroke: palette.paper, width: 1.3 });
     }
   };
-  if (scene.x.length < MANY) draw(pen, x, y);
+  if (!isStamped) draw(pen, x, y);
   else
     pen.stamp(
       `${own} ${isTest} ${radius} ${colour} ${palette.paper}`,
