@@ -91,6 +91,7 @@ def require_the_predicted_class(visit, plot, scene, model, name):
     """Beside the pointer, at a place that is different for each learner."""
     cell = plot.cells[(7 * len(name)) % len(plot.cells)]
     place = plot.middle(*cell)
+    visit.page.mouse.move(0, 0)  # who stays where he is moves nothing
     visit.page.mouse.move(*plot.pixel(*place))
     label = scene.classes[int(model.predict([place])[0])]
     expect(visit.at("readout")).to_contain_text(f"predicts {label}")

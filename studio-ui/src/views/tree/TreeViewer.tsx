@@ -167,7 +167,7 @@ export function TreeViewer(props: {
           onClick={() => setMoved(zoomed(view, 1 / 1.4, width / 2, height / 2))}
         />
         <Tool
-          name="Fit the whole tree"
+          name="Fit all of the tree"
           sign="Fit all"
           id="fit"
           onClick={() => setMoved(fitted(layout, width, height))}
