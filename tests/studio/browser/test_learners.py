@@ -41,14 +41,20 @@ class Plot:
     """Where the plane of the playground is on the screen."""
 
     def __init__(self, visit, scene):
-        self._box = visit.at("stage").bounding_box()
-        self._view = scene.view
+        self._visit, self._view = visit, scene.view
+        self.look()
         pixels = np.array([self.pixel(*own) for own in scene.x])
         rows = range(5, GRID, 10)
         self.cells = [
             (a, b) for a in rows for b in rows
             if np.hypot(*(pixels - self.pixel(*self.middle(a, b))).T).min() > 25
         ]  # fmt: skip
+
+    def look(self):
+        """Again, after the page may have been scrolled."""
+        stage = self._visit.at("stage")
+        stage.scroll_into_view_if_needed()
+        self._box = stage.bounding_box()
 
     def pixel(self, x, y):
         box, view = self._box, self._view
@@ -92,6 +98,7 @@ def require_the_predicted_class(visit, plot, scene, model, name):
     cell = plot.cells[(7 * len(name)) % len(plot.cells)]
     place = plot.middle(*cell)
     visit.page.mouse.move(0, 0)  # who stays where he is moves nothing
+    plot.look()
     visit.page.mouse.move(*plot.pixel(*place))
     label = scene.classes[int(model.predict([place])[0])]
     expect(visit.at("readout")).to_contain_text(f"predicts {label}")
