@@ -119,6 +119,8 @@ export interface Catalogue {
   learners: Learner[];
   presets: Preset[];
   lessons: Lesson[];
+  /** The tables that the lectures grow trees on. */
+  tables: { name: string; title: string }[];
 }
 
 export interface Learner {
@@ -179,6 +181,8 @@ export interface Lesson {
   question: string;
   /** Empty: the answer is a number to type. */
   choices: string[];
+  /** What is resampled, for "bootstrap". */
+  values: number[];
   hint: string;
 }
 
@@ -448,7 +452,15 @@ export interface Table {
   table: string;
   name: string;
   rows: number;
-  columns: { name: string; type: string; distinct: number; missing: number; examples: string[] }[];
+  columns: {
+    name: string;
+    type: string;
+    /** What predicting it would be. */
+    task: Task;
+    distinct: number;
+    missing: number;
+    examples: string[];
+  }[];
   /** A guess. */
   target: string | null;
   /** Findings of the doctor. */

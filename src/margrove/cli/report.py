@@ -19,7 +19,7 @@ from margrove.cli.options import (
 )
 from margrove.cli.requests import TableRequest, check_output
 from margrove.cli.screen import Screen, duration
-from margrove.cli.understanding import show_columns
+from margrove.cli.understanding import diagnosis_of, show_columns
 
 __all__ = ["command"]
 
@@ -137,7 +137,7 @@ def _of_table(request: TableRequest, screen: Screen, wishes: _Wishes) -> Any:
     show_columns(task, screen)
     seed, jobs, max_time = wishes.seed, wishes.jobs, wishes.max_time
     compile_learners(task, for_task(task.kind), screen, jobs)
-    diagnosis = _diagnosis(task)
+    diagnosis = diagnosis_of(task)
     n_found = len(diagnosis.findings)
     screen.note(f"The doctor has {n_found} finding{'' if n_found == 1 else 's'}.")
     train = held_out(task, wishes.test_size, seed)[0]  # the other rows have no part in any choice
@@ -203,19 +203,10 @@ def _of_model(request: TableRequest, model_file: Path, screen: Screen) -> Any:
         task.X,
         task.y,
         **unseen,
-        diagnosis=_diagnosis(task),
+        diagnosis=diagnosis_of(task),
         title=f"{model_file.name} on {task.name}",
         source=task.name,
     )
-
-
-def _diagnosis(task: Any) -> Any:
-    """What the doctor says of all columns but texts, which are prepared word by word."""
-    from margrove.health.doctor import doctor
-
-    others = task.X.drop([own.name for own in task.columns if own.type == "text"])
-    X = others if others.width else [[]] * len(task.y)  # frames without columns have no rows
-    return doctor(X, task.y, task=task.kind, estimate=False).for_commands()
 
 
 def _recipe(request: TableRequest, task: Any, wishes: _Wishes, learner: str) -> dict[str, Any]:

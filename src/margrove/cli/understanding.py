@@ -8,9 +8,10 @@ from margrove.cli.screen import shown, visible
 
 if TYPE_CHECKING:
     from margrove.cli.screen import Screen
+    from margrove.health.doctor import Diagnosis
     from margrove.tables import Task
 
-__all__ = ["columns_as_dicts", "show_columns"]
+__all__ = ["columns_as_dicts", "diagnosis_of", "show_columns"]
 
 _MOST_COLUMNS = 30
 
@@ -49,3 +50,12 @@ def columns_as_dicts(task: Task) -> list[dict[str, Any]]:
         {"name": column.name, "type": column.type, "missing": column.n_missing}
         for column in task.columns
     ]
+
+
+def diagnosis_of(task: Task) -> Diagnosis:
+    """What the doctor says of all columns but texts, which are prepared word by word."""
+    from margrove.health.doctor import doctor
+
+    others = task.X.drop([own.name for own in task.columns if own.type == "text"])
+    X = others if others.width else [[]] * len(task.y)  # frames without columns have no rows
+    return doctor(X, task.y, task=task.kind, estimate=False).for_commands()

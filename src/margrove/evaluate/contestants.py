@@ -116,11 +116,14 @@ def _task_of_targets(y: Any) -> Task:
         return "classification"
     if array.ndim == 2 and array.shape[1] > 1:
         return "regression"
-    is_whole = array.dtype.kind in "iu" or not np.any(array % 1)
-    n_values = len(np.unique(array))
-    if is_whole and n_values <= max(_FEW_VALUES, array.size / 10):
-        return "classification"
-    return "regression"
+    return task_of_numbers(array, len(np.unique(array)))
+
+
+def task_of_numbers(numbers: np.ndarray, n_values: int) -> Task:
+    """Few whole numbers are names of classes; `n_values` of them are different."""
+    is_whole = numbers.dtype.kind in "iu" or not np.any(numbers % 1)
+    is_of_classes = is_whole and n_values <= max(_FEW_VALUES, numbers.size / 10)
+    return "classification" if is_of_classes else "regression"
 
 
 def default_models(task: Task, X: Any) -> dict[str, Any]:

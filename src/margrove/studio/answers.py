@@ -40,6 +40,7 @@ def _scene(ask: Any) -> Scene:
 def answer_catalogue(ask: Any, job: Any) -> Answer:
     """`Catalogue`."""
     from margrove.studio.learners import LEARNERS
+    from margrove.studio.lectures import LECTURE_TABLES
     from margrove.studio.lessons import LESSONS
     from margrove.studio.presets import PRESETS
 
@@ -48,6 +49,7 @@ def answer_catalogue(ask: Any, job: Any) -> Answer:
         "learners": [own.as_dict() for own in LEARNERS.values()],
         "presets": [own.as_dict() for own in PRESETS.values()],
         "lessons": [own.as_dict() for own in LESSONS.values()],
+        "tables": [{"name": own.name, "title": own.title} for own in LECTURE_TABLES.values()],
     }
 
 

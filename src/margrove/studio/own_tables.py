@@ -119,6 +119,7 @@ def describe_table(job: Any, table: Any) -> dict[str, Any]:
             {
                 "name": own.name,
                 "type": own.type,
+                "task": _task_of(raw.frame[own.name], own),
                 "distinct": int(own.n_values),
                 "missing": int(own.n_missing),
                 "examples": [str(value)[:_EXAMPLE_LENGTH] for value in own.examples],
@@ -128,6 +129,15 @@ def describe_table(job: Any, table: Any) -> dict[str, Any]:
         "target": target,
         "findings": _findings(raw, columns, target),
     }
+
+
+def _task_of(column: Any, told: Any) -> str:
+    """What predicting a column would be."""
+    from margrove.evaluate.contestants import task_of_numbers
+
+    if told.type != "number" or not column.dtype.is_numeric():
+        return "classification"
+    return task_of_numbers(column.drop_nulls().to_numpy(), int(told.n_values))
 
 
 def _likely_target(columns: Any) -> str | None:
@@ -308,7 +318,7 @@ def report_table(job: Any, table: Any, target: Any, learner: Any) -> dict[str, A
     from margrove.cli.learners import LEARNERS, for_task
     from margrove.cli.learning import learn
     from margrove.cli.screen import Screen
-    from margrove.health.doctor import doctor
+    from margrove.cli.understanding import diagnosis_of
     from margrove.reports import report
 
     task = table_task(job, table, target)
@@ -325,7 +335,7 @@ def report_table(job: Any, table: Any, target: Any, learner: Any) -> dict[str, A
             refit=False,
         )  # fmt: skip
         job.progress("writing", 0, None)
-        diagnosis = doctor(task.X, task.y, task=task.kind, estimate=False).for_commands()
+        diagnosis = diagnosis_of(task)
         found = report(
             learnt.tested,
             task.X[learnt.train],

@@ -1,5 +1,4 @@
 import { catalogue } from "../shell";
-import { lectureTables } from "./tree/lectureTables";
 
 /** Stands for the points of the playground, among the names of the lectures' tables. */
 export const POINTS = "points";
@@ -20,7 +19,7 @@ export function GrownOn(props: {
         onChange={(event) => props.onChange(event.currentTarget.value)}
       >
         <option value={POINTS}>the points of the playground</option>
-        {lectureTables(catalogue.value).map((table) => (
+        {catalogue.value?.tables.map((table) => (
           <option key={table.name} value={table.name}>
             {table.title}
           </option>

@@ -90,6 +90,7 @@ describe("the shared scene", () => {
       learners: [learner("SVC", [C, KERNEL, GAMMA]), learner("LinearSVC", [{ ...C, high: 5 }])],
       presets: [],
       lessons: [],
+      tables: [],
     } as Catalogue;
     shared.replaceScene({ ...SCENE, learner: "SVC", parameters: { C: 3, kernel: "linear" } });
   });

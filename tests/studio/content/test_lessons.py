@@ -24,7 +24,7 @@ NAMES = [
 ]  # fmt: skip
 KEYS = {
     "name", "title", "paragraphs", "stage", "scene", "others", "steps", "table", "question",
-    "choices", "hint",
+    "choices", "values", "hint",
 }  # fmt: skip
 STAGES = {"playground", "steps", "compare", "map", "tree", "impurity", "bootstrap"}
 GARBAGE = [
@@ -154,6 +154,7 @@ def test_lessons_can_be_sent(name):
     require_sendable(lesson)
     assert set(lesson) == KEYS
     assert lesson["stage"] in STAGES
+    assert bool(lesson["values"]) == (lesson["stage"] == "bootstrap")
     assert 2 <= len(lesson["paragraphs"]) <= 4
     for text in (*lesson["paragraphs"], lesson["hint"]):
         assert text == " ".join(text.split())

@@ -83,6 +83,14 @@ def test_tables_that_cannot_be_read(job, table) -> None:
         ask(job, "table", table=table)
 
 
+def test_what_predicting_a_column_would_be_is_what_it_becomes(job) -> None:
+    columns = ask(job, "table", table="file")["columns"]
+    told = {own["name"]: own["task"] for own in columns if own["type"] != "date"}
+    assert set(told.values()) == {"classification", "regression"}
+    for name, task in told.items():
+        assert points(job, target=name, features=None)["task"] == task, name
+
+
 def test_a_table_is_read_anew_when_it_has_changed(tmp_path) -> None:
     path = tmp_path / "t.csv"
     own = Job(tables={"file": path})

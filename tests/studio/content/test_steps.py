@@ -10,9 +10,9 @@ from margrove.studio.answers import ANSWERS
 from margrove.studio.learners import LEARNERS
 from margrove.studio.lectures import LECTURE_TABLES, lecture_table
 from margrove.studio.pictures import picture_of
+from margrove.studio.recent import Recent, key_of
 from margrove.studio.scenes import Scene, StudioError, scene_from
 from margrove.studio.steps import MOST_STEPS, STEPS, step_of, steps_of
-from margrove.studio.steps.recent import Recent, key_of
 from margrove.studio.steps.traces import FirstAndLast, shown_numbers, told
 from margrove.studio.workroom import Job
 

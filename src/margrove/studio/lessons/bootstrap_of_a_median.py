@@ -41,6 +41,7 @@ LESSON = Lesson(
     computed from data can be bootstrapped.
     """,
     stage="bootstrap",
+    values=WAITING_TIMES,
     question=(
         "Bootstrap the median of these ten waiting times, with 1000 resamples or more. What is its "
         "standard error?"

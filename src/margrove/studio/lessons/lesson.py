@@ -110,6 +110,8 @@ class Lesson:
     steps, table : str, optional
     choices : tuple of str
         Empty: the answer is a number to type.
+    values : tuple of float
+        What is resampled, for "bootstrap".
     """
 
     name: str
@@ -124,6 +126,7 @@ class Lesson:
     steps: str | None = None
     table: str | None = None
     choices: tuple[str, ...] = ()
+    values: tuple[float, ...] = ()
 
     @cached_property
     def paragraphs(self) -> tuple[str, ...]:
@@ -148,6 +151,7 @@ class Lesson:
             "table": self.table,
             "question": self.question,
             "choices": list(self.choices),
+            "values": list(self.values),
             "hint": self.hint,
         }
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 import time
 import warnings
-from collections import OrderedDict
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,6 +13,7 @@ import numpy as np
 
 from margrove.exceptions import NotSeparableError
 from margrove.facts import describe
+from margrove.studio.recent import Recent
 from margrove.studio.scenes import Scene, StudioError
 
 __all__ = ["Fitted", "fitted", "missing", "remarks_of"]
@@ -22,9 +21,6 @@ __all__ = ["Fitted", "fitted", "missing", "remarks_of"]
 _REMEMBERED = 6
 _MOST_REMARKS = 6
 _HAVE_CALIBRATION = ("SVC", "NuSVC")  # probabilities on request only, since they cost fits
-
-_models: OrderedDict[bytes, Fitted] = OrderedDict()
-_lock = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +35,9 @@ class Fitted:
     def facts(self) -> Any:
         """What is known of the model, with its proof where it has one."""
         return describe(self.model)
+
+
+_models: Recent[Fitted] = Recent(_REMEMBERED)
 
 
 def fitted(scene: Scene, *, probability: bool = False) -> Fitted:
@@ -59,17 +58,7 @@ def fitted(scene: Scene, *, probability: bool = False) -> Fitted:
     if lacking:
         raise StudioError(lacking)
     probability = probability and scene.learner in _HAVE_CALIBRATION
-    key = _key(scene, probability)
-    with _lock:
-        if key in _models:
-            _models.move_to_end(key)
-            return _models[key]
-    found = _fit(scene, probability)
-    with _lock:
-        _models[key] = found
-        while len(_models) > _REMEMBERED:
-            _models.popitem(last=False)
-    return found
+    return _models.get(_key(scene, probability), lambda: _fit(scene, probability))
 
 
 def missing(scene: Scene) -> str:

@@ -25,6 +25,7 @@ import numpy as np
 
 from margrove.studio.lectures import LectureTable
 from margrove.studio.pictures.fits import missing
+from margrove.studio.recent import Recent, key_of
 from margrove.studio.scenes import Scene, StudioError
 from margrove.studio.steps import (
     adaboost,
@@ -37,7 +38,6 @@ from margrove.studio.steps import (
     splits,
     subgradient,
 )
-from margrove.studio.steps.recent import Recent, key_of
 from margrove.studio.steps.traces import MOST_STEPS, Trace
 
 __all__ = ["MOST_STEPS", "STEPS", "StepMode", "step_of", "steps_of"]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from margrove.facts.boosting_stages import boosting_errors, boosting_sketches
 from margrove.studio.pictures.planes import plane_of
 from margrove.studio.scenes import Scene
-from margrove.studio.steps.recent import Recent
+from margrove.studio.steps.boosted import Boosted, boosted
 from margrove.studio.steps.traces import (
     GridShape,
     Trace,
@@ -25,22 +24,9 @@ from margrove.studio.steps.trees import rule_of, tree_of_scene
 
 __all__ = ["trace"]
 
-_MODELS = 64
-
 
 @dataclass(frozen=True, eq=False)
-class _Fit:
-    scene: Scene
-    model: Any
-    numbers: list[int]
-    models: Recent[Any]
-
-    def after(self, number: int) -> Any:
-        """The model of so many rounds: each round depends on those before it only."""
-        if number == len(self.model):
-            return self.model
-        return self.models.get(number, partial(_fitted, self.scene, number))
-
+class _Fit(Boosted):
     def state(self, position: int, grid: GridShape) -> dict[str, Any]:
         number = self.numbers[position]
         if number == 0:
@@ -63,19 +49,10 @@ class _Fit:
         return np.flatnonzero(self._mistakes[number])
 
 
-def _fitted(scene: Scene, number: int | None = None) -> Any:
-    estimator = scene.estimator()
-    if number is not None:
-        estimator.set_params(n_estimators=number)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # why it ended is told
-        return estimator.fit(*scene.training())
-
-
 def trace(scene: Scene) -> Trace:
-    model = _fitted(scene)
+    model = boosted(scene)
     numbers = shown_numbers(len(model))
-    fit = _Fit(scene, model, numbers, Recent(_MODELS))
+    fit = _Fit(scene, model, numbers)
     has_test = bool(scene.is_test.any())
     errors = boosting_errors(model, *(scene.testing() if has_test else (None, None)))
     start = _share_of_smaller_classes(scene)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,7 @@ from margrove.facts.gradient_boosting import LossCurve, loss_curve, round_facts
 from margrove.studio.pictures.curves import curve_from_values, curve_of, places_of
 from margrove.studio.pictures.planes import plane_of
 from margrove.studio.scenes import Scene
-from margrove.studio.steps.recent import Recent
+from margrove.studio.steps.boosted import Boosted, boosted
 from margrove.studio.steps.traces import (
     GridShape,
     Trace,
@@ -26,22 +24,10 @@ from margrove.studio.steps.trees import tree_of_scene
 
 __all__ = ["trace"]
 
-_MODELS = 64
 
-
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    scene: Scene
-    model: Any
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Fit(Boosted):
     losses: LossCurve
-    numbers: list[int]
-    models: Recent[Any]
-
-    def after(self, number: int) -> Any:
-        """The model of so many rounds: each round depends on those before it only."""
-        if number == len(self.model):
-            return self.model
-        return self.models.get(number, partial(_fitted, self.scene, number))
 
     def state(self, position: int, grid: GridShape) -> dict[str, Any]:
         number = self.numbers[position]
@@ -66,22 +52,12 @@ class _Fit:
         return curve_from_values(self.scene, x, np.full(len(x), constant), at_points=at_points)
 
 
-def _fitted(scene: Scene, number: int | None = None) -> Any:
-    estimator = scene.estimator()
-    if number is not None:
-        name = "max_iter" if hasattr(estimator, "max_iter") else "n_estimators"
-        estimator.set_params(**{name: number})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the picture has shown what was warned of
-        return estimator.fit(*scene.training())
-
-
 def trace(scene: Scene) -> Trace:
-    model = _fitted(scene)
+    model = boosted(scene)
     has_test = bool(scene.is_test.any())
     losses = loss_curve(model, *(scene.testing() if has_test else (None, None)))
     numbers = shown_numbers(len(model))
-    fit = _Fit(scene, model, losses, numbers, Recent(_MODELS))
+    fit = _Fit(scene, model, numbers, losses=losses)
     curves = [curve_over_steps("training loss", losses.training[numbers])]
     if losses.test is not None:
         curves.append(curve_over_steps("test loss", losses.test[numbers]))

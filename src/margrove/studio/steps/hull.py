@@ -12,8 +12,8 @@ from margrove._slices import watch
 from margrove.exceptions import NotSeparableError
 from margrove.facts.lecture_hulls import hull_facts
 from margrove.studio.pictures.planes import plane_of
+from margrove.studio.recent import Recent
 from margrove.studio.scenes import Scene, StudioError
-from margrove.studio.steps.recent import Recent
 from margrove.studio.steps.stepwise_machines import ended_after
 from margrove.studio.steps.traces import (
     FirstAndLast,

@@ -13,9 +13,9 @@ from margrove.facts.trees import PruningErrors, pruning_errors
 from margrove.grove.pruning import prune
 from margrove.studio.pictures.curves import curve_of
 from margrove.studio.pictures.planes import plane_of
+from margrove.studio.recent import Recent
 from margrove.studio.scenes import Scene
 from margrove.studio.steps.errors import error_name
-from margrove.studio.steps.recent import Recent
 from margrove.studio.steps.traces import (
     GridShape,
     Trace,

@@ -17,8 +17,8 @@ from sklearn.base import clone
 from margrove._slices import watch
 from margrove.facts.lecture_smo import SmoBox, smo_boxes
 from margrove.studio.pictures.planes import plane_of
+from margrove.studio.recent import Recent
 from margrove.studio.scenes import Scene, StudioError
-from margrove.studio.steps.recent import Recent
 from margrove.studio.steps.traces import (
     MOST_STEPS,
     FirstAndLast,

@@ -1,18 +1,15 @@
 import { useMemo, useState } from "preact/hooks";
-import type { Scene } from "../../protocol";
 import { ErrorNote, useAnswer } from "../../shell";
 import { BootstrapChart } from "../../views/BootstrapChart";
 import { SlowProgress } from "../SlowProgress";
 import { numbersIn } from "./bootstrapValues";
 
-const VALUES = [3, 4.5, 2, 9.5, 5, 3.5, 6, 2.5, 4, 7.5]; // minutes that ten people waited
-
-/** Resampling a few numbers; those of the lesson's scene, if it has one. */
-export function BootstrapStage(props: { scene: Scene | null }) {
-  const [text, setText] = useState(() => (props.scene?.y ?? VALUES).join(", "));
+/** Resampling a few numbers. */
+export function BootstrapStage(props: { values: number[] }) {
+  const [text, setText] = useState(() => props.values.join(", "));
   const [statistic, setStatistic] = useState<"median" | "mean">("median");
   const [resamples, setResamples] = useState(2000);
-  const [seed, setSeed] = useState(props.scene?.seed ?? 0);
+  const [seed, setSeed] = useState(0);
   const values = useMemo(() => numbersIn(text), [text]);
   const request = useMemo(
     () =>

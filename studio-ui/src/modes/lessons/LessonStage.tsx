@@ -20,7 +20,7 @@ export function LessonStage(props: {
     case "impurity":
       return <ImpurityStage />;
     case "bootstrap":
-      return <BootstrapStage scene={scene} />;
+      return <BootstrapStage values={lesson.values} />;
     case "tree":
       return <LessonTree lesson={lesson} scene={scene} />;
     case "steps":

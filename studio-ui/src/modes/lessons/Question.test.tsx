@@ -24,6 +24,7 @@ const lesson: Lesson = {
   table: null,
   question: "How wide is it?",
   choices: [],
+  values: [],
   hint: "",
 };
 const root = document.createElement("div");

@@ -54,17 +54,9 @@ export function TableChoices(props: { table: Table }) {
   );
 }
 
-const FEW_VALUES = 20;
-
-/**
- * Whether the library will predict a column as a number: one with fractions, or of many values.
- * In doubt no, for then nothing is withheld.
- */
+/** Whether a column would be predicted as a number. */
 export function isValue(table: Table, name: string | null): boolean {
-  const column = table.columns.find((own) => own.name === name);
-  if (column?.type !== "number") return false;
-  const few = Math.max(FEW_VALUES, (table.rows - column.missing) / 10);
-  return column.distinct > few || column.examples.some((text) => Math.abs(Number(text) % 1) > 0);
+  return table.columns.find((own) => own.name === name)?.task === "regression";
 }
 
 /** Two different columns, or principal components on both axes: one alone would mean nothing. */

@@ -17,11 +17,19 @@ vi.mock("../../shell", async () => {
   };
 });
 
+import type { Task } from "../../protocol";
 import { openMode, welcome } from "../../shell";
 import { busy, openNamedFile, openTable, readTable, sendTable } from "./openTable";
 import { chosenFeatures, isValue } from "./TableChoices";
 
-const column = (name: string) => ({ name, type: "number", distinct: 2, missing: 0, examples: [] });
+const column = (name: string) => ({
+  name,
+  type: "number",
+  task: "classification" as Task,
+  distinct: 2,
+  missing: 0,
+  examples: [],
+});
 const table = {
   table: "t1",
   name: "a.csv",
@@ -87,12 +95,12 @@ it("axes are two different columns, or both principal components", () => {
 });
 
 it("knows targets that are predicted as numbers, as the library does", () => {
-  const of = (part: object) => {
-    const columns = [{ ...column("x"), ...part }];
-    return isValue({ ...table, rows: 100, columns, target: null }, "x");
-  };
-  expect(of({ distinct: 2, examples: ["0", "1"] })).toBe(false);
-  expect(of({ distinct: 2, examples: ["-0.5", "1"] })).toBe(true);
-  expect(of({ distinct: 21, examples: ["3", "nan"] })).toBe(true);
-  expect(of({ type: "category", distinct: 60, examples: ["0.5"] })).toBe(false);
+  const columns = [column("x"), { ...column("y"), task: "regression" as Task }];
+  const own = { ...table, columns, target: null };
+  expect(["x", "y", "z", null].map((name) => isValue(own, name))).toEqual([
+    false,
+    true,
+    false,
+    false,
+  ]);
 });

@@ -1,18 +1,5 @@
 import type { Catalogue, Value } from "../../protocol";
 
-/** Titles of the tables that the lectures grow trees on. */
-const TITLES: Record<string, string> = {
-  play_tennis: "Tennis: fourteen days",
-  restaurant: "The restaurant: twelve guests",
-};
-
-/** Those known here and those that lessons use. */
-export function lectureTables(catalogue: Catalogue | null): { name: string; title: string }[] {
-  const used = (catalogue?.lessons ?? []).flatMap((lesson) => (lesson.table ? [lesson.table] : []));
-  const names = new Set([...Object.keys(TITLES), ...used]);
-  return [...names].map((name) => ({ name, title: TITLES[name] ?? name }));
-}
-
 export interface LectureChoices {
   criterion: string;
   split: string;

@@ -1,4 +1,4 @@
-"""The last few fits, so that going back and forth between their steps takes no new one."""
+"""The last few fits, so that looking again, or going back and forth, takes no new one."""
 
 from __future__ import annotations
 

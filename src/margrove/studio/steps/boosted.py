@@ -1,0 +1,42 @@
+"""Boosted models on the way: what they were after fewer rounds."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from margrove.studio.recent import Recent
+from margrove.studio.scenes import Scene
+
+__all__ = ["Boosted", "boosted"]
+
+_MODELS = 64
+
+
+def boosted(scene: Scene, number: int | None = None) -> Any:
+    """The learner of a scene, fitted; with another number of rounds than its own, if given."""
+    estimator = scene.estimator()
+    if number is not None:
+        name = "max_iter" if hasattr(estimator, "max_iter") else "n_estimators"
+        estimator.set_params(**{name: number})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # steps say why a model ended, pictures what it warned of
+        return estimator.fit(*scene.training())
+
+
+@dataclass(frozen=True, eq=False)
+class Boosted:
+    """A fitted model, and the numbers of the rounds that are shown."""
+
+    scene: Scene
+    model: Any
+    numbers: list[int]
+    _models: Recent[Any] = field(default_factory=lambda: Recent(_MODELS), init=False)
+
+    def after(self, number: int) -> Any:
+        """The model of so many rounds: each round depends on those before it only."""
+        if number == len(self.model):
+            return self.model
+        return self._models.get(number, partial(boosted, self.scene, number))
