@@ -8,6 +8,7 @@ tile order.
 from __future__ import annotations
 
 import itertools
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +18,13 @@ import joblib
 from joblib.parallel import get_active_backend
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
-__all__ = ["available_cores", "resolve_n_jobs", "run_tiles", "single_threaded_blas"]
+__all__ = [
+    "available_cores",
+    "is_nested",
+    "resolve_n_jobs",
+    "run_tiles",
+    "single_threaded_blas",
+]
 
 
 def available_cores() -> int:
@@ -35,7 +42,7 @@ def resolve_n_jobs(n_jobs: int | None, *, unset: Literal["one", "all"] = "one") 
     if n_jobs == 0:
         raise ValueError("The 'n_jobs' parameter must not be 0. Use 1 for one core, -1 for all.")
     backend, configured = get_active_backend()
-    if getattr(backend, "nesting_level", 0):
+    if is_nested(backend):
         return 1
     if n_jobs is None and configured is None and unset == "all":
         n_jobs = -1
@@ -44,6 +51,21 @@ def resolve_n_jobs(n_jobs: int | None, *, unset: Literal["one", "all"] = "one") 
     if n_jobs < 0:
         n_jobs = max(1, available_cores() + 1 + n_jobs)
     return int(n_jobs)
+
+
+def is_nested(backend: Any) -> bool:
+    """Whether this is a task of a joblib backend: its core is all that it has.
+
+    Dask's tells its tasks nothing; the thread that runs them knows.
+    """
+    if getattr(backend, "nesting_level", 0):
+        return True
+    worker = sys.modules.get("distributed.worker")
+    return (
+        worker is not None
+        and type(backend).__name__ == "DaskDistributedBackend"
+        and hasattr(worker.thread_state, "key")
+    )
 
 
 def run_tiles(task: Callable[[int], None], n_tiles: int, n_threads: int = 1) -> None:

@@ -260,11 +260,19 @@ def _run_gradient_boosting() -> None:
     GradientBoostingRegressor(n_estimators=2).fit(X, X[:, 0], rng.random(len(X)))
 
 
+def _run_gradient_boosting_in_shards() -> None:
+    """What workers of a cluster and their leader run; Dask need not be there."""
+    from margrove.dask.boosting_warmup import grow_a_tree
+
+    grow_a_tree(_MANY_ROWS)
+
+
 # Those that take longest to compile come first.
 PARTS: dict[str, Callable[[], None]] = {
     "forests": _run_ensembles,
     "trees": _run_trees,
     "gradient boosting": _run_gradient_boosting,
+    "gradient boosting in shards": _run_gradient_boosting_in_shards,
     "machines": partial(_run_machines, np.float64, np.asarray),
     "sparse machines": partial(_run_machines, np.float64, sp.csr_array),
     "machines of float32": partial(_run_machines, np.float32, np.asarray),

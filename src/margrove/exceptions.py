@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 __all__ = [
     "CheckpointError",
     "CheckpointWarning",
+    "ClusterError",
     "ConvergenceWarning",
     "DataWarning",
     "FitCancelled",
@@ -115,6 +116,10 @@ class CheckpointError(ValueError):
 
     def __str__(self) -> str:
         return f"{self.file}: {self.reason}. {self.way_out}"
+
+
+class ClusterError(RuntimeError):
+    """A cluster cannot do what was asked of it, or has lost what it needs for it."""
 
 
 class FitCancelled(Exception):  # noqa: N818, cancelling is not an error

@@ -115,7 +115,7 @@ def main(arguments: list[str] | None = None) -> Any:
         )
         _fail(error.format_message() + hint, 2)
     except click.ClickException as error:
-        _fail(error.format_message(), 2)
+        _fail(error.format_message(), getattr(error, "failure_code", 2))
     except _Terminated as error:
         _fail("told to end", 128 + error.number)
     except (click.Abort, KeyboardInterrupt):

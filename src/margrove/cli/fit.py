@@ -44,6 +44,11 @@ __all__ = ["command"]
     show_default=True,
     help="Share of the rows that tell how good it is; the saved model then learns from all.",
 )
+@click.option(
+    "--cluster",
+    metavar="local[:WORKERS]|ADDRESS",
+    help="Learn on a Dask cluster; FILE is then a Parquet or CSV file, or a quoted pattern.",
+)
 @output_option("Model file. [default: named after FILE, .margrove]")
 @force_option
 @seed_option
@@ -58,6 +63,7 @@ def command(
     max_time: float | None,
     jobs: int,
     test_size: float,
+    cluster: str | None,
     output: Path | None,
     force: bool,
     seed: int,
@@ -70,6 +76,12 @@ def command(
     from margrove.cli.learning import learn
     from margrove.cli.trials import held_out, part_of, run_trial, show_trial
 
+    if cluster is not None:
+        if tune or calibrate:
+            raise click.UsageError("--tune and --calibrate are not for clusters. Leave them out.")
+        _fit_on_cluster(request, screen, cluster, learner, parameters, max_time, test_size,
+                        output, force, seed)  # fmt: skip
+        return
     path = output or Path(f"{request.stem}.margrove")
     check_output(path, force=force, inputs=(request.file,))
     given = parsed_parameters(parameters)
@@ -98,3 +110,45 @@ def command(
     save_learnt(learnt, task, path, seed)
     show_learnt(learnt, path, screen, seed)
     screen.json(learnt_as_dict(learnt, task, path, seed))
+
+
+def _fit_on_cluster(
+    request: TableRequest,
+    screen: Screen,
+    cluster: str,
+    learner: str | None,
+    parameters: tuple[str, ...],
+    max_time: float | None,
+    test_size: float,
+    output: Path | None,
+    force: bool,
+    seed: int,
+) -> None:
+    from margrove.cli.clusters import (
+        learn_on_cluster,
+        learnt_on_cluster_as_dict,
+        read_on_cluster,
+        running_cluster,
+    )
+
+    path = output or Path(f"{request.stem.strip('*') or 'table'}.margrove")
+    check_output(path, force=force, inputs=(request.file,))
+    given = parsed_parameters(parameters)
+    if learner is None:
+        learner = "boosting"
+        screen.note("Learners are not compared on a cluster: it is boosting. See --learner.")
+    with running_cluster(cluster, screen) as client:
+        task = read_on_cluster(request, screen)
+        learnt = learn_on_cluster(
+            task,
+            learner,
+            screen,
+            client,
+            parameters=given,
+            test_size=test_size,
+            seed=seed,
+            max_time=max_time,
+        )
+    save_learnt(learnt, task, path, seed)
+    show_learnt(learnt, path, screen, seed)
+    screen.json(learnt_on_cluster_as_dict(learnt, task, path, seed))

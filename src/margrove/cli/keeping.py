@@ -10,6 +10,7 @@ from margrove.cli.screen import duration, visible
 from margrove.cli.understanding import columns_as_dicts
 
 if TYPE_CHECKING:
+    from margrove.cli.clusters import ClusterTask
     from margrove.cli.learning import Learnt
     from margrove.cli.screen import Screen
     from margrove.tables import Task
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["about", "digest_of", "learnt_as_dict", "save_learnt", "show_learnt"]
 
 
-def save_learnt(learnt: Learnt, task: Task, path: Path, seed: int) -> None:
+def save_learnt(learnt: Learnt, task: Task | ClusterTask, path: Path, seed: int) -> None:
     """The model, and beside it what a prediction needs to know."""
     from margrove.exchange.model_files import save
 
@@ -29,7 +30,7 @@ def digest_of(y: Any) -> str:
     return hashlib.sha256("\x1f".join(map(str, y.tolist())).encode()).hexdigest()[:32]
 
 
-def about(learnt: Learnt, task: Task, seed: int) -> dict[str, Any]:
+def about(learnt: Learnt, task: Task | ClusterTask, seed: int) -> dict[str, Any]:
     """What a model file says of how its model was made; no clock, no folder, no host."""
     return {
         "table": visible(task.name),  # names of files may be no valid text

@@ -101,15 +101,16 @@ def predicted(
         raise click.UsageError(f"The table has no column {id_column!r} to keep.")
     if frame.height == 0:
         raise click.UsageError("The table has no rows to predict.")
-    labels = np.asarray(opened.model.predict(frame))
+    rows = _own_columns(opened, frame)
+    labels = np.asarray(opened.model.predict(rows))
     name = "prediction" if opened.target is None else f"predicted {opened.target}"
     columns: dict[str, Any] = {}
     columns[name] = [str(label) for label in labels] if labels.dtype.kind in "OU" else labels
     if probabilities and opened.is_classifier and hasattr(opened.model, "predict_proba"):
-        shares = opened.model.predict_proba(frame)
+        shares = opened.model.predict_proba(rows)
         for place, label in enumerate(opened.model.classes_):
             columns[f"probability of {label}"] = shares[:, place]
-    bounds = _interval(opened, frame, confidence)
+    bounds = _interval(opened, rows, confidence)
     if bounds is not None:
         columns |= {"low": bounds[:, 0], "high": bounds[:, 1]}
     if id_column is None:
@@ -117,6 +118,17 @@ def predicted(
     if id_column in columns:  # the id keeps its name
         columns = {f"{own} (predicted)": values for own, values in columns.items()}
     return pl.DataFrame({id_column: frame[id_column]} | columns)
+
+
+def _own_columns(opened: OpenedModel, frame: Any) -> Any:
+    """The columns of a model that does not look for them itself, such as one from a cluster."""
+    names = None if opened.types is not None else opened.feature_names
+    if names is None:
+        return frame
+    missing = [name for name in names if name not in frame.columns]
+    if missing:
+        raise click.UsageError(f"The table has no column {missing[0]!r}, which the model needs.")
+    return frame.select(names)
 
 
 def _interval(opened: OpenedModel, frame: Any, confidence: float) -> Any:

@@ -21,9 +21,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from margrove._data.seeds import seed_of
 from margrove._estimator import RANDOM_STATE, RUN_CONTROL
 from margrove._slices import drive, unwatched
+from margrove._spread import processes_wanted, workers_wanted
 from margrove._threads import resolve_n_jobs
 from margrove.ensemble.bootstrap_draws import plan_resampling
-from margrove.ensemble.bootstrap_evaluation import Bootstrap, Evaluation
+from margrove.ensemble.bootstrap_evaluation import Bootstrap, Evaluation, SpreadBootstrap
 from margrove.ensemble.bootstrap_input import check_arguments, check_sample
 from margrove.ensemble.bootstrap_intervals import (
     METHODS,
@@ -226,7 +227,8 @@ def bootstrap(
         axis, their rows the last, so an array of shape (n, d) becomes (k, d, n). It returns k
         values, of shape (k, ...).
     n_jobs : int, optional
-        Threads; they do not change the result. None is 1, -1 is all cores.
+        Threads; they do not change the result. None is 1, -1 is all cores. Under a
+        `joblib.parallel_config` that asks for processes, resamples are spread over these.
     random_state : int, RandomState, Generator or None, default=None
         Resample b depends on it and on b only (with "balanced", on n_resamples as well).
     max_time : float, optional
@@ -290,7 +292,12 @@ def bootstrap(
         evaluation.require_weights()
     with unwatched():
         estimate = evaluation.of([plan.whole()], "the data")[0]
-    process = Bootstrap(evaluation, plan, estimate, method == "bca", n_threads)
+    parts = evaluation, plan, estimate, method == "bca"
+    process = (
+        SpreadBootstrap(*parts, 1, n_workers=workers_wanted(n_jobs))
+        if processes_wanted()
+        else Bootstrap(*parts, n_threads)
+    )
     drive(process, process, max_time=max_time, on_interrupt=on_interrupt, verbose=verbose)
 
     resamples = process.resamples
@@ -312,9 +319,9 @@ def bootstrap(
             stacklevel=3,
         )
     interval = interval_of(method, float(confidence_level), flat, estimate.ravel(), acceleration)
-    parts = (*moments, moments.mean - estimate.ravel(), *interval)
+    figures = (*moments, moments.mean - estimate.ravel(), *interval)
     mean, variance, standard_error, bias, low, high = (
-        _shaped(part, estimate.shape) for part in parts
+        _shaped(figure, estimate.shape) for figure in figures
     )
     return BootstrapResult(
         _shaped(estimate, estimate.shape), resamples, mean, variance, standard_error, bias, low,

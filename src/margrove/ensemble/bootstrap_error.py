@@ -14,6 +14,7 @@ Efron and Tibshirani (1997), Improvements on cross-validation: the .632+ bootstr
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import nullcontext
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from margrove._data.seeds import seed_of
 from margrove._estimator import RANDOM_STATE, RUN_CONTROL
 from margrove._slices import drive, unwatched
+from margrove._spread import processes_wanted, spread, workers_wanted
 from margrove._threads import resolve_n_jobs, run_tiles
 from margrove.ensemble.bootstrap_draws import label_codes
 from margrove.ensemble.bootstrap_input import Sample, check_arguments, check_sample
@@ -199,7 +201,12 @@ def bootstrap_error(
         learner = seeded_clone(estimator, int(stream(draws.seed, 0))).fit(*sample.parts)
         prediction = _predict(learner, sample.parts[0], target)
     losses = row_losses(loss, target, prediction, "the rows that all were fitted to")
-    process = BootstrapFits(estimator, sample, target, loss, draws, int(n_resamples), n_threads)
+    parts = estimator, sample, target, loss, draws, int(n_resamples)
+    process = (
+        SpreadFits(*parts, 2, n_workers=workers_wanted(n_jobs))
+        if processes_wanted()
+        else BootstrapFits(*parts, n_threads)
+    )
     drive(process, process, max_time=max_time, on_interrupt=on_interrupt, verbose=verbose)
     if not process.rounds:  # interrupted at once: there is nothing to keep
         raise KeyboardInterrupt
@@ -316,6 +323,11 @@ class BootstrapFits:
         self._next = first + count
         return count * _WORK_OF_A_FIT
 
+    def losses_of(self, number: int) -> tuple[tuple[np.ndarray, np.ndarray], bool]:
+        """What sample `number` leaves out and its losses; whether it held one class only."""
+        self._fit(number)
+        return self._totals.pending.pop(number), bool(self._single_classes)
+
     def _fit(self, number: int) -> None:
         # threads know neither scikit-learn's settings nor that the cores are spoken for
         one_core = joblib.parallel_config(n_jobs=1) if self._n_threads > 1 else nullcontext()
@@ -416,6 +428,36 @@ def _check_rows(X: Any, y: Any, has_classes: bool) -> Sample:
             f"y has shape {target.shape}. One label for each of the {len(target)} rows is needed."
         )
     return Sample((x_part.parts[0], target), x_part.n_rows)
+
+
+class SpreadFits(BootstrapFits):
+    """The same, samples fitted by the workers of the joblib backend in effect."""
+
+    def __init__(self, *given: Any, n_workers: int) -> None:
+        super().__init__(*given)
+        self._given, self._n_workers = given, n_workers
+        self._coming: Iterator[tuple[tuple[np.ndarray, np.ndarray], bool]] | None = None
+
+    def advance(self, work: float) -> float:
+        if self._coming is None:
+            calls = [(number, self._settings) for number in range(self._end)]
+            self._coming = spread(_fitted, self._given, calls, self._n_workers)
+        self._totals.pending[self._next], held_one_class = next(self._coming)
+        if held_one_class:
+            self._single_classes.append(self._next)
+        self._totals = self._totals.added_up()
+        self._next += 1
+        return work
+
+
+def _fitted(
+    given: tuple[Any, ...], number: int, settings: dict[str, Any]
+) -> tuple[tuple[np.ndarray, np.ndarray], bool]:
+    """What a worker does."""
+    own = BootstrapFits(*given)
+    own._settings = settings
+    with unwatched():
+        return own.losses_of(number)
 
 
 def _predict(learner: Any, X: Any, target: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from typing import Any
@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 
 from margrove._slices import unwatched
+from margrove._spread import spread
 from margrove._threads import run_tiles
 from margrove.ensemble.bootstrap_draws import Resample, ResamplingPlan
 from margrove.ensemble.bootstrap_input import Sample
 from margrove.ensemble.bootstrap_intervals import moments_of
 
-__all__ = ["Bootstrap", "Evaluation"]
+__all__ = ["Bootstrap", "Evaluation", "SpreadBootstrap"]
 
 _CELLS_OF_A_BATCH = 2**18  # small enough for the caches of a core, large enough to amortise a call
+_TASKS_OF_A_WORKER = 8  # of other processes
 _WORK_OF_A_TILE = 1e6  # what a statistic costs is seen when it runs: start with two
 
 
@@ -157,6 +159,11 @@ class Bootstrap:
         return count * _WORK_OF_A_TILE
 
     def _evaluate(self, first: int, last: int) -> None:
+        self._values[first:last] = self.values_of(first, last)
+        self._is_done[first:last] = True
+
+    def values_of(self, first: int, last: int) -> np.ndarray:
+        """The values of evaluations first .. last - 1: of resamples, or of the data less a part."""
         n_resamples = self._plan.n_resamples
         if first < n_resamples:
             what = f"resample {first}" + (f" to {last - 1}" if last - first > 1 else "")
@@ -173,8 +180,7 @@ class Bootstrap:
                 f"The statistic must always return the same shape. For the data it was "
                 f"{self._values.shape[1:]}, for {what} {values.shape[1:]}."
             )
-        self._values[first:last] = values
-        self._is_done[first:last] = True
+        return values
 
     def read_steps(self) -> list[Any]:
         return []
@@ -187,6 +193,37 @@ class Bootstrap:
 
     def closing_figures(self) -> dict[str, float]:
         return {"resamples": len(self.resamples), **self.figures()}
+
+
+class SpreadBootstrap(Bootstrap):
+    """The same, its tiles evaluated by the workers of the joblib backend in effect."""
+
+    def __init__(self, *given: Any, n_workers: int) -> None:
+        super().__init__(*given)
+        self._given, self._n_workers = given, n_workers
+        self._coming: Iterator[list[tuple[int, int, np.ndarray]]] | None = None
+
+    def advance(self, work: float) -> float:
+        if self._coming is None:
+            n_tasks = _TASKS_OF_A_WORKER * self._n_workers
+            size = max(1, -(-len(self._tiles) // n_tasks))
+            runs = [self._tiles[k : k + size] for k in range(0, len(self._tiles), size)]
+            calls = [(run,) for run in runs]
+            self._coming = spread(_evaluated, self._given, calls, self._n_workers)
+        for first, last, values in next(self._coming):
+            self._values[first:last] = values
+            self._is_done[first:last] = True
+            self._next_tile += 1
+        return work
+
+
+def _evaluated(
+    given: tuple[Any, ...], tiles: list[tuple[int, int]]
+) -> list[tuple[int, int, np.ndarray]]:
+    """What a worker does."""
+    own = Bootstrap(*given)
+    with unwatched():
+        return [(first, last, own.values_of(first, last)) for first, last in tiles]
 
 
 def _as_numbers(value: Any, what: str) -> np.ndarray:

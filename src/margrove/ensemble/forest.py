@@ -20,12 +20,19 @@ from margrove._memory import require_memory
 from margrove._slices import drive
 from margrove._threads import resolve_n_jobs, run_tiles
 from margrove.ensemble.enough_trees import is_flat
-from margrove.ensemble.forest_data import ForestTraining, SampledRows, Sampler
+from margrove.ensemble.forest_data import (
+    ForestTraining,
+    SampledRows,
+    Sampler,
+    bin_in_order,
+    row_order,
+)
 from margrove.ensemble.forest_grower import ForestGrower, SpreadGrower, processes_wanted
 from margrove.ensemble.out_of_bag import OutOfBag
 from margrove.ensemble.resampling import Line, number_of_draws
 from margrove.ensemble.votes import warn_of_rows_in_every_bag
 from margrove.grove.assembly import preorder
+from margrove.grove.binning import BinnedDataset
 from margrove.grove.criteria import CRITERIA
 from margrove.grove.decision_tree import (
     TREE_PARAMETERS,
@@ -119,15 +126,14 @@ class Forest(Estimator):
         self._check_parameters()
         self._check_combination()
         seed, earlier = self._seed_and_trees()
-        table = read_table(X, self, self.categorical_features)
+        table = self._read(X)
         training, learnt = self._training(table, y, sample_weight, seed)
         if earlier:
             self._check_same(training, table.attributes | learnt)
         template, sampler = self._template(), Sampler(training)
         rules, kind = self._rules_and_kind(template, training, sampler)
         out_of_bag = self._out_of_bag(kind, training)
-        kind_of_grower = SpreadGrower if processes_wanted() else ForestGrower
-        grower = kind_of_grower(
+        grower = self._kind_of_grower(training)(
             training,
             sampler,
             rules,
@@ -248,6 +254,25 @@ class Forest(Estimator):
                 f"warm_start=True needs the data of the last fit: X had {self.sampled_.n_rows} "
                 f"rows and has {training.sampled.n_rows}. Use warm_start=False."
             )
+
+    def _read(self, X: Any) -> TreeTable:
+        return read_table(X, self, self.categorical_features)
+
+    def _ordered(
+        self, table: TreeTable, target: np.ndarray, weight: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(rows, their weights, place of each row) in the order that samples are drawn in."""
+        return row_order(table, target, weight, bootstrap=self.bootstrap)
+
+    def _coded(self, table: TreeTable, order: np.ndarray, weight: np.ndarray) -> BinnedDataset:
+        """The table as codes, its rows in that order."""
+        return bin_in_order(
+            table, order, self, weight=weight, max_bins=self.max_bins,
+            n_threads=resolve_n_jobs(self.n_jobs, unset="all"),
+        )  # fmt: skip
+
+    def _kind_of_grower(self, training: ForestTraining) -> type[ForestGrower]:
+        return SpreadGrower if processes_wanted() else ForestGrower
 
     @abstractmethod
     def _training(

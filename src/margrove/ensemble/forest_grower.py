@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
-from joblib.parallel import get_active_backend
 
 from margrove._slices import SLICE_SECONDS
+from margrove._spread import processes_wanted, spread
 from margrove._states import MisfitError, whole_number
 from margrove._threads import run_tiles
 from margrove.ensemble.forest_data import ForestTraining, Sampler
@@ -249,25 +248,10 @@ class ForestGrower:
         return leaves, left_out
 
 
-def processes_wanted() -> bool:
-    """Whether a `joblib.parallel_config` asks for other processes, here or elsewhere.
-
-    Of backends that cannot hand over results one by one, trees grow on threads all the same.
-    """
-    backend, _ = get_active_backend(prefer="threads")
-    shares_memory = getattr(backend, "supports_sharedmem", False)
-    return bool(
-        not shares_memory
-        and getattr(backend, "supports_return_generator", False)
-        and not backend.nesting_level
-    )
-
-
 class SpreadGrower(ForestGrower):
     """The same forest, grown by the workers of the joblib backend in effect, each with one thread.
 
-    Tables travel once: joblib shares large arrays between the processes of a machine, and Dask
-    scatters them to a cluster.
+    Tables travel once; see `margrove._spread`.
     """
 
     def __init__(self, *given: Any, n_threads: int, **options: Any) -> None:
@@ -282,13 +266,8 @@ class SpreadGrower(ForestGrower):
         recipe = {
             "max_leaves": self._max_leaves, "finish": self._finish, "look_out": self._looks_out,
         }  # fmt: skip
-        parts = (self._training, self._sampler, self._rules_of, self._kind)
-        return iter(
-            Parallel(n_jobs=self._n_workers, return_as="generator")(
-                delayed(_grow_some)(parts, recipe, first, last)
-                for first, last in _runs(wanted, size)
-            )
-        )
+        shared = (self._training, self._sampler, self._rules_of, self._kind), recipe
+        return spread(_grow_some, shared, _runs(wanted, size), self._n_workers)
 
     def _grow_for_a_while(self) -> None:
         if self._results is None:
@@ -310,8 +289,8 @@ def _runs(numbers: list[int], size: int) -> list[tuple[int, int]]:
 
 
 def _grow_some(
-    parts: tuple[Any, ...], recipe: dict[str, Any], first: int, last: int
+    shared: tuple[tuple[Any, ...], dict[str, Any]], first: int, last: int
 ) -> tuple[dict[int, tuple[PackedTree, Any]], dict[int, int]]:
     """What a worker does."""
-    training, sampler, rules, kind = parts
+    (training, sampler, rules, kind), recipe = shared
     return ForestGrower(training, sampler, rules, kind, first, last, **recipe).harvest()

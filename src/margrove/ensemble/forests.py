@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from margrove._data import check_targets, check_training_labels, check_weights, moderate
 from margrove._threads import resolve_n_jobs
 from margrove.ensemble.forest import FOREST_PARAMETERS, Forest
-from margrove.ensemble.forest_data import ForestTraining, Sampler, bin_in_order, row_order
+from margrove.ensemble.forest_data import ForestTraining, Sampler
 from margrove.ensemble.forest_intervals import Residuals, jackknife_variance, keep_leaf_samples
 from margrove.ensemble.out_of_bag import OutOfBag
 from margrove.grove.criteria import CriterionNames
@@ -71,11 +71,8 @@ class _ForestOfClasses(ClassifierMixin, Forest):
         for labels, own in zip(found, codes.T, strict=True):
             factors = moderate(factors * labels.factors[own])
         target = codes[:, 0] if len(outputs) == 1 else codes
-        order, line, places = row_order(table, target, weight, bootstrap=self.bootstrap)
-        data = bin_in_order(
-            table, order, self, weight=weight, max_bins=self.max_bins,
-            n_threads=resolve_n_jobs(self.n_jobs, unset="all"),
-        )  # fmt: skip
+        order, line, places = self._ordered(table, target, weight)
+        data = self._coded(table, order, weight)
         classes = [labels.classes for labels in found]
         counts = [len(own) for own in classes]
         samples = samples_of(line, sample_weight)
@@ -197,11 +194,8 @@ class _ForestOfNumbers(RegressorMixin, Forest):
             )
         scale = power_of_two_near(numbers)
         target = numbers[:, 0] if numbers.shape[1] == 1 else numbers
-        order, line, places = row_order(table, target, weight, bootstrap=self.bootstrap)
-        data = bin_in_order(
-            table, order, self, weight=weight, max_bins=self.max_bins,
-            n_threads=resolve_n_jobs(self.n_jobs, unset="all"),
-        )  # fmt: skip
+        order, line, places = self._ordered(table, target, weight)
+        data = self._coded(table, order, weight)
         is_median = self.criterion == "absolute_error"
         targets = number_targets(
             numbers[order] / scale,

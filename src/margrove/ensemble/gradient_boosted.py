@@ -116,8 +116,11 @@ class GradientBoosted(Estimator):
         """The rows of each round; None for all."""
         if self.subsample == 1.0:
             return lambda number: None
-        draws, size = RowDraws(given, seed), max(1, int(self.subsample * given.n_rows))
+        draws, size = self._row_draws(given, seed), max(1, int(self.subsample * given.n_rows))
         return lambda number: draws.subsample(number, size)
+
+    def _row_draws(self, given: GradientData, seed: int) -> RowDraws:
+        return RowDraws(given, seed)
 
     def _run(
         self,
@@ -489,14 +492,16 @@ def require_same_classes(classes: np.ndarray, given: GradientData) -> None:
         )
 
 
-def warn_of_failure(name: str, rounds: list[list[PackedTree]], history: GradientHistory) -> None:
+def warn_of_failure(
+    name: str, rounds: list[list[PackedTree]], history: GradientHistory, *, stacklevel: int = 3
+) -> None:
     """Tell of a model that says the same of every row, or worse than that."""
     if rounds and all(len(tree) == 1 for own in rounds for tree in own):
         warnings.warn(
             f"{name} has found no split and predicts the same for every row. Lower "
             "min_samples_leaf, or check whether X tells anything.",
             DataWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
     first, last = history.training_loss[0], history.training_loss[-1]
     if np.isfinite(first) and last - first > _CLEARLY * abs(first):
@@ -504,5 +509,5 @@ def warn_of_failure(name: str, rounds: list[list[PackedTree]], history: Gradient
             f"The training loss of {name} has risen from {first:.6g} to {last:.6g}: steps are too "
             "long. Lower learning_rate, or raise l2_regularization or min_samples_leaf.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )

@@ -166,9 +166,13 @@ class RowDraws:
     def __init__(self, data: GradientData, seed: int) -> None:
         content = _with_nan_as_number(_finite(data.X))
         form = canonical_form(content, data.y, np.ones(data.n_rows))
+        self._number(data, form.group_of, seed)
+
+    def _number(self, data: GradientData, group_of: np.ndarray, seed: int) -> None:
+        """Give each row a place; group_of int64 (n,) is the same for copies of a row."""
         places = np.empty(data.n_rows, np.uint64)
         weight = np.zeros(data.n_rows) if data.weight is None else data.weight
-        places[np.lexsort((weight, form.group_of))] = np.arange(1, data.n_rows + 1)
+        places[np.lexsort((weight, group_of))] = np.arange(1, data.n_rows + 1)
         self._places, self._seed, self._y = places, seed, data.y
         self._classes = data.classes
 

@@ -151,7 +151,7 @@ class GradientRounds:
         self.first, self._draw = first_round, draw
         self._n_threads = min(n_threads, available_cores())
         k, n = raw.shape
-        self.raw = raw
+        self.raw, self._n_scores = raw, k
         require_memory(
             16.0 * k * n, "The gradients of all classes", "Use fewer classes, or fewer rows."
         )
@@ -367,7 +367,7 @@ class GradientRounds:
             order = nodes.SMALL_FIRST
         signs, sets = settings.signs, settings.sets
         is_even = own.loss.is_constant_hessian or own.loss.differs_from_mean
-        number = (self.first + self.rounds) * len(self.raw) + score
+        number = (self.first + self.rounds) * self._n_scores + score
         return nodes.GrowthRules(
             order,
             self._most_leaves,

@@ -296,9 +296,16 @@ def _few_categories(
 
 
 def _table(columns: list[_Column], n: int, is_category: np.ndarray) -> GradientTable:
+    sparse = [j for j, own in enumerate(columns) if own.rows is not None]
+    return _laid_out(columns, _bundles(columns, sparse, n), n, is_category)
+
+
+def _laid_out(
+    columns: list[_Column], bundles: list[list[int]], n: int, is_category: np.ndarray
+) -> GradientTable:
+    """Sparse columns are in bundles; in lists, if there are no bundles."""
     dense = [j for j, own in enumerate(columns) if own.rows is None]
     sparse = [j for j, own in enumerate(columns) if own.rows is not None]
-    bundles = _bundles(columns, sparse, n)
     bundled = [j for bundle in bundles for j in bundle]
     listed = [] if bundled else sparse
     features = np.array(dense + bundled + listed, np.int64)

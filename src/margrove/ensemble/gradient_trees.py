@@ -264,9 +264,7 @@ def _plant(team, rank, size, source, rules, tree, room):
         count += room.counts[other, 0]
         copies = max(copies, room.counts[other, 1])
     is_wide = len(source.g) > 0
-    bits = BITS
-    if is_wide and tree.state[IS_LOPSIDED] == 1:
-        bits = min(_WIDE_BITS, _BITS_OF_SUMS - _length_in_bits(count))
+    bits = _bits_of_gradients(tree, is_wide, count)
     g_scale, h_scale = _power_for(largest_g, bits), _power_for(largest_h, bits)
     meet(team, size)  # all have read what is overwritten now
     if is_wide:
@@ -281,6 +279,21 @@ def _plant(team, rank, size, source, rules, tree, room):
         g += room.counts[other, 0]
         h += room.counts[other, 1]
         size_of_g += room.counts[other, 2]
+    _judge(rules, tree, n, is_wide, largest_g, largest_h, count, copies, g, h, size_of_g)
+
+
+@kernel(inner=True)
+def _bits_of_gradients(tree, is_wide, count):
+    """As whole numbers."""
+    bits = BITS
+    if is_wide and tree.state[IS_LOPSIDED] == 1:
+        bits = min(_WIDE_BITS, _BITS_OF_SUMS - _length_in_bits(count))
+    return bits
+
+
+@kernel(inner=True)
+def _judge(rules, tree, n, is_wide, largest_g, largest_h, count, copies, g, h, size_of_g):
+    """Whether whole numbers do for the gradients; if so, the root."""
     state = tree.state
     is_lopsided = size_of_g < _LEAST_MEAN * count and largest_g > 0.0
     is_lopsided |= h < _LEAST_MEAN * count and largest_h > 0.0
@@ -288,8 +301,10 @@ def _plant(team, rank, size, source, rules, tree, room):
     if not is_wide and (is_lopsided or copies > _MOST_COPIES):
         state[PHASE], state[IS_LOPSIDED] = TOO_LOPSIDED, np.int64(is_lopsided)
         return
+    bits = _bits_of_gradients(tree, is_wide, count)
     state[IS_WIDE], state[COPIES] = np.int64(is_wide), copies
-    tree.units[0], tree.units[1] = 1.0 / g_scale, 1.0 / h_scale
+    tree.units[0] = 1.0 / _power_for(largest_g, bits)
+    tree.units[1] = 1.0 / _power_for(largest_h, bits)
     tree.units[2] = unit_of_gain(rules, tree.units)
     wide = _BITS_OF_SUMS - _length_in_bits(count)
     tree.scales[0], tree.scales[1] = _power_for(largest_g, wide), _power_for(largest_h, wide)
@@ -394,9 +409,9 @@ def _write_wide(source, start, end, g_scale, h_scale, rows, counts):
 
 
 @kernel(inner=True)
-def _take_next(rules, tree):
-    """The leaf that is split next: that which gains most (of equals the oldest), or the oldest, or
-    the last one."""
+def _place_of_next(rules, tree):
+    """Where in the frontier the leaf is that is split next: that which gains most (of equals the
+    oldest), or the oldest, or the last one."""
     frontier, state = tree.frontier, tree.state
     best = state[N_FRONTIER] - 1
     if rules.order != SMALL_FIRST:
@@ -408,6 +423,13 @@ def _take_next(rules, tree):
                 best = k if is_older else best
             elif gain > most or (gain == most and is_older):
                 best = k
+    return best
+
+
+@kernel(inner=True)
+def _take_next(rules, tree):
+    frontier, state = tree.frontier, tree.state
+    best = _place_of_next(rules, tree)
     node = frontier[best]
     state[N_FRONTIER] -= 1
     frontier[best] = frontier[state[N_FRONTIER]]
@@ -544,8 +566,17 @@ def _look(team, rank, size, table, source, rules, tree, room):
         subtract(room.sums[whole[large, SLOT]], whole[state[NODE], IS_PACKED] == 1,
                   room.sums[whole[small, SLOT]], whole[small, IS_PACKED] == 1,
                   whole[large, IS_PACKED] == 1, table.first[first], table.first[last])  # fmt: skip
+    _search_children(rank, table, rules, tree, room, first, last)
+    if rank == 0:
+        state[SHARERS] = size
+
+
+@kernel(inner=True)
+def _search_children(rank, table, rules, tree, room, first, last):
+    """The best splits of both children by the features at some places."""
+    whole = tree.whole
     for k in range(2):
-        node = small if k == 0 else large
+        node = tree.state[SMALL] if k == 0 else tree.state[LARGE]
         room.best[rank, k, 0] = -1
         if node < 0 or whole[node, COUNT] < 2 * rules.min_samples:
             continue
@@ -556,8 +587,6 @@ def _look(team, rank, size, table, source, rules, tree, room):
                         tree.real[node, LOW], tree.real[node, HIGH], rules, tree.units, first, last,
                         room.allowed[k], room.scratch[rank], room.order[rank], room.best[rank, k],
                         room.gain[rank, k:], room.chosen[rank, k])  # fmt: skip
-    if rank == 0:
-        state[SHARERS] = size
 
 
 @kernel(inner=True)

@@ -25,7 +25,7 @@ from margrove.ensemble.gradient_boosted import (
     require_same_classes,
     warn_of_failure,
 )
-from margrove.ensemble.gradient_data import GradientData, RowDraws, class_data, number_data
+from margrove.ensemble.gradient_data import GradientData, class_data, number_data
 from margrove.ensemble.gradient_losses import GradientLoss, gradient_loss_of
 from margrove.ensemble.gradient_monitor import HeldOut, Monitor, SoFar
 from margrove.ensemble.gradient_rounds import GradientRounds, GradientSettings
@@ -121,6 +121,13 @@ class _HistGradientBoosting(GradientBoosted):
         self._check_parameters()
         self._check_validation(X_val, y_val, sample_weight_val)
         given = self._data(read_table(X, self, self.categorical_features), y, sample_weight)
+        others = {"sample_weight": sample_weight, "X_val": X_val, "y_val": y_val,
+                  "sample_weight_val": sample_weight_val}  # fmt: skip
+        return self._boost(given, X, y, others)
+
+    def _boost(self, given: GradientData, X: Any, y: Any, others: dict[str, Any]) -> Self:
+        """Train on what was given, see `fit`."""
+        X_val, y_val = others["X_val"], others["y_val"]
         seed = self._seed()
         self._require_same_kind(given)
         stops_early = self._stops_early(given, X_val)
@@ -128,7 +135,7 @@ class _HistGradientBoosting(GradientBoosted):
             given = given.spread_out()
         held_out = None
         if X_val is not None:
-            held_out = self._read_held_out(X_val, y_val, sample_weight_val, given)
+            held_out = self._read_held_out(X_val, y_val, others["sample_weight_val"], given)
         elif stops_early and self.validation_fraction is not None:
             given, held_out = self._set_apart(given, y, seed)
         self._warn_of_many_categories(given)
@@ -138,12 +145,10 @@ class _HistGradientBoosting(GradientBoosted):
         def fitted(outcome: str = "unfinished") -> dict[str, Any]:
             return self._attributes(process, given, so_far, seed, outcome)
 
-        others = {"sample_weight": sample_weight, "X_val": X_val, "y_val": y_val,
-                  "sample_weight_val": sample_weight_val}  # fmt: skip
         ending = self._run(process, X, y, fitted, others)
         outcome = "stopped early" if process.stopped_early else ending
         found = fitted(outcome)
-        warn_of_failure(type(self).__name__, found["_rounds"], found["history_"])
+        warn_of_failure(type(self).__name__, found["_rounds"], found["history_"], stacklevel=4)
         self._commit(found)
         return self
 
@@ -207,7 +212,7 @@ class _HistGradientBoosting(GradientBoosted):
                     "are taken for one. Group them by what they have in common, or let them be "
                     "numbers.",
                     DataWarning,
-                    stacklevel=3,
+                    stacklevel=4,
                 )
 
     def _read_held_out(self, X: Any, y: Any, sample_weight: Any, given: GradientData) -> HeldOut:
@@ -232,7 +237,7 @@ class _HistGradientBoosting(GradientBoosted):
                     f"early_stopping sets {size} of {n} rows apart (validation_fraction={share}), "
                     "which leaves none to train on. Use early_stopping=False, or give X_val."
                 )
-            apart = RowDraws(given, seed).held_out(size)
+            apart = self._row_draws(given, seed).held_out(size)
             train = np.setdiff1d(np.arange(n), apart, assume_unique=True)
         held_out = given.of_rows(np.asarray(apart))
         return given.of_rows(np.asarray(train)), HeldOut(held_out.X, held_out.y, held_out.weight)

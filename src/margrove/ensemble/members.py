@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Self
@@ -14,6 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
 from margrove._slices import unwatched
+from margrove._spread import processes_wanted, spread
 from margrove._states import whole_number
 from margrove._threads import single_threaded_blas
 from margrove.ensemble.estimator_states import fitted_values, refitted, require_keepable
@@ -147,6 +148,7 @@ class Crew:
 
     def __init__(self, n_jobs: int) -> None:
         self.n_jobs = n_jobs
+        self.is_elsewhere = n_jobs > 1 and processes_wanted()
         self._parallel: Any = None
         self._stack = ExitStack()
 
@@ -165,6 +167,12 @@ class Crew:
         if self._parallel is None:
             return [task(*given) for given in arguments]
         return list(self._parallel(delayed(task)(*given) for given in arguments))
+
+
+def _fit_there(shared: tuple[Any, ...], number: int) -> Member:
+    """What a worker of another process does."""
+    plan, X, y = shared
+    return fit_member(plan, X, y, number)
 
 
 class MemberFitting:
@@ -186,6 +194,7 @@ class MemberFitting:
         self._plan, self._X, self._y = plan, X, y
         self._first, self._last, self._crew = first, total, crew
         self._batch = crew.n_jobs
+        self._coming: Iterator[Member] | None = None
 
     @property
     def members(self) -> list[Member]:
@@ -201,7 +210,14 @@ class MemberFitting:
 
     def advance(self, work: float) -> float:
         """Hand over the next member, after fitting a batch if there is none."""
-        if self._n_handed_over == len(self._fitted):
+        if self._n_handed_over == len(self._fitted) and self._crew.is_elsewhere:
+            if self._coming is None:
+                shared, left = (self._plan, self._X, self._y), range(self.rounds, self._last)
+                self._coming = spread(
+                    _fit_there, shared, [(number,) for number in left], self._crew.n_jobs
+                )
+            self._fitted.append(next(self._coming))
+        elif self._n_handed_over == len(self._fitted):
             numbers = range(self.rounds, min(self.rounds + self._batch, self._last))
             start = time.monotonic()
             tasks = [(self._plan, self._X, self._y, number) for number in numbers]

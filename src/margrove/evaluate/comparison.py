@@ -21,13 +21,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from margrove._data.seeds import seed_of
 from margrove._estimator import RANDOM_STATE, RUN_CONTROL
 from margrove._slices import drive
+from margrove._spread import processes_wanted, workers_wanted
 from margrove._threads import resolve_n_jobs
 from margrove.ensemble.bootstrap import ConfidenceInterval
 from margrove.ensemble.bootstrap_input import check_arguments
 from margrove.ensemble.resampling import stream
 from margrove.ensemble.seeded_clones import seeded_clone
 from margrove.evaluate.blending import BLENDS, BlendSettings, check_member_names, fit_blends
-from margrove.evaluate.comparison_fits import Comparing, Contest
+from margrove.evaluate.comparison_fits import Comparing, Contest, SpreadComparing
 from margrove.evaluate.comparison_result import Comparison, FailedModel, ModelScore, Pair
 from margrove.evaluate.contestants import (
     check_scorer,
@@ -199,7 +200,12 @@ def compare(
             f"cv must make at least two folds, to see how scores vary. Got {len(splits)}."
         )
     contest = Contest(named, examples, task, splits, scoring, of_fits, settings, by_rows)
-    process = Comparing(contest, resolve_n_jobs(n_jobs))
+    n_threads = resolve_n_jobs(n_jobs)
+    process = (
+        SpreadComparing(contest, workers_wanted(n_jobs))
+        if processes_wanted()
+        else Comparing(contest, n_threads)
+    )
     ending = drive(process, process, max_time=max_time, on_interrupt=on_interrupt, verbose=verbose)
     folds, entered = process.complete_folds(n_needed)
     if len(folds) < n_needed:

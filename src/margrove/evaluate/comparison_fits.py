@@ -15,6 +15,7 @@ from sklearn import config_context, get_config
 from threadpoolctl import threadpool_limits
 
 from margrove._slices import unwatched
+from margrove._spread import spread
 from margrove._threads import run_tiles
 from margrove.ensemble.resampling import stream
 from margrove.ensemble.seeded_clones import seeded_clone
@@ -24,7 +25,7 @@ from margrove.evaluate.contestants import Scoring
 from margrove.evaluate.examples import Examples, Split, Task, fit
 from margrove.exceptions import FitCancelled
 
-__all__ = ["Comparing", "Contest", "FoldResult"]
+__all__ = ["Comparing", "Contest", "FoldResult", "SpreadComparing"]
 
 _AT_ONCE = 4  # fits for each thread: they differ in length, and threads wait for the last one
 
@@ -115,6 +116,13 @@ class Comparing:
         run_tiles(run, count, self._n_threads)
         self._next = first + count
         return work
+
+    def outcome_of(
+        self, number: int, members: Mapping[str, Any]
+    ) -> tuple[dict[Any, FoldResult], dict[Any, Exception], dict[int, dict[str, float]]]:
+        """Results, errors and weights of one fit, or of the blends of one fold."""
+        self._run(number, members)
+        return self._results, self._errors, self.weights
 
     def _run(self, number: int, members: Mapping[str, Any]) -> None:
         # threads know neither scikit-learn's settings nor that the cores are spoken for
@@ -222,6 +230,38 @@ class Comparing:
 
     def figures(self) -> dict[str, float]:
         return {"failed": len({name for name, _ in self._errors})} if self._errors else {}
+
+
+class SpreadComparing(Comparing):
+    """The same, models fitted by the workers of the joblib backend in effect."""
+
+    def __init__(self, contest: Contest, n_workers: int) -> None:
+        super().__init__(contest, 1)
+        self._n_workers = n_workers
+        self._coming: Iterator[Any] | None = None
+
+    def advance(self, work: float) -> float:
+        if self._next == self._n_single:  # blends need to know who is left
+            self._coming = None
+        if self._coming is None:
+            is_single = self._next < self._n_single
+            numbers = range(self._next, self._n_single if is_single else self._end)
+            calls = [(number, list(self._survivors), self._settings) for number in numbers]
+            self._coming = spread(_compared, self._contest, calls, self._n_workers)
+        results, errors, weights = next(self._coming)
+        self._results |= results
+        self._errors |= errors
+        self.weights |= weights
+        self._next += 1
+        return work
+
+
+def _compared(contest: Contest, number: int, survivors: list[str], settings: dict[str, Any]) -> Any:
+    """What a worker does."""
+    own = Comparing(contest, 2)  # as one of several: with one core
+    own._settings = settings
+    with unwatched():
+        return own.outcome_of(number, {name: contest.models[name] for name in survivors})
 
 
 @contextmanager

@@ -65,6 +65,7 @@ _ABOUT = "about"
 
 def _described(model: Any) -> tuple[str, dict[str, Any]]:
     """The kind and the values of a model; what could not be loaded is not saved."""
+    model = model.to_local() if hasattr(type(model), "to_local") else model
     kind = kind_name_of(model)
     if kind is None:
         raise UnsavableModelError(*_not_a_model(model))

@@ -40,6 +40,8 @@ _TYPES: dict[str, Any] = {
 def values_of(thing: Any, where: str = "") -> Any:
     """Anything that a model is made of, as plain values; UnsavableModelError if that cannot be."""
     where = where or type(thing).__name__
+    if hasattr(type(thing), "to_local"):  # a learner on a cluster is saved as the ordinary one
+        thing = thing.to_local()
     if isinstance(thing, (*_PLAIN, np.ndarray, np.generic)):
         return thing
     part = part_name_of(thing)

@@ -69,6 +69,11 @@ def certificate_of(model: Any, given: Given) -> tuple[Certificate | None, str]:
             "The training data are not remembered, for example not across pickling. Pass them: "
             "describe(model, X, y, sample_weight)."
         )
+    if model._record.X is None:
+        return None, (
+            "The training rows stayed on the cluster that the model was fitted on. Its gap is in "
+            "model.certificate_; for the rest pass rows: describe(model, X, y, sample_weight)."
+        )
     try:
         return model.certificate_, ""
     except (InvalidDataError, TypeError) as error:  # X was changed since, or a subclass

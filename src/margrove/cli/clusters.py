@@ -1,0 +1,371 @@
+"""margrove fit --cluster: files that the workers of a Dask cluster read and learn from."""
+
+from __future__ import annotations
+
+import glob
+import re
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from margrove.cli.keeping import about
+from margrove.cli.learners import LEARNERS, made
+from margrove.cli.learning import HeldOutScore, Learnt
+from margrove.cli.trials import held_out, remarks_of
+
+if TYPE_CHECKING:
+    from margrove.cli.requests import TableRequest
+    from margrove.cli.screen import Screen
+
+__all__ = [
+    "ClusterTask",
+    "WorkFailed",
+    "learn_on_cluster",
+    "learnt_on_cluster_as_dict",
+    "read_on_cluster",
+    "running_cluster",
+]
+
+_FORMATS = {".parquet": "read_parquet", ".csv": "read_csv"}
+_NUMBERS_ONLY = ("perceptron", "linear-svm")
+_CONNECT_SECONDS = 30
+
+
+class WorkFailed(click.ClickException):
+    """The input was right, but a cluster could not do the work."""
+
+    failure_code = 1
+
+
+@dataclass(frozen=True)
+class ClusterTask:
+    """A table on a cluster, and what is to be learnt of it.
+
+    X           a Dask dataframe of the features
+    y           the targets, on this machine
+    lengths     rows of each partition
+    types       of the columns, by name: "number" or "category"
+    """
+
+    X: Any
+    y: Any
+    lengths: Any
+    types: dict[str, str]
+    name: str
+    kind: Any
+    target: str
+    id_column: str | None
+    n_left_out: int
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.y)
+
+    def some(self, rows: Any) -> tuple[Any, Any]:
+        """Features and targets of some rows, in the order of the table."""
+        import numpy as np
+
+        mask = np.zeros(self.n_rows, dtype=bool)
+        mask[rows] = True
+        return _kept(self.X, mask, self.lengths), self.y[mask]
+
+
+# -- clusters --
+
+
+@contextmanager
+def running_cluster(where: str, screen: Screen) -> Iterator[Any]:
+    """A client of "local", "local:WORKERS", or of a scheduler's address."""
+    try:
+        import distributed
+    except ImportError as error:
+        raise ImportError("--cluster needs Dask: pip install 'margrove[dask]'.") from error
+    from margrove.exceptions import ClusterError
+
+    try:
+        if match := re.fullmatch(r"local(?::([1-9]\d{0,3}))?", where):
+            with (
+                _local_cluster(int(match[1]) if match[1] else None) as cluster,
+                distributed.Client(cluster) as client,
+            ):
+                screen.note(f"A cluster of this machine: {_size_of(client)}.")
+                yield client
+        elif re.fullmatch(r"(tcp|tls|ucx|ws|wss)://\S+", where):
+            with _connected(where) as client:
+                screen.note(f"The cluster at {where}: {_size_of(client)}.")
+                yield client
+        else:
+            raise click.UsageError(
+                "--cluster takes local, local:WORKERS (such as local:4), or the address of a "
+                f"scheduler (such as tcp://10.0.0.1:8786). Got {where!r}."
+            )
+    except ClusterError as error:
+        raise WorkFailed(str(error)) from error
+
+
+def _local_cluster(n_workers: int | None) -> Any:
+    import logging
+
+    import distributed
+
+    own = {} if n_workers is None else {"n_workers": n_workers}
+    return distributed.LocalCluster(
+        **own, processes=True, dashboard_address=":0", silence_logs=logging.CRITICAL
+    )
+
+
+def _connected(address: str) -> Any:
+    import distributed
+
+    try:
+        return distributed.Client(address, timeout=_CONNECT_SECONDS)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise click.UsageError(
+            f"There is no scheduler at {address} ({error}). `dask scheduler` starts one, and says "
+            "its address."
+        ) from None
+
+
+def _size_of(client: Any) -> str:
+    threads = client.nthreads()
+    return f"{len(threads)} workers, {sum(threads.values())} threads"
+
+
+# -- tables --
+
+
+def read_on_cluster(request: TableRequest, screen: Screen) -> ClusterTask:
+    """Read files as a Dask dataframe; the target alone comes to this machine."""
+    import numpy as np
+    import polars as pl
+
+    from margrove.tables.tasks import _target_values
+
+    table, name = _files(request)
+    table = table.drop(columns=_known(table, request.ignore, name))
+    target = request.target or [own for own in table.columns if own != request.id_column][-1]
+    _known(table, [target, *([request.id_column] if request.id_column else [])], name)
+    if request.types.get(target) not in (None, "number", "category"):
+        raise click.UsageError(f"The target {target!r} must be a number or a category.")
+    with_target = table.dropna(subset=[target])
+    screen.note(f"Reading {name} on the cluster …")
+    pieces = _computed_pieces(with_target[target])
+    values = pl.DataFrame({target: pl.Series(np.concatenate(pieces).tolist())})
+    kind, y = _target_values(values, target, request.task, name)
+    X = with_target.drop(columns=[own for own in (target, request.id_column) if own])
+    types, X = _types(X, request.types)
+    n_all = int(table.map_partitions(len).compute().sum()) if _may_lack(table, target) else len(y)
+    task = ClusterTask(
+        X, y, [len(own) for own in pieces], types, name, kind, target, request.id_column,
+        n_all - len(y),
+    )  # fmt: skip
+    if task.n_left_out:
+        screen.note(f"{task.n_left_out} rows without {target} were left out")
+    categories = sum(own == "category" for own in types.values())
+    screen.note(
+        f"{task.n_rows:,} rows in {X.npartitions} partitions, {len(types)} columns, {categories} "
+        f"of them categories; {kind} of {target}."
+    )
+    return task
+
+
+def _files(request: TableRequest) -> tuple[Any, str]:
+    import dask.dataframe as dd
+
+    if request.file is None:
+        raise click.UsageError("--cluster needs FILE: a Parquet or CSV file, or a pattern.")
+    pattern = str(request.file)
+    files = sorted(glob.glob(pattern))
+    if not files:
+        raise click.UsageError(f"No file is called {pattern!r}. Quote patterns: 'big/*.parquet'.")
+    endings = {own[own.rfind(".") :].lower() for own in files}
+    if len(endings) > 1 or not endings <= set(_FORMATS):
+        raise click.UsageError(
+            f"With --cluster, files are all .parquet or all .csv. Got {', '.join(sorted(endings))}."
+        )
+    own = {"assume_missing": True} if ".csv" in endings else {}
+    table = getattr(dd, _FORMATS[endings.pop()])(files, **own)
+    return table, request.name
+
+
+def _known(table: Any, columns: Any, name: str) -> list[str]:
+    there = list(table.columns)
+    for column in columns:
+        if column not in there:
+            raise click.UsageError(
+                f"{name} has no column {column!r}. Its columns are {', '.join(there[:20])}"
+                f"{' and more' if len(there) > 20 else ''}."
+            )
+    return list(columns)
+
+
+def _computed_pieces(column: Any) -> list[Any]:
+    import numpy as np
+    from dask.base import compute
+
+    (found,) = compute(column.to_delayed(optimize_graph=False))
+    return [np.asarray(piece.to_numpy(dtype=object, na_value=None)) for piece in found]
+
+
+def _may_lack(table: Any, target: str) -> bool:
+    return table.dtypes[target].kind not in "biu"
+
+
+def _types(X: Any, given: dict[str, str]) -> tuple[dict[str, str], Any]:
+    """What each column is; those that are neither numbers nor labels are refused by name."""
+    from pandas.api import types as kinds  # type: ignore[import-untyped]
+
+    for column, wanted in given.items():
+        if wanted in ("date", "text"):
+            raise click.UsageError(
+                f"--type {column}={wanted} is not for clusters: columns are numbers or categories "
+                "there. Prepare dates and texts beforehand, or leave them out with --ignore."
+            )
+    dropped = [column for column, wanted in given.items() if wanted == "ignored"]
+    X = X.drop(columns=[column for column in dropped if column in X.columns])
+    found: dict[str, str] = {}
+    for column, dtype in X.dtypes.items():
+        if kinds.is_bool_dtype(dtype) or kinds.is_numeric_dtype(dtype):
+            found[column] = given.get(column, "number")
+        elif kinds.is_string_dtype(dtype) or isinstance(dtype, _categorical()):
+            if given.get(column) == "number":
+                raise click.UsageError(
+                    f"Column {column!r} holds text, which a cluster does not turn into numbers. "
+                    "Write it as numbers, or leave it out with --ignore."
+                )
+            found[column] = "category"
+        else:
+            raise click.UsageError(
+                f"Column {column!r} has type {dtype}, which is neither a number nor a category. "
+                f"Leave it out: --ignore {column}."
+            )
+    if not found:
+        raise click.UsageError("There is no column left to learn from.")
+    return found, X
+
+
+def _categorical() -> Any:
+    import pandas as pd  # type: ignore[import-untyped]
+
+    return pd.CategoricalDtype
+
+
+def _kept(X: Any, mask: Any, lengths: Any) -> Any:
+    """The rows of a Dask dataframe for which a mask is true."""
+    import dask.dataframe as dd
+    import numpy as np
+    from dask.delayed import delayed
+
+    masks = np.split(mask, np.cumsum(lengths)[:-1])
+    blocks = X.to_delayed(optimize_graph=False)  # else there may be fewer of them
+    pieces = [delayed(_rows_of)(own, keep) for own, keep in zip(blocks, masks, strict=True)]
+    return dd.from_delayed(pieces, meta=X._meta, verify_meta=False)
+
+
+def _rows_of(frame: Any, keep: Any) -> Any:
+    return frame.loc[keep]
+
+
+# -- learning --
+
+
+def learn_on_cluster(
+    task: ClusterTask,
+    learner: str,
+    screen: Screen,
+    client: Any,
+    *,
+    parameters: dict[str, Any],
+    test_size: float,
+    seed: int,
+    max_time: float | None,
+) -> Learnt:
+    """Learn from a part, test with the rest, then learn from all of it, as `learn` does."""
+    import numpy as np
+
+    _require_numbers(task, learner)
+    start = time.perf_counter()
+    estimator = _on_cluster(learner, task, parameters, seed, max_time)
+    train = test = np.arange(0)
+    tested = score = None
+    with warnings.catch_warnings(record=True) as caught, screen.progress(f"Learning {learner}"):
+        warnings.simplefilter("always")
+        if test_size:
+            train, test = held_out(task, test_size, seed)  # type: ignore[arg-type]
+            tested = estimator.fit(*task.some(train), client=client).to_local()
+            score = _score(tested, task, train, test)
+        final = estimator.fit(task.X, task.y, client=client).to_local()
+    return Learnt(
+        final, learner, tested, train, test, score, None, time.perf_counter() - start,
+        remarks_of(caught),
+    )  # fmt: skip
+
+
+def learnt_on_cluster_as_dict(
+    learnt: Learnt, task: ClusterTask, path: Path, seed: int
+) -> dict[str, Any]:
+    """The result for machines."""
+    return about(learnt, task, seed) | {
+        "file": str(path),
+        "seconds": learnt.seconds,
+        "columns": [{"name": name, "type": kind} for name, kind in task.types.items()],
+        "partitions": len(task.lengths),
+    }
+
+
+def _on_cluster(
+    learner: str, task: ClusterTask, parameters: dict[str, Any], seed: int, max_time: float | None
+) -> Any:
+    import margrove.dask
+
+    name = LEARNERS[learner].estimator_name(task.kind)
+    if name is not None and name not in margrove.dask.__all__:
+        there = [
+            own
+            for own, facts in LEARNERS.items()
+            if facts.estimator_name(task.kind) in margrove.dask.__all__
+        ]
+        raise click.UsageError(f"There is no {learner} on a cluster. There are {', '.join(there)}.")
+    local = made(learner, task.kind, seed=seed, max_time=max_time, parameters=parameters)
+    labelled = [own for own, kind in task.types.items() if kind == "category"]
+    own = local.get_params(deep=False)
+    if labelled and "categorical_features" in own and "categorical_features" not in parameters:
+        own["categorical_features"] = labelled
+    return getattr(margrove.dask, str(name))(**own)
+
+
+def _require_numbers(task: ClusterTask, learner: str) -> None:
+    labelled = [column for column, kind in task.types.items() if kind == "category"]
+    if learner in _NUMBERS_ONLY and labelled:
+        raise click.UsageError(
+            f"On a cluster, {learner} takes numbers only, and {labelled[0]!r} holds categories. "
+            f"Use --learner boosting or forest, or leave it out: --ignore {labelled[0]}."
+        )
+
+
+def _score(model: Any, task: ClusterTask, train: Any, test: Any) -> HeldOutScore:
+    """Predictions come to this machine, rows do not."""
+    import numpy as np
+    from sklearn.metrics import r2_score
+
+    from margrove.dask.predicting import predict
+    from margrove.reports.judgement import r2_interval, wilson
+
+    rows, y = task.some(test)
+    predicted = np.asarray(predict(model, rows).compute())
+    learnt = task.y[train]
+    if task.kind == "classification":
+        classes, counts = np.unique(learnt, return_counts=True)
+        n_right = int((predicted == y).sum())
+        baseline = float(np.mean(y == classes[int(np.argmax(counts))]))
+        low, high = wilson(n_right, len(y))
+        return HeldOutScore("accuracy", n_right / len(y), low, high, baseline, len(y))
+    low, high = r2_interval(y, predicted) or (-np.inf, 1.0)
+    baseline = float(r2_score(y, np.full(len(y), learnt.mean())))
+    return HeldOutScore("r2", float(r2_score(y, predicted)), low, high, baseline, len(y))

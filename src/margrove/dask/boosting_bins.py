@@ -1,0 +1,286 @@
+"""The codes of columns whose values are spread over many parts: exactly those of one table.
+
+Distinct values and their weights are found part by part, and put together column by column, on
+whichever worker the scheduler chooses: neither a worker nor the client holds more than a block of
+columns. Weights are whole numbers, so that their sums do not depend on the parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from margrove.dask.boosting_rows import PartRows, new_numbers
+from margrove.ensemble.gradient_tables import (
+    _BYTES_OF_A_LIST,
+    _BYTES_OF_AN_ENTRY,
+    _RARE,
+    MOST_BINS,
+    GradientBins,
+    GradientTable,
+    _Column,
+    _few_categories,
+    _few_numbers,
+    _laid_out,
+)
+from margrove.grove.binning import _coded, _take_columns
+
+__all__ = [
+    "ColumnCodes",
+    "bins_of",
+    "bundles_of",
+    "code_columns",
+    "distinct_values",
+    "empty_table",
+    "find_conflicts",
+    "merged_columns",
+    "whole_weight_bits",
+    "whole_weights",
+]
+
+_COLUMNS_AT_ONCE = 8  # a cache line of float64
+_MOST_TASKS = 4096  # that look for distinct values
+_MOST_SPARSE = 4096  # sparse columns of which it is found out who can share a byte
+
+
+@dataclass(frozen=True)
+class ColumnCodes:
+    """What the codes of a column stand for, see `GradientBins`.
+
+    omitted     the commonest code where others are rare, -1 elsewhere
+    n_entries   rows that have another one
+    """
+
+    lows: np.ndarray
+    highs: np.ndarray
+    of_categories: np.ndarray | None
+    omitted: int
+    n_entries: int
+
+    @property
+    def size(self) -> int:
+        return len(self.lows) + 1
+
+
+@dataclass(frozen=True)
+class _Distinct:
+    """Distinct values of a column, ascending; rows and weight of each, and rows without."""
+
+    values: np.ndarray
+    rows: np.ndarray
+    weight: np.ndarray | None
+    n_missing: int
+
+
+def whole_weight_bits(weight: np.ndarray) -> int:
+    """By how many bits weights are moved to become whole, see `gradient_tables`."""
+    return 52 - len(weight).bit_length() - int(np.frexp(float(weight.max()))[1])
+
+
+def whole_weights(weight: np.ndarray, bits: int) -> np.ndarray:
+    return np.asarray(np.rint(np.ldexp(weight, bits)))
+
+
+# -- on the workers --
+
+
+def _each_column(X: Any, first: int, last: int) -> Iterator[tuple[int, np.ndarray]]:
+    """The columns first .. last - 1 as float64 (n,), some at a time."""
+    if sp.issparse(X):
+        X = X[:, first:last].tocsc()
+        for k in range(last - first):
+            values, own = np.zeros(X.shape[0]), slice(X.indptr[k], X.indptr[k + 1])
+            values[X.indices[own]] = X.data[own]
+            yield first + k, values
+        return
+    X = np.ascontiguousarray(X)
+    for begin in range(first, last, _COLUMNS_AT_ONCE):
+        block = np.empty((min(_COLUMNS_AT_ONCE, last - begin), X.shape[0]))
+        _take_columns(X, begin, block)
+        yield from enumerate(block, start=begin)
+
+
+def distinct_values(
+    part: Any,
+    rows: PartRows,
+    weight: np.ndarray | None,
+    renumbered: dict[int, np.ndarray],
+    first: int,
+    last: int,
+) -> list[_Distinct] | None:
+    """Of the columns first .. last - 1 of some rows of a part; None without rows.
+
+    renumbered {column: float64 (categories + 1,)}: new numbers of categories.
+    """
+    own = rows.of(part)
+    if own.shape[0] == 0:
+        return None
+    found = []
+    for j, values in _each_column(own, first, last):
+        codes, distinct, _ = _coded(new_numbers(values, renumbered.get(j)))
+        n = len(distinct)
+        counts = np.bincount(codes, minlength=n + 1)
+        heavy = None if weight is None else np.bincount(codes, weights=weight, minlength=n)[:n]
+        found.append(_Distinct(distinct, counts[:n], heavy, int(counts[n])))
+    return found
+
+
+def merged_columns(
+    pieces: Sequence[list[_Distinct] | None], n_categories: np.ndarray, max_bins: int
+) -> list[ColumnCodes]:
+    """Put the values of all parts together, and decide which share a code."""
+    filled = [piece for piece in pieces if piece is not None]
+    return [
+        _merged([piece[k] for piece in filled], int(n_categories[k]), max_bins)
+        for k in range(len(n_categories))
+    ]
+
+
+def _merged(pieces: list[_Distinct], n_categories: int, max_bins: int) -> ColumnCodes:
+    together = np.concatenate([own.values for own in pieces])
+    codes, values, _ = _coded(together) if len(together) else (np.empty(0, int), together, False)
+    places, n = np.arange(len(values)), len(values)
+    rows = np.bincount(codes, weights=np.concatenate([own.rows for own in pieces]), minlength=n)
+    weight = rows
+    if pieces[0].weight is not None:
+        heavy = np.concatenate([own.weight for own in pieces if own.weight is not None])
+        weight = np.bincount(codes, weights=heavy, minlength=n)
+    of_categories = None
+    if n_categories:
+        found = _few_categories(places, values, n_categories, max_bins, weight)
+        codes_of_values, lows, of_categories = found
+        highs = lows
+    else:
+        codes_of_values, lows, highs = _few_numbers(places, values, max_bins, weight)
+    n_missing = sum(own.n_missing for own in pieces)
+    sizes = np.bincount(codes_of_values, weights=rows, minlength=len(lows) + 1)
+    sizes[len(lows)] += n_missing
+    omitted, total = int(np.argmax(sizes)), float(sizes.sum())
+    n_entries = int(total - sizes[omitted])
+    if n_entries >= _RARE * total:
+        omitted = -1
+    return ColumnCodes(lows, highs, of_categories, omitted, n_entries)
+
+
+def code_columns(
+    X: Any, columns: Sequence[ColumnCodes], renumbered: dict[int, np.ndarray]
+) -> list[_Column]:
+    """The rows of a shard as codes."""
+    found = []
+    for j, values in _each_column(X, 0, len(columns)):
+        own = columns[j]
+        codes = _codes(new_numbers(values, renumbered.get(j)), own)
+        rows = None
+        if own.omitted >= 0:
+            rows = np.flatnonzero(codes != own.omitted).astype(np.int32)
+            codes = codes[rows]
+        found.append(_Column(codes, rows, own.omitted, own.lows, own.highs, own.of_categories))
+    return found
+
+
+def _codes(values: np.ndarray, column: ColumnCodes) -> np.ndarray:
+    if len(values) == 0:
+        return np.empty(0, np.uint8)
+    ranks, distinct, _ = _coded(values)
+    if column.of_categories is not None:
+        codes = column.of_categories[distinct.astype(np.int64)]
+    else:
+        codes = np.searchsorted(column.lows, distinct, side="right") - 1
+    return np.append(codes, len(column.lows)).astype(np.uint8)[ranks]
+
+
+def find_conflicts(columns: Sequence[_Column], n: int) -> np.ndarray:
+    """uint8 (s, s): which of the sparse columns have entries in the same row."""
+    sparse = [own for own in columns if own.rows is not None]
+    if not sparse or len(sparse) > _MOST_SPARSE:
+        return np.zeros((0, 0), np.uint8)
+    starts = np.cumsum([0] + [len(own.codes) for own in sparse])
+    rows = np.concatenate([own.rows for own in sparse if own.rows is not None])
+    entries = sp.csc_matrix((np.ones(len(rows), np.int32), rows, starts), shape=(n, len(sparse)))
+    return np.asarray((entries.T @ entries).toarray() > 0, dtype=np.uint8)
+
+
+# -- on the client --
+
+
+def bundles_of(
+    columns: Sequence[ColumnCodes], conflicts: np.ndarray, n_rows: int
+) -> list[list[int]]:
+    """Sparse columns that share a byte, as `gradient_tables._bundles` finds them."""
+    sparse = [j for j, own in enumerate(columns) if own.omitted >= 0]
+    if len(conflicts) != len(sparse):
+        return []
+    entries = sum(columns[j].n_entries for j in sparse)
+    most = int(_BYTES_OF_A_LIST + _BYTES_OF_AN_ENTRY * entries / max(n_rows, 1))
+    bundles: list[list[int]] = []
+    sizes: list[int] = []
+    taken: list[np.ndarray] = []
+    for place, j in enumerate(sparse):
+        size = columns[j].size
+        for k in range(len(bundles)):
+            if sizes[k] + size <= MOST_BINS and not taken[k][place]:
+                break
+        else:
+            if len(bundles) == most or size > MOST_BINS:
+                return []
+            bundles.append([])
+            sizes.append(0)
+            taken.append(np.zeros(len(sparse), np.bool_))
+            k = len(bundles) - 1
+        bundles[k].append(j)
+        sizes[k] += size
+        taken[k] |= conflicts[place] > 0
+    return bundles
+
+
+def empty_table(
+    columns: Sequence[ColumnCodes], bundles: list[list[int]], is_category: np.ndarray
+) -> GradientTable:
+    """The layout that the tables of all shards have, without rows."""
+    nothing, no_rows = np.empty(0, np.uint8), np.empty(0, np.int32)
+    own = [
+        _Column(nothing, None if one.omitted < 0 else no_rows, one.omitted, one.lows, one.highs,
+                one.of_categories)
+        for one in columns
+    ]  # fmt: skip
+    return _laid_out(own, bundles, 0, is_category)
+
+
+def bins_of(columns: Sequence[ColumnCodes]) -> GradientBins:
+    return GradientBins(
+        [own.lows for own in columns],
+        [own.highs for own in columns],
+        [own.of_categories for own in columns],
+        np.array([len(own.lows) for own in columns], np.int64),
+    )
+
+
+def blocks_of_columns(n_columns: int, n_parts: int) -> list[tuple[int, int]]:
+    """First and last of columns that are looked at together; of many parts more at once."""
+    n_blocks = max(1, min(-(-n_columns // _COLUMNS_AT_ONCE), _MOST_TASKS // max(n_parts, 1)))
+    step = -(-n_columns // n_blocks)
+    return [(first, min(first + step, n_columns)) for first in range(0, n_columns, step)]
+
+
+def columns_of_parts(
+    submit: Callable[..., Any],
+    parts: Sequence[Any],
+    rows: Sequence[PartRows],
+    weights: Sequence[np.ndarray | None],
+    renumbered: dict[int, np.ndarray],
+    n_categories: np.ndarray,
+    max_bins: int,
+) -> list[Any]:
+    """Futures, by `submit(function, ...)`, of the codes of all columns, block by block."""
+    found = []
+    for first, last in blocks_of_columns(len(n_categories), len(parts)):
+        pieces = [
+            submit(distinct_values, part, own, weight, renumbered, first, last)
+            for part, own, weight in zip(parts, rows, weights, strict=True)
+        ]
+        found.append(submit(merged_columns, pieces, n_categories[first:last], max_bins))
+    return found

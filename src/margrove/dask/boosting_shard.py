@@ -1,0 +1,360 @@
+"""A member of the gang that boosts: it has rows, and does what the leader says.
+
+Answers are whole numbers that are added up on their way, or short lists. Where a member may use
+several threads, its rows are cut into slices, each of which is a small member of its own. Messages
+for compiled code come as pickles, whose arrays can be written to: it is compiled for such.
+"""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from margrove.dask.boosting_bins import ColumnCodes, code_columns, find_conflicts
+from margrove.dask.boosting_rows import renumber
+from margrove.ensemble import gradient_nodes as nodes
+from margrove.ensemble import gradient_shards as kernels
+from margrove.ensemble import gradient_trees as trees
+from margrove.ensemble.gradient_losses import GradientLoss
+from margrove.ensemble.gradient_monitor import SoFar, add_trees
+from margrove.ensemble.gradient_tables import GradientTable, _Column, _laid_out
+from margrove.grove.packed import Kind, PackedTree
+
+__all__ = ["ROWS_OF_A_TILE", "BoostingShard", "Common", "Grown", "Own", "Planting"]
+
+ROWS_OF_A_TILE = 1 << 15  # of losses that are summed together: see `GradientRounds._derive`
+_NO_TEAM = np.zeros(1, np.int64)
+_NO_WORDS = np.empty(0, np.int64)
+_FIRST_NODES = 64  # room for that many leaves at first
+
+
+@dataclass(frozen=True)
+class Own:
+    """What a member is told of its own rows; numbers are those within its shard.
+
+    train      int64 (n,)  rows to train on; y, weight, copies of these
+    held_out   int64 (m,)  rows that tell when to stop
+    first      the number of its first row to train on among those of all members
+    """
+
+    train: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray | None
+    copies: np.ndarray | None
+    held_out: np.ndarray
+    first: int
+
+
+@dataclass(frozen=True)
+class Common:
+    """What all members are told.
+
+    renumbered   {column: new numbers of its categories}, where some have no rows that count
+    rounds       trees since `so_far`, where a gang was lost
+    """
+
+    columns: list[ColumnCodes]
+    renumbered: dict[int, np.ndarray]
+    is_category: np.ndarray
+    kind: Kind
+    so_far: SoFar
+    rounds: list[list[PackedTree]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Planting:
+    """How the gradients of a score become whole numbers, and where in the reply its sums begin."""
+
+    score: int
+    is_wide: bool
+    copies: int
+    scales: np.ndarray
+    in_words: bool
+    at: int
+
+
+@dataclass(frozen=True)
+class Grown:
+    """A tree that is ready: numbers of its leaves, and what they say.
+
+    nodes      `whole`, `real` and `sets`, where there are rows that it was not grown on
+    packed     the same tree, where rows are held out
+    """
+
+    score: int
+    handles: np.ndarray
+    values: np.ndarray
+    nodes: tuple[np.ndarray, np.ndarray, np.ndarray] | None
+    packed: PackedTree | None
+
+
+class _Slice:
+    """Rows that one thread looks after."""
+
+    def __init__(self, X: Any, own: Own, common: Common) -> None:
+        self._own, self._common = own, common
+        rows = X if _is_all(own.train, X) else X[own.train]
+        held_out = X[own.held_out]
+        self.raw = self._start(rows)
+        self.held_out, self.held_out_raw = held_out, self._start(held_out)
+        self.columns: list[_Column] = code_columns(rows, common.columns, common.renumbered)
+        self._n = len(own.train)
+        shape = self.raw.shape
+        self._gradient, self._hessian = np.empty(shape), np.empty(shape)
+        self._everyone = np.arange(self._n, dtype=np.int32)
+        self._rows, self._others = self._everyone, self._everyone[:0]
+        self._trees: dict[int, nodes.BoostedTree] = {}
+        self._sources: dict[int, nodes.Source] = {}
+        self._table: GradientTable
+        self._room: nodes.Room
+
+    def _start(self, X: Any) -> np.ndarray:
+        """Raw scores of rows after all rounds so far, in the order in which these were added."""
+        common = self._common
+        X = renumber(X, common.renumbered)
+        raw = common.so_far.raw_of(X, common.kind)
+        for own in common.rounds:
+            for score, tree in enumerate(own):
+                add_trees([tree], X, common.kind, raw[score])
+        return raw
+
+    def conflicts(self) -> np.ndarray:
+        return find_conflicts(self.columns, self._n)
+
+    def lay_out(self, bundles: list[list[int]]) -> None:
+        self._table = _laid_out(self.columns, bundles, self._n, self._common.is_category)
+        self._room = nodes.new_room(self._table, 1, 1, 1)
+        self.columns = []
+
+    # -- a round --
+
+    def begin(
+        self, loss: GradientLoss, drawn: np.ndarray | None
+    ) -> tuple[list[float], np.ndarray, np.ndarray]:
+        """Losses tile by tile; the largest gradients (scores, 2), and counts (scores, 2)."""
+        losses = self._derive(loss)
+        self._rows, self._others = self._everyone, self._everyone[:0]
+        if drawn is not None:
+            own = drawn[np.searchsorted(drawn, self._own.first) :]
+            own = own[: np.searchsorted(own, self._own.first + self._n)] - self._own.first
+            self._rows = own.astype(np.int32)
+            self._others = np.setdiff1d(self._everyone, self._rows, assume_unique=True)
+        k = len(self.raw)
+        largest, counts = np.zeros((k, 2)), np.ones((k, 2), np.int64)
+        for score in range(k):
+            kernels.survey_rows(self._source(score), largest[score], counts[score])
+        return losses, largest, counts
+
+    def _derive(self, loss: GradientLoss) -> list[float]:
+        own, losses = self._own, []
+        for start in range(0, self._n, ROWS_OF_A_TILE):
+            end = min(start + ROWS_OF_A_TILE, self._n)
+            losses.append(
+                loss.derivatives_and_loss(
+                    own.y, self.raw, own.weight, self._gradient, self._hessian, start, end
+                )
+            )
+        if loss.differs_from_mean:
+            self._hessian[:] = 1.0 if own.weight is None else own.weight
+        return losses
+
+    def _source(self, score: int) -> nodes.Source:
+        return nodes.Source(
+            self._rows,
+            self._gradient[score],
+            self._hessian[score],
+            _NO_WORDS if self._own.copies is None else self._own.copies,
+            self.raw[score],
+            _NO_WORDS,
+            _NO_WORDS,
+            _NO_WORDS,
+        )
+
+    # -- trees --
+
+    def plant(self, plantings: Sequence[Planting], reply: np.ndarray) -> None:
+        for own in plantings:
+            source = self._source(own.score)
+            if own.is_wide:
+                room = (np.empty(self._n, np.int64), np.empty(self._n, np.int64))
+                source = source._replace(g=room[0], h=room[1])
+            else:
+                source = source._replace(packed=np.empty(self._n, np.int64))
+            tree = nodes.new_tree(len(self._rows), _FIRST_NODES, 1, 0)
+            self._sources[own.score], self._trees[own.score] = source, tree
+            kernels.write_rows(
+                source, own.is_wide, own.copies, own.scales[0], own.scales[1], tree,
+                reply[own.at : own.at + 3],
+            )  # fmt: skip
+            kernels.count_root(
+                self._table, source, tree, self._room, own.in_words, reply[own.at + 3 :]
+            )
+
+    def expand(
+        self, orders: Sequence[tuple[int, int, np.ndarray, np.ndarray]], reply: np.ndarray
+    ) -> None:
+        """For each score: where its part of the reply begins, orders, and sets of codes."""
+        for score, at, wanted, sets in orders:
+            tree = self._trees[score] = _with_room(self._trees[score], 2 * len(wanted))
+            kernels.expand(
+                self._table, self._sources[score], tree, self._room, _NO_TEAM, wanted, sets,
+                reply[at:],
+            )  # fmt: skip
+
+    def leaf_sums(
+        self, leaves: Sequence[tuple[int, int, np.ndarray, np.ndarray]], reply: np.ndarray
+    ) -> None:
+        """For each score: where its part of the reply (leaves, 2) begins, numbers, and scales."""
+        for score, at, handles, scales in leaves:
+            kernels.add_up_leaves(
+                self._sources[score], self._trees[score], handles, scales, reply[at:]
+            )
+
+    def leaf_rows(self, score: int, handles: np.ndarray) -> list[np.ndarray]:
+        """The rows of each leaf, ascending, by their numbers among those of all members.
+
+        Leaves that were parted in vain have lost their order.
+        """
+        tree = self._trees[score]
+        starts, ends = tree.whole[handles, nodes.START], tree.whole[handles, nodes.END]
+        return [
+            np.sort(tree.rows[start:end]) + self._own.first
+            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        ]
+
+    def add(self, grown: Sequence[Grown]) -> None:
+        """What trees say, to the scores of all rows."""
+        for own in grown:
+            raw, tree = self.raw[own.score], self._trees[own.score]
+            kernels.add_leaves(tree, own.handles, own.values, raw)
+            if own.nodes is not None and len(self._others):
+                whole, real, sets = own.nodes
+                whole_tree = tree._replace(whole=whole, real=real, sets=sets)
+                trees.add_to_others(self._table, whole_tree, self._others, raw)
+            if own.packed is not None and self.held_out.shape[0]:
+                X = renumber(self.held_out, self._common.renumbered)
+                add_trees([own.packed], X, self._common.kind, self.held_out_raw[own.score])
+
+
+def _is_all(rows: np.ndarray, X: Any) -> bool:
+    n = X.shape[0]
+    return len(rows) == n and bool(np.array_equal(rows, np.arange(n)))
+
+
+def _with_room(tree: nodes.BoostedTree, n_more: int) -> nodes.BoostedTree:
+    """The same tree, where so many nodes more find place."""
+    n = int(tree.state[nodes.N_NODES]) + n_more
+    if n <= len(tree.whole):
+        return tree
+    larger = nodes.new_tree(0, n, 1, 0)
+    for name in ("whole", "sets"):
+        old = getattr(tree, name)
+        getattr(larger, name)[: len(old)] = old
+    return larger._replace(rows=tree.rows, spare=tree.spare, state=tree.state)
+
+
+class BoostingShard:
+    """A program for `margrove.dask.gang`."""
+
+    def __init__(self, rows: Any) -> None:
+        self._given = rows
+        self._n_threads = max(int(rows.n_threads), 1)
+        self._threads = ThreadPoolExecutor(self._n_threads)  # to start one takes as long as a step
+        self._slices: list[_Slice] = []
+        self._common: Common
+        self._loss: GradientLoss
+
+    def set_up(self, own: bytes, common: bytes) -> np.ndarray:
+        """Code the rows; which sparse columns cannot share a byte."""
+        told, self._common = pickle.loads(own), pickle.loads(common)
+        parts = _sliced(told, self._n_threads)
+        self._slices = self._at_once(lambda part: _Slice(self._given.X, part, self._common), parts)
+        found: np.ndarray = np.max(self._each(lambda own: own.conflicts()), axis=0)
+        return found
+
+    def lay_out(self, bundles: list[list[int]]) -> int:
+        self._each(lambda own: own.lay_out(bundles))
+        return 0
+
+    def raw(self) -> np.ndarray:
+        return np.concatenate([own.raw for own in self._slices], axis=1)
+
+    def held_out_raw(self) -> np.ndarray:
+        return np.concatenate([own.held_out_raw for own in self._slices], axis=1)
+
+    def held_out_rows(self) -> Any:
+        """The rows held out, for those who score by them."""
+        return [renumber(own.held_out, self._common.renumbered) for own in self._slices]
+
+    def begin(self, loss: bytes | None, drawn: np.ndarray | None) -> list[Any]:
+        """See `_Slice.begin`; a loss of None is that of the last round."""
+        if loss is not None:
+            self._loss = pickle.loads(loss)
+        return self._each(lambda own: own.begin(self._loss, drawn))
+
+    def plant(self, plantings: bytes, size: int) -> np.ndarray:
+        told = pickle.loads(plantings)
+        return self._summed(size, lambda own, reply: own.plant(told, reply))
+
+    def expand(self, orders: bytes, size: int) -> np.ndarray:
+        told = pickle.loads(orders)
+        return self._summed(size, lambda own, reply: own.expand(told, reply))
+
+    def leaf_sums(self, leaves: bytes, size: int) -> np.ndarray:
+        told = pickle.loads(leaves)
+        return self._summed((size, 2), lambda own, reply: own.leaf_sums(told, reply))
+
+    def leaf_rows(self, score: int, handles: np.ndarray) -> list[Any]:
+        return self._each(lambda own: own.leaf_rows(score, handles))
+
+    def add(self, grown: bytes, then: tuple[bytes | None, np.ndarray | None] | None) -> Any:
+        """Add trees; raw scores of the rows held out, and what the next round begins with."""
+        told = pickle.loads(grown)
+        self._each(lambda own: own.add(told))
+        return self.held_out_raw(), None if then is None else self.begin(*then)
+
+    def _each(self, do: Callable[[_Slice], Any]) -> list[Any]:
+        return self._at_once(do, self._slices)
+
+    def _at_once(self, do: Callable[[Any], Any], things: Sequence[Any]) -> list[Any]:
+        if len(things) == 1:
+            return [do(things[0])]
+        return list(self._threads.map(do, things))
+
+    def _summed(self, shape: Any, do: Callable[[_Slice, np.ndarray], None]) -> np.ndarray:
+        def reply_of(own: _Slice) -> np.ndarray:
+            reply = np.zeros(shape, np.int64)
+            do(own, reply)
+            return reply
+
+        total, *others = self._each(reply_of)
+        for other in others:
+            total += other
+        found: np.ndarray = total
+        return found
+
+
+def _sliced(own: Own, n_threads: int) -> list[Own]:
+    """Rows for so many threads, cut where tiles begin."""
+    n = len(own.train)
+    n_tiles = max(-(-n // ROWS_OF_A_TILE), 1)
+    n_slices = min(n_threads, n_tiles)
+    borders = [min(k * n_tiles // n_slices * ROWS_OF_A_TILE, n) for k in range(n_slices)] + [n]
+    nobody = own.held_out[:0]
+    return [
+        Own(
+            own.train[start:end],
+            own.y[start:end],
+            None if own.weight is None else own.weight[start:end],
+            None if own.copies is None else own.copies[start:end],
+            own.held_out if start == 0 else nobody,
+            own.first + start,
+        )
+        for start, end in itertools.pairwise(borders)
+    ]

@@ -1,0 +1,101 @@
+"""A small tree in two shards in this process, which runs all kernels of boosting on a cluster once.
+
+Without Dask: `margrove.warmup` compiles for those who will have it, too.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from margrove.dask.boosting_bins import bins_of, distinct_values, merged_columns
+from margrove.dask.boosting_crew import Crew
+from margrove.dask.boosting_growth import RemoteTree, Workplace
+from margrove.dask.boosting_rows import PartRows, RowsElsewhere
+from margrove.dask.boosting_shard import BoostingShard, Common, Grown
+from margrove.ensemble import gradient_nodes as nodes
+from margrove.ensemble.gradient_boosted import kind_of
+from margrove.ensemble.gradient_data import GradientData
+from margrove.ensemble.gradient_losses import LogLoss, SquaredError
+from margrove.ensemble.gradient_monitor import SoFar
+from margrove.ensemble.gradient_packing import meanings_of, packed
+from margrove.grove.encoding import TreeTable
+
+__all__ = ["grow_a_tree"]
+
+_LEAVES = 8
+
+
+class _OneMember:
+    """A gang of one, in this process."""
+
+    def __init__(self, rows: np.ndarray) -> None:
+        self._member = BoostingShard(SimpleNamespace(X=rows, n_threads=1))
+
+    def ask(self, method: str, *arguments: Any, combine: str = "sum") -> Any:
+        found = getattr(self._member, method)(*arguments)
+        return [found] if combine == "list" else found
+
+    def ask_each(self, method: str, arguments: list[Any], combine: str = "sum") -> Any:
+        return self.ask(method, *arguments[0], combine=combine)
+
+
+def grow_a_tree(n_rows: int = 2100) -> None:
+    """Grow a tree, half of whose rows were drawn, and add it to the scores of all."""
+    X = np.random.default_rng(0).standard_normal((n_rows, 3)).round(2)
+    for labels in (X[:, 0] > 0, 0 + (X[:, 0] > 0) + (X[:, 1] > 0)):
+        _derive(labels.astype(np.float64))
+    crew = _crew(X)
+    drawn = np.arange(0, n_rows, 2, dtype=np.int32)
+    survey = crew.begin(SquaredError(), drawn).surveys[0]
+    place = Workplace(crew.table, _LEAVES, _LEAVES + 1, 0, is_tight=True)
+    for order in (nodes.BEST_FIRST, nodes.SMALL_FIRST):
+        tree = RemoteTree(place, _rules(order), 0, len(drawn), survey)
+        crew.plant([tree])
+        while not tree.is_grown:
+            crew.expand([tree])
+        crew.write_values([tree])
+        own, leaves = tree.tree, tree.leaves
+        whole = (own.whole.copy(), own.real.copy(), own.sets.copy())
+        values = own.real[leaves, nodes.VALUE].copy()
+        found = packed(own, meanings_of(bins_of(crew.columns), crew.table))
+        crew.add([Grown(0, tree.handles_of(leaves), values, whole, found)], None)
+
+
+def _derive(labels: np.ndarray) -> None:
+    """Gradients of the usual loss of classes."""
+    n, loss = len(labels), LogLoss().with_classes(int(labels.max()) + 1)
+    raw, gradient, hessian = (np.zeros((loss.n_scores, n)) for _ in range(3))
+    loss.derivatives_and_loss(labels, raw, None, gradient, hessian, 0, n)
+    loss.value(labels, raw, None)
+
+
+def _crew(X: np.ndarray) -> Crew:
+    n, d = X.shape
+    numbers = np.zeros(d, np.int64)
+    table = TreeTable(RowsElsewhere(np.arange(n), d), None, {})
+    found = distinct_values(X, PartRows(None), None, {}, 0, d)
+    common = Common(
+        merged_columns([found], numbers, 255),
+        {},
+        numbers > 0,
+        kind_of(numbers),
+        SoFar([], np.zeros(1), (), (), 1.0),
+    )
+
+    def open_gang(train: np.ndarray, prepare: Any, lost: str | None) -> Any:
+        gang = _OneMember(X)
+        prepare(gang, [(0, n)])
+        return gang
+
+    given = GradientData(table, X[:, 0].copy(), None, None, None)
+    return Crew(open_gang, given, np.arange(100), common)
+
+
+def _rules(order: int) -> nodes.GrowthRules:
+    return nodes.GrowthRules(
+        order, _LEAVES, 2**31, 20, 1e-3, 0.0, 0.0, np.inf, 0.1, 1.0, 0, True,
+        np.empty(0, np.int64), np.empty((0, 3), np.bool_),
+    )  # fmt: skip

@@ -1,0 +1,209 @@
+"""Lines between the members of a gang: authenticated sockets that carry values and heartbeats.
+
+A message is a number of buffers, their lengths, and the buffers themselves, all lengths as
+unsigned 64-bit integers, little-endian. The first buffer is a pickle, the others are the arrays
+in it, as they lie in memory. A message of no buffers is a heartbeat.
+
+Nothing is unpickled before both ends have proved, by HMAC over fresh numbers, that they know the
+gang's key, which travels through Dask. A line on which nothing is heard for `silence` seconds is
+lost: both ends send a heartbeat several times in that span, whatever else they do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import pickle
+import queue
+import secrets
+import socket
+import struct
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = [
+    "Inbox",
+    "Line",
+    "Lost",
+    "connect_to",
+    "greet",
+    "keep_beating",
+    "listen_at",
+]
+
+_BEATS = 10  # heartbeats in the time that counts as silence
+_LONGEST_PAUSE = 2.0
+_HANDSHAKE_SECONDS = 20.0
+_AT_ONCE = 1 << 20
+_MOST_BUFFERS = 1 << 20
+_NONCE = 32
+_COUNT = struct.Struct("<Q")
+_WHO = struct.Struct("<q")
+
+Inbox = queue.SimpleQueue[tuple[int, Any]]
+
+
+@dataclass(frozen=True)
+class Lost:
+    """In an inbox: the line of somebody is lost."""
+
+    reason: str
+
+
+class Line:
+    """One end of a line. What arrives is put into an inbox, with the name of who sent it."""
+
+    def __init__(self, connection: socket.socket, name: int, inbox: Inbox, silence: float) -> None:
+        connection.settimeout(silence)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.name = name
+        self._connection = connection
+        self._inbox = inbox
+        self._silence = silence
+        self._sending = threading.Lock()
+        self.is_closed = False
+        self._reader = threading.Thread(target=self._read, name="margrove-line", daemon=True)
+
+    def start(self) -> Line:
+        self._reader.start()
+        return self
+
+    def send(self, message: Any) -> None:
+        """OSError if the line is lost."""
+        large: list[pickle.PickleBuffer] = []
+        plain = pickle.dumps(message, protocol=5, buffer_callback=large.append)
+        buffers = [memoryview(plain), *(buffer.raw() for buffer in large)]
+        sizes = (_COUNT.pack(buffer.nbytes) for buffer in buffers)
+        head = b"".join([_COUNT.pack(len(buffers)), *sizes])
+        with self._sending:
+            if sum(buffer.nbytes for buffer in buffers) < _AT_ONCE:
+                self._connection.sendall(b"".join([head, *buffers]))
+                return
+            self._connection.sendall(head)
+            for buffer in buffers:  # a limit of time holds for a piece, not for a long message
+                for start in range(0, buffer.nbytes, _AT_ONCE):
+                    self._connection.sendall(buffer[start : start + _AT_ONCE])
+
+    def beat(self) -> None:
+        """Say that we are alive, unless something longer is just being said."""
+        if self._sending.acquire(blocking=False):
+            try:
+                with contextlib.suppress(OSError):  # the reader will say so
+                    self._connection.sendall(_COUNT.pack(0))
+            finally:
+                self._sending.release()
+
+    def close(self) -> None:
+        self.is_closed = True
+        with contextlib.suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(OSError):
+            self._connection.close()
+
+    def _read(self) -> None:
+        try:
+            while True:
+                message = self._receive()
+                if message is not _BEAT:
+                    self._inbox.put((self.name, message))
+        except TimeoutError:
+            reason = f"nothing was heard of it for {self._silence:.0f} seconds"
+        except (OSError, EOFError) as error:
+            reason = str(error) or "its connection was closed"
+        except Exception as error:  # what cannot be unpickled
+            reason = f"it sent what cannot be read: {type(error).__name__}: {error}"
+        self._inbox.put((self.name, Lost(reason)))
+        self.close()
+
+    def _receive(self) -> Any:
+        (count,) = _COUNT.unpack(self._take(_COUNT.size))
+        if count == 0:
+            return _BEAT
+        if count > _MOST_BUFFERS:
+            raise EOFError("it sent a message of no known form")
+        sizes = self._take(count * _COUNT.size)
+        buffers = [self._take(size) for (size,) in _COUNT.iter_unpack(sizes)]
+        return pickle.loads(buffers[0], buffers=buffers[1:])
+
+    def _take(self, size: int) -> bytearray:
+        """Exactly so many bytes, which may be written to, as arrays are made of them."""
+        return _received(self._connection, size)
+
+
+_BEAT = object()
+
+
+def _received(connection: socket.socket, size: int) -> bytearray:
+    data = bytearray(size)
+    view = memoryview(data)
+    while view:
+        count = connection.recv_into(view, min(len(view), _AT_ONCE))
+        if count == 0:
+            raise EOFError("its connection was closed")
+        view = view[count:]
+    return data
+
+
+# -- making connections --
+
+
+def listen_at(host: str) -> socket.socket:
+    """A listening socket at a free port; at all addresses where this one is not our own."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, 0), family=family, backlog=128)
+    except OSError:  # such as the outer address of a container
+        return socket.create_server(("", 0), family=socket.AF_INET, backlog=128)
+
+
+def greet(connection: socket.socket, key: bytes) -> int:
+    """The listening end of the handshake: who has called. PermissionError for a stranger."""
+    connection.settimeout(_HANDSHAKE_SECONDS)
+    ours = secrets.token_bytes(_NONCE)
+    connection.sendall(ours)
+    answer = bytes(_received(connection, _WHO.size + 2 * _NONCE))
+    who, theirs, proof = answer[:8], answer[8 : 8 + _NONCE], answer[8 + _NONCE :]
+    if not hmac.compare_digest(proof, _proof(key, b"caller", ours, theirs, who)):
+        raise PermissionError("a caller did not know the key")
+    connection.sendall(_proof(key, b"host", ours, theirs, who))
+    return int(_WHO.unpack(who)[0])
+
+
+def connect_to(
+    address: tuple[str, int], key: bytes, who: int, seconds: float = _HANDSHAKE_SECONDS
+) -> socket.socket:
+    """The calling end of the handshake."""
+    connection = socket.create_connection(address, timeout=seconds)
+    try:
+        connection.settimeout(seconds)
+        ours = bytes(_received(connection, _NONCE))
+        theirs, name = secrets.token_bytes(_NONCE), _WHO.pack(who)
+        connection.sendall(name + theirs + _proof(key, b"caller", ours, theirs, name))
+        proof = bytes(_received(connection, _NONCE))
+        if not hmac.compare_digest(proof, _proof(key, b"host", ours, theirs, name)):
+            raise PermissionError(f"whoever listens at {address} does not know the key")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _proof(key: bytes, *what: bytes) -> bytes:
+    return hmac.digest(key, b"".join(what), "sha256")
+
+
+def keep_beating(lines: Any, ended: threading.Event, silence: float) -> threading.Thread:
+    """Send heartbeats on all lines of a dictionary, which may grow, until something has ended."""
+
+    pause = min(silence / _BEATS, _LONGEST_PAUSE)
+
+    def beat() -> None:
+        while not ended.wait(pause):
+            for line in list(lines.values()):
+                if not line.is_closed:
+                    line.beat()
+
+    thread = threading.Thread(target=beat, name="margrove-heartbeat", daemon=True)
+    thread.start()
+    return thread

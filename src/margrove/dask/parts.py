@@ -1,0 +1,310 @@
+"""Dask collections as aligned partitions: rows, targets and weights, checked where they lie.
+
+Partitions are results of the collections' own graphs. What is lost with a worker is computed
+again from where it came from; nothing is only ever sent from here.
+"""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import distributed
+import joblib
+import numpy as np
+from dask.base import is_dask_collection
+from dask.delayed import delayed
+
+from margrove._data.tables import _feature_names
+from margrove.dask.cluster import client_of
+from margrove.dask.part_checks import Form, PartCheck, checked_part, joined, vector_of
+from margrove.dask.waiting import gathered
+from margrove.exceptions import InvalidDataError
+
+__all__ = ["Parts", "is_collection", "parts_of"]
+
+_MOST_PARTS = 4096  # beyond, neighbours are put together: each part costs the scheduler some work
+
+
+def is_collection(thing: Any) -> bool:
+    """Whether it is a Dask collection (an array, a dataframe, ...)."""
+    return bool(is_dask_collection(thing))
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A table in parts that lie on the workers, in the order of its rows.
+
+    X, y, weight     futures, one a part; y and weight None where none were given
+    lengths          int64, rows of each part; some may have none
+    form             what a part of X is: "dense" (float64 or float32, C-contiguous), "csr", or
+                     "frame" (pandas, or an array of texts, where `keep_frames` was asked for)
+    """
+
+    X: list[Any]
+    y: list[Any] | None
+    weight: list[Any] | None
+    lengths: np.ndarray
+    n_features: int
+    feature_names: np.ndarray | None
+    client: Any
+    form: Form = "dense"
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.lengths.sum())
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """int64 (n_parts + 1,): the number of the first row of each part, and of all rows."""
+        return np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """What an estimator remembers of the table."""
+        remembered: dict[str, Any] = {"n_features_in_": self.n_features}
+        if self.feature_names is not None:
+            remembered["feature_names_in_"] = self.feature_names
+        return remembered
+
+    def gather_y(self) -> np.ndarray:
+        """All targets, in order, on this machine."""
+        assert self.y is not None
+        return joined(gathered(self.client, self.y))
+
+    def gather_weight(self) -> np.ndarray | None:
+        """All weights, float64, in order, on this machine; None where none were given."""
+        return None if self.weight is None else joined(gathered(self.client, self.weight))
+
+    def where(self) -> list[tuple[str, ...]]:
+        """The workers that hold each part of X."""
+        holders = self.client.who_has(self.X)
+        return [tuple(holders.get(future.key, ())) for future in self.X]
+
+    def map(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """Futures of `function(X part, *arguments)`, one a part; pass large arguments as futures.
+
+        Workers have a thread for each task that they run at a time, so that each gets one.
+        """
+        name = f"{getattr(function, '__name__', 'task').strip('_')}-{secrets.token_hex(8)}"
+        return [
+            self.client.submit(
+                _on_one_thread, function, part, *arguments, key=f"{name}-{k}", pure=False
+            )
+            for k, part in enumerate(self.X)
+        ]
+
+    def with_X(self, X: Sequence[Any], form: Form = "dense") -> Parts:  # noqa: N802
+        """The same targets and weights beside other rows, as `map` makes them."""
+        return replace(self, X=list(X), form=form)
+
+    @property
+    def futures(self) -> list[Any]:
+        """All of them."""
+        return [*self.X, *(self.y or ()), *(self.weight or ())]
+
+
+def _on_one_thread(function: Callable[..., Any], *arguments: Any) -> Any:
+    with joblib.parallel_config(backend="threading", n_jobs=1):
+        return function(*arguments)
+
+
+def parts_of(
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    client: distributed.Client | None = None,
+    estimator: Any = None,
+    *,
+    keep_frames: bool = False,
+    allow_nan: bool = True,
+) -> Parts:
+    """Compute a table on the cluster, part by part, check it, and keep it there.
+
+    Parameters
+    ----------
+    X : dask array (n_samples, n_features) or dask dataframe
+        Chunks may be of unknown sizes; columns are put together.
+    y, sample_weight : dask array or series, array-like, or None
+        In the partitions of X, or in chunks of known sizes; or all of it on this machine.
+    client : distributed.Client, optional
+    estimator : estimator, optional
+        Whom error messages speak of.
+    keep_frames : bool, default=False
+        Leave dataframes and texts as they are (`margrove.dask.encoding` makes numbers of them);
+        otherwise all columns must be numbers.
+    allow_nan : bool, default=True
+        Otherwise NaN and infinity are errors.
+
+    Returns
+    -------
+    Parts
+    """
+    client = client_of(client)
+    X = _table(X)
+    names = _feature_names(X._meta) if _is_dataframe(X) else None
+    columns = tuple(X.columns) if _is_dataframe(X) else None
+    rows = _blocks(X)
+    check = PartCheck(columns, names, keep_frames, allow_nan, type(estimator).__name__)
+    targets, target_is_local = _beside(y, X, "y")
+    weights, weight_is_local = _beside(sample_weight, X, "sample_weight")
+    at_once = -(-len(rows) // _MOST_PARTS)
+    made = [
+        delayed(checked_part, nout=4, pure=False)(
+            rows[k : k + at_once],
+            targets and targets[k : k + at_once],
+            weights and weights[k : k + at_once],
+            k,
+            check,
+        )
+        for k in range(0, len(rows), at_once)
+    ]
+    wanted = [[part[i] for part in made] for i in range(4)]
+    flat = client.compute(list(itertools.chain(*wanted)))
+    futures = [flat[i * len(made) : (i + 1) * len(made)] for i in range(4)]
+    facts = gathered(client, futures[3], "partition {} of X")
+    parts = _assembled(futures, facts, names, client, y is not None, sample_weight is not None)
+    if target_is_local:
+        parts = replace(parts, y=_cut(y, parts, "y"))
+    if weight_is_local:
+        parts = replace(parts, weight=_cut(sample_weight, parts, "sample_weight"))
+    return parts
+
+
+# -- collections as blocks --
+
+
+def _is_dataframe(thing: Any) -> bool:
+    """A dataframe or a series; the class is asked, as delayed values have any attribute."""
+    return hasattr(type(thing), "to_dask_array")
+
+
+def _is_array(thing: Any) -> bool:
+    return hasattr(type(thing), "rechunk") and is_collection(thing)
+
+
+def _table(X: Any) -> Any:
+    if _is_dataframe(X) and X.ndim == 2:
+        return X
+    if not _is_array(X):
+        raise InvalidDataError(
+            f"X must be a Dask array or dataframe, as y is. Got {type(X).__name__} instead. Use "
+            "dask.array.from_array(X, chunks=(100_000, -1)), or compute y for a local fit."
+        )
+    if X.ndim != 2:
+        raise InvalidDataError(
+            f"Expected 2D array, got {X.ndim}D array instead: X is a Dask array of shape "
+            f"{X.shape}. Reshape it to (rows, features)."
+        )
+    return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
+
+
+def _blocks(collection: Any) -> list[Any]:
+    """Its partitions, as delayed values.
+
+    Optimised, a dataframe may have fewer of them than it says: those of a file of which few columns
+    are wanted are put together, and X and y of one dataframe would no longer match.
+    """
+    if _is_array(collection):
+        return list(collection.to_delayed().ravel())
+    return list(collection.to_delayed(optimize_graph=False))
+
+
+def _beside(values: Any, X: Any, name: str) -> tuple[list[Any] | None, bool]:
+    """Blocks of y or sample_weight that match those of X; whether it lies on this machine."""
+    if values is None:
+        return None, False
+    if not is_collection(values):
+        return None, True
+    if _is_array(values):
+        values = _chunked_like(values, X)
+    elif not _is_dataframe(values):
+        raise InvalidDataError(
+            f"{name} must be a Dask array or series, or an array. Got {type(values).__name__}."
+        )
+    blocks, n = _blocks(values), _n_blocks(X)
+    if len(blocks) != n:
+        raise InvalidDataError(
+            f"X has {n} partitions and {name} has {len(blocks)}, and not all their sizes are "
+            "known, so rows cannot be matched. Pass columns of one dataframe, or compute the "
+            "sizes of arrays: X.compute_chunk_sizes(), y.to_dask_array(lengths=True)."
+        )
+    return blocks, False
+
+
+def _n_blocks(X: Any) -> int:
+    return int(X.numblocks[0]) if _is_array(X) else int(X.npartitions)
+
+
+def _chunked_like(values: Any, X: Any) -> Any:
+    if values.ndim > 1 and values.numblocks[1] > 1:
+        values = values.rechunk({1: -1})
+    own, wanted = values.chunks[0], X.chunks[0] if _is_array(X) else ()
+    are_known = not any(np.isnan(size) for size in (*own, *wanted))
+    if wanted and are_known and own != wanted and sum(own) == sum(wanted):
+        return values.rechunk({0: wanted})
+    return values
+
+
+# -- back on this machine --
+
+
+def _assembled(
+    futures: list[list[Any]],
+    facts: list[tuple[int, int, Form, str]],
+    names: np.ndarray | None,
+    client: Any,
+    has_y: bool,
+    has_weight: bool,
+) -> Parts:
+    filled = [k for k, fact in enumerate(facts) if fact[0]]
+    if not filled:
+        raise InvalidDataError(
+            "Found array with 0 sample(s) while a minimum of 1 is required: all partitions of X "
+            "are empty."
+        )
+    first = facts[filled[0]]
+    for k in filled:
+        if facts[k][1:3] != first[1:3]:
+            raise InvalidDataError(
+                f"Partition {k} of X has {facts[k][1]} columns ({facts[k][2]}), but partition "
+                f"{filled[0]} has {first[1]} ({first[2]}). Make all partitions alike."
+            )
+    X = futures[0]
+    if len({facts[k][3] for k in filled}) > 1:  # as one array they would all be float64
+        X = [client.submit(_as_float64, part, pure=False) for part in X]
+    lengths = np.array([fact[0] for fact in facts], dtype=np.int64)
+    return Parts(
+        X,
+        futures[1] if has_y else None,
+        futures[2] if has_weight else None,
+        lengths,
+        first[1],
+        names,
+        client,
+        first[2],
+    )
+
+
+def _as_float64(X: Any) -> Any:
+    return X.astype(np.float64)
+
+
+def _cut(values: Any, parts: Parts, name: str) -> list[Any]:
+    """What lies on this machine, in the parts of X; as part of the graph, so it is never lost."""
+    array = vector_of(values, parts.n_rows, name) if len(values) == parts.n_rows else values
+    if len(array) != parts.n_rows:
+        raise InvalidDataError(
+            "Found input variables with inconsistent numbers of samples: X has "
+            f"{parts.n_rows} rows, {name} has {len(array)}."
+        )
+    if name == "sample_weight":
+        array = np.ascontiguousarray(array, dtype=np.float64)
+    borders = parts.offsets
+    return [
+        parts.client.submit(np.array, array[start:stop], pure=False)
+        for start, stop in itertools.pairwise(borders)
+    ]

@@ -1,0 +1,86 @@
+"""Waits that end: for results while there is somebody to compute them, and for workers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import distributed
+
+from margrove.dask.cluster import (
+    ClusterError,
+    available_workers,
+    killed_worker_message,
+    named_errors,
+)
+
+__all__ = ["WITHOUT_WORKERS", "gathered", "wait_for_results", "wait_for_workers"]
+
+WITHOUT_WORKERS = 50.0  # seconds without a single worker after which a wait is given up
+_LOOK_EVERY = 2.0
+
+
+def gathered(client: distributed.Client, futures: Sequence[Any], what: str = "") -> list[Any]:
+    """The results of futures, in their order; an error instead of waiting for nobody.
+
+    Dask waits for ever for a cluster without workers. Errors of tasks are raised as they are; where
+    workers have died of a task, `what` says which it was ("partition {} of X").
+    """
+    with named_errors(client):
+        wait_for_results(client, futures)
+        for number, future in enumerate(futures):  # of several errors always the first
+            if future.status == "error":
+                _raise_error_of(future, what.format(number))
+        found: list[Any] = client.gather(list(futures))
+    return found
+
+
+def _raise_error_of(future: Any, what: str) -> None:
+    from distributed.scheduler import KilledWorker
+
+    try:
+        future.result()
+    except KilledWorker as error:
+        raise ClusterError(killed_worker_message(error, what)) from error
+
+
+def wait_for_results(
+    client: distributed.Client, futures: Sequence[Any], seconds: float | None = None
+) -> None:
+    """Return when all futures are done, or one of them has failed.
+
+    ClusterError when for some seconds (by default WITHOUT_WORKERS) there is no worker at all.
+    """
+    seconds = WITHOUT_WORKERS if seconds is None else seconds
+    last_seen = time.monotonic()
+    while True:
+        try:
+            with client.as_current():
+                distributed.wait(list(futures), timeout=_LOOK_EVERY)
+            return
+        except TimeoutError:
+            if any(future.status in ("error", "cancelled") for future in futures):
+                return
+        if available_workers(client):
+            last_seen = time.monotonic()
+        elif time.monotonic() - last_seen > seconds:
+            raise ClusterError(_nobody_left(client, seconds))
+
+
+def wait_for_workers(client: distributed.Client, seconds: float | None = None) -> None:
+    """Return as soon as there is a worker; ClusterError if none comes."""
+    seconds = WITHOUT_WORKERS if seconds is None else seconds
+    end = time.monotonic() + seconds
+    while not available_workers(client):
+        if time.monotonic() > end:
+            raise ClusterError(_nobody_left(client, seconds))
+        time.sleep(0.2)
+
+
+def _nobody_left(client: distributed.Client, seconds: float) -> str:
+    return (
+        f"All workers of the cluster at {client.scheduler.address} are lost, and for {seconds:.0f} "
+        "seconds no new one has come. Start workers and fit again; workers with more memory, or "
+        "smaller partitions, if they ran out of it: the workers' logs say so."
+    )

@@ -1,0 +1,263 @@
+"""Workers that are killed, stopped or added, schedulers and clients that vanish."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import ExitStack
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from distributed import Client
+from tests.dask.conftest import local_client
+
+from margrove.dask import waiting
+from margrove.dask.cluster import available_workers, client_of, workers_of
+from margrove.dask.gang import Gang, GangBroken
+from margrove.dask.parts import parts_of
+from margrove.dask.persistence import persistently
+from margrove.dask.shards import plan_shards
+from margrove.dask.waiting import gathered
+from margrove.exceptions import ClusterError
+
+X = np.arange(300).reshape(100, 3)
+PROGRAM = "tests.dask.programs:Sums"
+
+
+def made_parts(client):
+    return parts_of(da.from_array(X, chunks=(7, 3), name=False), client=client)
+
+
+def made_gang(client, parts, workers=None, **settings):
+    shards = plan_shards(parts.lengths, workers or workers_of(client), parts.where())
+    return Gang(client, shards, parts, PROGRAM, **settings)
+
+
+def kill(client, worker, how=signal.SIGKILL):
+    os.kill(client.run(os.getpid, workers=[worker])[worker], how)
+
+
+def summed(client, parts, disturb=lambda done, gang: None, rounds=5):
+    """Rounds with a checkpoint: what a learner does."""
+    kept = []
+
+    def attempt(workers):
+        with made_gang(client, parts, workers) as gang:
+            while len(kept) < rounds:
+                disturb(len(kept), gang)
+                kept.append(gang.ask("whole_sum"))
+        return np.sum(kept, axis=0)
+
+    return persistently(attempt, client, progress=lambda: len(kept))
+
+
+@pytest.fixture(scope="module")
+def _three():
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        ExitStack() as stack,
+    ):
+        yield local_client(3, stack)
+
+
+@pytest.fixture
+def client3(_three):
+    """To be killed, a worker at a time; the nannies make new ones."""
+    _three.cluster.scale(3)
+    _three.wait_for_workers(3, timeout=60)
+    with _three.as_current():
+        yield _three
+
+
+def test_a_killed_worker_is_named_and_the_result_is_the_same(client3):
+    parts = made_parts(client3)
+    with made_gang(client3, parts) as gang:
+        victim = gang.workers[1]
+        start = gang.ask("rows_held", combine="list")[1][0]
+        began = time.monotonic()
+        with pytest.raises(GangBroken, match=f"Worker {victim}, which held rows") as caught:
+            gang.ask("die_at", start)
+        assert caught.value.worker == victim
+        assert time.monotonic() - began < 30
+    np.testing.assert_array_equal(np.concatenate(gathered(client3, parts.X)), X)  # rebuilt
+    killed = []
+
+    def disturb(done, gang):
+        if done == 3 and not killed:
+            killed.append(gang.workers[0])
+            kill(client3, gang.workers[0])
+
+    np.testing.assert_array_equal(summed(client3, parts, disturb), 5 * X.sum(axis=0))
+    assert killed
+    assert not {victim, *killed} & set(available_workers(client3))
+
+
+@pytest.mark.nightly
+def test_a_worker_that_is_stopped_counts_as_lost(client3):
+    parts = made_parts(client3)
+    with made_gang(client3, parts, silence=1.0) as gang:
+        worker = gang.workers[2]
+        pid = client3.run(os.getpid, workers=[worker])[worker]
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            with pytest.raises(GangBroken, match=f"{worker}.* nothing was heard of it"):
+                gang.ask("whole_sum")
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.nightly
+def test_a_worker_that_joins_takes_part_in_the_next_attempt(client3):
+    parts = made_parts(client3)
+    client3.cluster.scale(4)
+    with made_gang(client3, parts) as gang:
+        client3.wait_for_workers(4, timeout=60)
+        np.testing.assert_array_equal(gang.ask("whole_sum"), X.sum(axis=0))
+    assert len(workers_of(client3)) == 4
+    np.testing.assert_array_equal(summed(client3, parts), 5 * X.sum(axis=0))
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_task_that_kills_its_workers_is_named(client3):
+    deadly = da.from_delayed(dask.delayed(_die)(), (5, 2), dtype=float)
+    with pytest.raises(ClusterError, match=r"2 workers died.*partition 0 of X.*GiB.*smaller"):
+        parts_of(deadly, client=client3)
+
+
+def test_without_workers_a_fit_ends_in_a_named_error(client3, monkeypatch):
+    monkeypatch.setattr(waiting, "WITHOUT_WORKERS", 1.0)
+    client, parts = client3, made_parts(client3)
+    client.cluster.scale(0)
+    while available_workers(client):
+        time.sleep(0.1)
+    with pytest.raises(ClusterError, match=r"All workers of the cluster at .* are lost"):
+        summed(client, parts)
+    with pytest.raises(ClusterError, match=r"All workers of the cluster at .* are lost"):
+        gathered(client, parts.X)
+    with pytest.raises(ClusterError, match=r"has no workers\. Start some"):
+        workers_of(client)
+
+
+@contextlib.contextmanager
+def program(*arguments):
+    process = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-m", "dask", *arguments],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def killable(tmp_path):
+    """A scheduler and a worker in processes of their own."""
+    file = tmp_path / "scheduler.json"
+    with (
+        program(
+            "scheduler", "--no-dashboard", "--port", "0", "--scheduler-file", file
+        ) as scheduler,
+        program(
+            "worker", "--no-dashboard", "--no-nanny", "--nthreads", "1", "--scheduler-file", file
+        ),
+        Client(scheduler_file=file, set_as_default=False, timeout=60) as client,
+    ):
+        client.wait_for_workers(1, timeout=60)
+        yield client, scheduler
+
+
+@pytest.mark.nightly
+@pytest.mark.filterwarnings("ignore")
+def test_a_lost_scheduler_is_a_named_error(killable, monkeypatch):
+    client, scheduler = killable
+    parts = made_parts(client)
+    with made_gang(client, parts):
+        monkeypatch.setattr("margrove.dask.cluster.ANSWER_SECONDS", 3.0)
+        scheduler.kill()
+        scheduler.wait()
+        began = time.monotonic()
+        with pytest.raises(ClusterError, match="scheduler"):
+            summed(client, parts)
+    assert time.monotonic() - began < 60
+    with pytest.raises(ClusterError, match="scheduler"):
+        gathered(client, parts.X)
+
+
+def test_a_client_that_is_gone_leaves_nothing_behind(cluster4):
+    parts = made_parts(cluster4)
+    gang = made_gang(cluster4, parts)
+    gang.__enter__()
+    for line in gang._lines.values():
+        line.close()  # as the kernel does for a process that is killed
+    for _ in range(60):
+        states = {task.status for task in gang._tasks}
+        if states == {"finished"}:
+            break
+        time.sleep(0.05)
+    assert states == {"finished"}
+    gang.close()
+
+
+def test_two_fits_at_once_on_one_client(cluster4):
+    found = {}
+
+    def fit(name):
+        with cluster4.as_current():
+            found[name] = summed(cluster4, made_parts(cluster4))
+
+    threads = [threading.Thread(target=fit, args=(name,)) for name in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert all(np.array_equal(own, 5 * X.sum(axis=0)) for own in found.values())
+    assert len(found) == 2
+
+
+def _fit_in_a_task():
+    client = client_of()
+    return summed(client, made_parts(client))
+
+
+def test_fits_inside_tasks_do_not_wait_for_their_own_threads(cluster4):
+    futures = [cluster4.submit(_fit_in_a_task, pure=False) for _ in range(5)]
+    for own in gathered(cluster4, futures):
+        np.testing.assert_array_equal(own, 5 * X.sum(axis=0))
+
+
+def _have_workers(client):
+    """A nanny whose worker is killed while it starts may give up."""
+    try:
+        client.wait_for_workers(2, timeout=20)
+    except TimeoutError:
+        client.cluster.scale(0)
+        client.cluster.scale(3)
+        client.wait_for_workers(3, timeout=60)
+
+
+@pytest.mark.nightly
+def test_kills_at_random_moments_change_nothing(new_cluster):
+    client3 = new_cluster(3)
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        _have_workers(client3)
+        parts = made_parts(client3)
+        timer = threading.Timer(
+            rng.uniform(0, 1.0), lambda: kill(client3, rng.choice(list(client3.nthreads())))
+        )
+        timer.start()
+        found = summed(client3, parts, lambda done, gang: gang.ask("sleep", 0.02), rounds=30)
+        timer.join()
+        np.testing.assert_array_equal(found, 30 * X.sum(axis=0))
