@@ -23,6 +23,13 @@ class GangHere:
     def ask(self, method, *arguments, combine="sum"):
         return self.ask_each(method, [arguments] * len(self.members), combine)
 
+    def order(self, method, *arguments, combine="sum"):
+        return method, arguments, combine
+
+    def answer(self, order):
+        method, arguments, combine = order
+        return self.ask(method, *arguments, combine=combine)
+
     def ask_each(self, method, arguments, combine="sum"):
         self.n_asked += 1
         replies = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -128,8 +128,11 @@ class Crew:
 
     # -- a round --
 
-    def _sum(self, method: str, told: Any, size: int) -> np.ndarray:
-        reply = self._gang.ask(method, pickle.dumps(told, protocol=5), size)
+    def _order_sums(self, method: str, told: Any, size: int) -> Any:
+        return self._gang.order(method, pickle.dumps(told, protocol=5), size)
+
+    def _sums(self, order: Any) -> np.ndarray:
+        reply: np.ndarray = self._gang.answer(order)
         return reply if reply.flags.writeable else reply.copy()
 
     def begin(self, loss: GradientLoss, drawn: np.ndarray | None) -> Beginning:
@@ -142,19 +145,29 @@ class Crew:
         self._told_loss = loss
         return None if is_known else _with_functions(loss), drawn
 
-    def plant(self, growing: Sequence[RemoteTree]) -> None:
+    def grow(self, growing: Sequence[RemoteTree], *, with_values: bool) -> Iterator[None]:
+        """Grow trees from root to leaves; it yields where there is an answer to wait for."""
+        yield from self._plant(growing)
+        while under_way := [tree for tree in growing if not tree.is_grown]:
+            yield from self._expand(under_way)
+        if with_values:
+            yield from self._write_values(growing)
+
+    def _plant(self, growing: Sequence[RemoteTree]) -> Iterator[None]:
         """Roots; those for which packed gradients will not do, with wide ones."""
         waiting = list(growing)
         while waiting:
             plantings, size = _plantings(waiting, self._n_cells)
-            reply = self._sum("plant", plantings, size)
+            order = self._order_sums("plant", plantings, size)
+            yield
+            reply = self._sums(order)
             waiting = [
                 tree
                 for tree, own in zip(waiting, plantings, strict=True)
                 if not tree.take_root(reply[own.at : own.at + 3], reply[own.at + 3 :])
             ]
 
-    def expand(self, growing: Sequence[RemoteTree]) -> None:
+    def _expand(self, growing: Sequence[RemoteTree]) -> Iterator[None]:
         """Part the rows of some nodes of each tree."""
         orders, taken, size = [], [], 0
         for tree in growing:
@@ -162,11 +175,13 @@ class Crew:
             orders.append((tree.score, size, own, sets))
             taken.append((tree, slice(size, size + length)))
             size += length
-        reply = self._sum("expand", orders, size)
+        order = self._order_sums("expand", orders, size)
+        yield
+        reply = self._sums(order)
         for tree, part in taken:
             tree.go_on(reply[part])
 
-    def write_values(self, grown: Sequence[RemoteTree]) -> None:
+    def _write_values(self, grown: Sequence[RemoteTree]) -> Iterator[None]:
         """What leaves say, by the sums of all members."""
         asked, taken, size = [], [], 0
         for tree in grown:
@@ -174,7 +189,9 @@ class Crew:
             asked.append((tree.score, size, tree.handles_of(leaves), tree.tree.scales.copy()))
             taken.append((tree, leaves, slice(size, size + len(leaves))))
             size += len(leaves)
-        sums = self._sum("leaf_sums", asked, size)
+        order = self._order_sums("leaf_sums", asked, size)
+        yield
+        sums = self._sums(order)
         for tree, leaves, part in taken:
             tree.write_values(leaves, sums[part])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -36,6 +37,7 @@ _BYTES_OF_TREES = 1 << 30  # that are grown at once
 _TREES_AT_ONCE = 8
 _MOST_LOST = 10
 _NOBODY = np.empty(0, np.int32)
+_OVER = object()
 
 
 class MonitorElsewhere(Monitor):
@@ -184,13 +186,7 @@ class ClusterRounds(GradientRounds):
                 self._new_tree(own, place, score, beginning)
                 for place, score in zip(self._places, scores, strict=False)
             ]
-            self._crew.plant(growing)
-            yield
-            while not all(tree.is_grown for tree in growing):
-                self._crew.expand([tree for tree in growing if not tree.is_grown])
-                yield
-            self._write_values(own, growing)
-            yield
+            yield from self._grow(own, growing)
             is_last = scores[-1] + 1 == self._n_scores
             self._finish(own, growing, is_last=is_last)
         self._end(own)
@@ -230,12 +226,20 @@ class ClusterRounds(GradientRounds):
         survey = beginning.surveys[score]
         return RemoteTree(place, self._rules(own, score), score, n_rows, survey)
 
-    def _write_values(self, own: _Round, grown: list[RemoteTree]) -> None:
-        if not own.loss.differs_from_mean:
-            self._crew.write_values(grown)
-            return
-        for tree in grown:
-            self._renew_leaves(tree, own.loss)
+    def _grow(self, own: _Round, growing: list[RemoteTree]) -> Iterator[None]:
+        """In two waves: while we look at the answers about some trees, members count for others."""
+        renews = own.loss.differs_from_mean
+        halves = [half for half in (growing[::2], growing[1::2]) if half]
+        waves = deque(self._crew.grow(half, with_values=not renews) for half in halves)
+        while waves:
+            wave = waves.popleft()
+            if next(wave, _OVER) is not _OVER:
+                waves.append(wave)
+            yield
+        if renews:
+            for tree in growing:
+                self._renew_leaves(tree, own.loss)
+            yield
 
     def _renew_leaves(self, growing: RemoteTree, loss: GradientLoss) -> None:
         """See `GradientRounds._renew`."""

@@ -180,14 +180,8 @@ class _Slice:
 
     def plant(self, plantings: Sequence[Planting], reply: np.ndarray) -> None:
         for own in plantings:
-            source = self._source(own.score)
-            if own.is_wide:
-                room = (np.empty(self._n, np.int64), np.empty(self._n, np.int64))
-                source = source._replace(g=room[0], h=room[1])
-            else:
-                source = source._replace(packed=np.empty(self._n, np.int64))
-            tree = nodes.new_tree(len(self._rows), _FIRST_NODES, 1, 0)
-            self._sources[own.score], self._trees[own.score] = source, tree
+            source = self._sources[own.score] = self._with_numbers(own)
+            tree = self._trees[own.score] = self._new_tree(own.score)
             kernels.write_rows(
                 source, own.is_wide, own.copies, own.scales[0], own.scales[1], tree,
                 reply[own.at : own.at + 3],
@@ -195,6 +189,24 @@ class _Slice:
             kernels.count_root(
                 self._table, source, tree, self._room, own.in_words, reply[own.at + 3 :]
             )
+
+    def _with_numbers(self, own: Planting) -> nodes.Source:
+        """Room for gradients as whole numbers: that of the last tree, where it fits."""
+        source, last = self._source(own.score), self._sources.get(own.score)
+        names = ("g", "h") if own.is_wide else ("packed",)
+        for name in names:
+            room = None if last is None else getattr(last, name)
+            if room is None or len(room) != self._n:
+                room = np.empty(self._n, np.int64)
+            source = source._replace(**{name: room})
+        return source
+
+    def _new_tree(self, score: int) -> nodes.BoostedTree:
+        n, last = len(self._rows), self._trees.get(score)
+        if last is None or len(last.rows) != n:
+            return nodes.new_tree(n, _FIRST_NODES, 1, 0)
+        last.state[:] = 0
+        return last
 
     def expand(
         self, orders: Sequence[tuple[int, int, np.ndarray, np.ndarray]], reply: np.ndarray

@@ -38,6 +38,12 @@ class _OneMember:
         found = getattr(self._member, method)(*arguments)
         return [found] if combine == "list" else found
 
+    def order(self, *asked: Any) -> Any:
+        return asked
+
+    def answer(self, order: Any) -> Any:
+        return self.ask(*order)
+
     def ask_each(self, method: str, arguments: list[Any], combine: str = "sum") -> Any:
         return self.ask(method, *arguments[0], combine=combine)
 
@@ -53,10 +59,8 @@ def grow_a_tree(n_rows: int = 2100) -> None:
     place = Workplace(crew.table, _LEAVES, _LEAVES + 1, 0, is_tight=True)
     for order in (nodes.BEST_FIRST, nodes.SMALL_FIRST):
         tree = RemoteTree(place, _rules(order), 0, len(drawn), survey)
-        crew.plant([tree])
-        while not tree.is_grown:
-            crew.expand([tree])
-        crew.write_values([tree])
+        for _ in crew.grow([tree], with_values=True):
+            pass
         own, leaves = tree.tree, tree.leaves
         whole = (own.whole.copy(), own.real.copy(), own.sets.copy())
         values = own.real[leaves, nodes.VALUE].copy()

@@ -1,8 +1,8 @@
 """Gangs: long-lived tasks, one a worker, that hold the rows of a table and compute together.
 
 A scheduler that starts a task for each step of an iteration takes longer than most steps. A gang
-is started once; then `ask` is a message down a tree of sockets, and its reply, combined on the
-way, comes back up. A member takes the place of a task only until it runs: then it leaves it to
+is started once; then `ask` is a message on sockets, and its reply, combined on the way, comes
+back. A member takes the place of a task only until it runs: then it leaves it to
 others (it secedes), so that no two gangs ever wait for each other, nor a gang for a part of its
 table that has to be computed again.
 """
@@ -22,7 +22,16 @@ import distributed
 
 from margrove.dask.cluster import GangBroken, ask_workers, named_errors
 from margrove.dask.lines import Inbox, Line, Lost, connect_to, keep_beating
-from margrove.dask.members import CLIENT, Reply, Request, open_meeting, run_member
+from margrove.dask.members import (
+    BEGINNING,
+    CLIENT,
+    Reply,
+    Request,
+    heads_of,
+    joint_reply,
+    open_meeting,
+    run_member,
+)
 from margrove.dask.parts import Parts
 from margrove.dask.shards import Shard
 from margrove.dask.waiting import wait_for_results
@@ -79,6 +88,8 @@ class Gang:
         self._ended = threading.Event()
         self._tasks: list[Any] = []
         self._number = 0
+        # by requests under way, and members
+        self._replies: dict[int, dict[int, Reply]] = {BEGINNING.number: {}}
         self._is_broken = False
 
     @property
@@ -108,9 +119,21 @@ class Gang:
         -------
         the combined reply
         """
+        return self.answer(self.order(method, *arguments, combine=combine))
+
+    def order(self, method: str, *arguments: Any, combine: str = "sum") -> Request:
+        """The first half of `ask`: `answer` is the other. Orders are done one after the other."""
         request = self._request(method, arguments, combine)
-        self._send(0, request)
-        return self._result(request)
+        for rank in heads_of(self.n_members):
+            self._send(rank, request)
+        return request
+
+    def answer(self, request: Request) -> Any:
+        """The combined reply to an order."""
+        reply = self._reply(request)
+        if request.combine == "list":
+            return [reply.value[rank] for rank in range(self.n_members)]
+        return reply.value
 
     def ask_each(
         self, method: str, arguments: Sequence[tuple[Any, ...]], combine: str = "sum"
@@ -124,7 +147,7 @@ class Gang:
         first = self._request(method, (), combine)
         for rank, own in enumerate(arguments):
             self._send(rank, Request(first.number, method, tuple(own), combine, False))
-        return self._result(first)
+        return self.answer(first)
 
     def _request(self, method: str, arguments: tuple[Any, ...], combine: str) -> Request:
         if combine not in _COMBINATIONS:
@@ -132,6 +155,7 @@ class Gang:
         if self._is_broken or not self._lines:
             raise GangBroken("This gang has ended.")
         self._number += 1
+        self._replies[self._number] = {}
         return Request(self._number, method, arguments, combine)
 
     def _send(self, rank: int, request: Request) -> None:
@@ -140,22 +164,19 @@ class Gang:
         except OSError as error:
             raise self._broken(rank, str(error)) from error
 
-    def _result(self, request: Request) -> Any:
-        reply = self._reply(request.number)
-        if request.combine == "list":
-            return [reply.value[rank] for rank in range(self.n_members)]
-        return reply.value
-
-    def _reply(self, number: int) -> Reply:
-        while True:
-            _, message = self._next_message()
-            if not isinstance(message, Reply) or message.number != number:
-                continue  # of a request that was interrupted
-            if message.kind == "lost":
-                raise self._broken(*message.value)
-            if message.kind == "error":
-                raise message.value
-            return message
+    def _reply(self, request: Request) -> Reply:
+        heads, own = heads_of(self.n_members), self._replies[request.number]
+        while len(own) < len(heads):
+            rank, message = self._next_message()
+            if isinstance(message, Reply):
+                if message.kind == "lost":
+                    raise self._broken(*message.value)
+                self._replies[message.number][rank] = message
+        del self._replies[request.number]
+        reply = joint_reply(request, [own[rank] for rank in heads])
+        if reply.kind == "error":
+            raise reply.value
+        return reply
 
     def _next_message(self) -> tuple[int, Any]:
         """Waits as long as all members show that they are alive; see `Line`."""
@@ -211,7 +232,7 @@ class Gang:
         self._tasks = [
             self._submit(rank, shard, addresses) for rank, shard in enumerate(self._shards)
         ]
-        self._reply(0)
+        self._reply(BEGINNING)
 
     def _open_meetings(self) -> list[tuple[str, int]]:
         arguments = (self._name, self._key, self._silence)

@@ -1,8 +1,9 @@
 """The worker's side of a gang: a meeting point for its lines, and the loop that serves it.
 
-Member k of a gang has members 2k + 1 and 2k + 2 below it. Requests travel down this tree, replies
-are combined on their way up; the client has a line to every member as well, so that it notices
-at once whom it has lost, and each member notices when the client is gone.
+The client has a line to every member, so that it notices at once whom it has lost, and each member
+notices when the client is gone. Few members get requests and send replies on these. Of many, member
+k has members 2k + 1 and 2k + 2 below it: requests travel down this tree, replies are combined on
+their way up.
 """
 
 from __future__ import annotations
@@ -27,9 +28,20 @@ from margrove.dask.cluster import GangBroken, threads_of_worker
 from margrove.dask.lines import Inbox, Line, Lost, connect_to, greet, keep_beating, listen_at
 from margrove.dask.shards import Shard, rows_of_shard
 
-__all__ = ["CLIENT", "Reply", "Request", "combined", "open_meeting", "run_member"]
+__all__ = [
+    "BEGINNING",
+    "CLIENT",
+    "Reply",
+    "Request",
+    "combined",
+    "heads_of",
+    "joint_reply",
+    "open_meeting",
+    "run_member",
+]
 
 CLIENT = -1
+_FEW = 4  # members whom the client talks to itself
 _ARRIVE_SECONDS = 120.0  # until the client has called
 
 
@@ -44,6 +56,9 @@ class Request:
     is_forwarded: bool = True
 
 
+BEGINNING = Request(0, "", (), "none")  # to make the program
+
+
 @dataclass(frozen=True)
 class Reply:
     """What a member and those below it have to say to a request.
@@ -54,6 +69,23 @@ class Reply:
     number: int
     kind: str
     value: Any
+
+
+# -- who talks to whom --
+
+
+def heads_of(n_members: int) -> range:
+    """The members that the client talks to."""
+    return range(n_members if n_members <= _FEW else 1)
+
+
+def _above(rank: int, n_members: int) -> int:
+    return CLIENT if rank in heads_of(n_members) else (rank - 1) // 2
+
+
+def _below(rank: int, n_members: int) -> list[int]:
+    both = (2 * rank + 1, 2 * rank + 2)
+    return [k for k in both if k < n_members and _above(k, n_members) == rank]
 
 
 # -- meeting --
@@ -172,8 +204,9 @@ def run_member(
     try:
         meeting.client()
         distributed.secede()
-        if rank:
-            meeting.connect(addresses[(rank - 1) // 2], rank, (rank - 1) // 2)
+        above = _above(rank, len(addresses))
+        if above != CLIENT:
+            meeting.connect(addresses[above], rank, above)
         member = _Member(meeting, rank, len(addresses), shard.worker)
         with joblib.parallel_config(backend="threading", n_jobs=n_threads):
             made = partial(rows_of_shard, shard, X, y, weight, n_threads, meeting.gone)
@@ -197,8 +230,7 @@ class _Member:
     def __init__(self, meeting: Meeting, rank: int, n_members: int, worker: str) -> None:
         self._meeting = meeting
         self._rank, self._worker = rank, worker
-        self._above = CLIENT if rank == 0 else (rank - 1) // 2
-        self._below = [k for k in (2 * rank + 1, 2 * rank + 2) if k < n_members]
+        self._above, self._below = _above(rank, n_members), _below(rank, n_members)
         self._kept: list[tuple[int, Any]] = []
 
     def serve(self, make: Callable[[], Any]) -> None:
@@ -208,7 +240,7 @@ class _Member:
             nonlocal program
             program = make()
 
-        self._answer(Request(0, "", (), "none"), begin)
+        self._answer(BEGINNING, begin)
         while True:
             request = self._next_request()
             if request.is_forwarded:
@@ -229,7 +261,7 @@ class _Member:
         """Do it, wait for those below, and tell the one above."""
         own = self._attempt(request, work)
         replies = [own, *(self._reply_of(k, request.number) for k in self._below)]
-        self._meeting.lines[self._above].send(_joint(request, replies))
+        self._meeting.lines[self._above].send(joint_reply(request, replies))
 
     def _attempt(self, request: Request, work: Callable[[], Any]) -> Reply:
         try:
@@ -286,7 +318,8 @@ def _picklable(error: Exception) -> Exception:
 # -- combining --
 
 
-def _joint(request: Request, replies: list[Reply]) -> Reply:
+def joint_reply(request: Request, replies: list[Reply]) -> Reply:
+    """What several members say, in one."""
     for kind in ("lost", "error"):
         for reply in replies:
             if reply.kind == kind:

@@ -82,6 +82,7 @@ N_ORDERS, SIZE_OF_REPLY, N_PARTED, N_WAITING = range(4)
 
 UNKNOWN, UNCOUNTED = -1, -2  # of nodes that were not parted; or parted, and no child counted
 _LIKELY = 0.1  # share of the gain of the next split, from which on a node may be split soon
+_CHEAP = 16384  # samples that are parted sooner than one more message is answered
 _SLOTS_OF_A_PATH = 48  # see `gradient_rounds`
 
 
@@ -245,7 +246,8 @@ def _give_orders(table, rules, tree, expansions, in_any_order):
     for k in range(most):
         node = frontier[n_frontier - 1 - k]
         is_known = expansions.entries[node] != UNKNOWN
-        if is_known or tree.real[node, GAIN] < least or n >= at_most:
+        is_early = tree.real[node, GAIN] < least and tree.whole[node, COUNT] > _CHEAP
+        if is_known or is_early or n >= at_most:
             continue
         _give_order(rules, tree, expansions, node, n, left == 1)
         n += 1
