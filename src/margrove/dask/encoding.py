@@ -93,7 +93,7 @@ def encoded(parts: Parts, estimator: Any, categorical_features: Any) -> EncodedP
         int(j): _labels(_joint([own[j] for own in found], int(j), names))
         for j in np.flatnonzero(mask)
     }
-    made = parts.map(_numbers, categories, names)
+    made = parts.map(_numbers, categories, names, stores=True)
     return EncodedParts(parts.with_X(made, "dense"), categories)
 
 

@@ -6,7 +6,6 @@ and a weight a row. The rows themselves, and their codes, stay on the workers.
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -113,11 +112,8 @@ class ClusterTable(TreeTable):
         """Code the parts where they lie; rows of `order` are those that trees are grown on."""
         client, parts = self.parts.client, self.parts
         counting = self._counting(weight, max_bins)
-        weights = parts.weight or itertools.repeat(None)
-        surveys = [
-            client.submit(survey_part, X, own, pure=False)
-            for X, own in zip(parts.X, weights, strict=False)
-        ]
+        weights = parts.weight or [None] * len(parts.X)
+        surveys = parts.map_each(survey_part, [(own,) for own in weights])
         blocks = [
             client.submit(
                 merge_columns,

@@ -17,6 +17,7 @@ from margrove._data import TrainingLabels, check_weights
 from margrove.dask.cluster import client_of, named_errors
 from margrove.dask.linear_facts import class_table, merged_classes
 from margrove.dask.parts import Parts, parts_of
+from margrove.dask.scratch import loaded
 from margrove.dask.waiting import gathered
 from margrove.exceptions import InvalidDataError
 
@@ -76,6 +77,7 @@ class Turns:
         self._parts, self._client = parts, parts.client
         self._given = {} if classes is None else {"classes": np.asarray(classes)}
         self.model = model
+        self._holders = parts.where() if parts.on_disk else [()] * len(parts.X)
         self._planned: list[Any] = []
         self._n_planned = 0
         self.n_done = 0
@@ -100,7 +102,16 @@ class Turns:
         targets = None if parts.y is None else parts.y[k]
         weights = None if parts.weight is None else parts.weight[k]
         self.model = self._client.submit(
-            _learn, self.model, parts.X[k], targets, weights, k, self._given, pure=False
+            _learn,
+            self.model,
+            parts.X[k],
+            targets,
+            weights,
+            k,
+            self._given,
+            pure=False,
+            workers=list(self._holders[k]) or None,
+            allow_other_workers=bool(self._holders[k]),
         )
         # Only that it is done has to come here, not the model.
         self._planned.append((self.model, self._client.submit(_nothing, self.model, pure=False)))
@@ -113,7 +124,7 @@ def _learn(
     """A copy of the model that has learnt from one partition."""
     model = copy.copy(model)
     try:
-        return model.partial_fit(X, y, sample_weight=weight, **given)
+        return model.partial_fit(loaded(X), y, sample_weight=weight, **given)
     except InvalidDataError as error:
         raise InvalidDataError(f"Partition {number} of X: {error}") from error
 

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove._data.tables import _numeric_matrix, _require_finite
+from margrove.dask.scratch import is_on_disk, stored
 from margrove.exceptions import InvalidDataError
 
 __all__ = ["Form", "PartCheck", "checked_part", "joined", "named", "vector_of"]
@@ -26,6 +27,7 @@ class PartCheck:
     keep_frames: bool
     allow_nan: bool
     estimator: str
+    share_of_worker: float = 0.0  # how many parts a worker gets
 
 
 def checked_part(
@@ -34,7 +36,7 @@ def checked_part(
     weights: list[Any] | None,
     first: int,
     check: PartCheck,
-) -> tuple[Any, Any, Any, tuple[int, int, Form, str]]:
+) -> tuple[Any, Any, Any, tuple[int, int, Form, str, bool]]:
     """One part of the table from its blocks: rows, targets, weights, and facts about them."""
     own_rows, own_targets, own_weights = [], [], []
     for i, block in enumerate(rows):
@@ -50,7 +52,8 @@ def checked_part(
     X = _stacked(own_rows, first)
     y = None if targets is None else joined(own_targets)  # type: ignore[arg-type]
     w = None if weights is None else joined(own_weights)  # type: ignore[arg-type]
-    return X, y, w, (X.shape[0], X.shape[1], _form(X), str(getattr(X, "dtype", "")))
+    form, kept = _form(X), stored(X, check.share_of_worker)
+    return kept, y, w, (*X.shape, form, str(getattr(X, "dtype", "")), is_on_disk(kept))
 
 
 def _rows_of(block: Any, check: PartCheck) -> Any:

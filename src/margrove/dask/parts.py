@@ -21,6 +21,7 @@ from dask.delayed import delayed
 from margrove._data.tables import _feature_names
 from margrove.dask.cluster import client_of
 from margrove.dask.part_checks import Form, PartCheck, checked_part, joined, vector_of
+from margrove.dask.scratch import PartOnDisk, is_on_disk, loaded
 from margrove.dask.waiting import gathered
 from margrove.exceptions import InvalidDataError
 
@@ -42,6 +43,7 @@ class Parts:
     lengths          int64, rows of each part; some may have none
     form             what a part of X is: "dense" (float64 or float32, C-contiguous), "csr", or
                      "frame" (pandas, or an array of texts, where `keep_frames` was asked for)
+    on_disk          whether some parts of X are `PartOnDisk`, as they are too large together
     """
 
     X: list[Any]
@@ -52,6 +54,7 @@ class Parts:
     feature_names: np.ndarray | None
     client: Any
     form: Form = "dense"
+    on_disk: bool = False
 
     @property
     def n_rows(self) -> int:
@@ -84,17 +87,40 @@ class Parts:
         holders = self.client.who_has(self.X)
         return [tuple(holders.get(future.key, ())) for future in self.X]
 
-    def map(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+    def map(self, function: Callable[..., Any], *arguments: Any, stores: bool = False) -> list[Any]:
         """Futures of `function(X part, *arguments)`, one a part; pass large arguments as futures.
 
-        Workers have a thread for each task that they run at a time, so that each gets one.
+        stores: what the function gives are parts as well, and stay where the parts are: on disk.
+        """
+        return self.map_each(function, [arguments] * len(self.X), stores=stores)
+
+    def map_each(
+        self,
+        function: Callable[..., Any],
+        arguments: Sequence[tuple[Any, ...]],
+        *,
+        stores: bool = False,
+    ) -> list[Any]:
+        """The same with arguments of its own for each part.
+
+        Workers have a thread for each task that they run at a time, so that each gets one. Dask
+        takes parts on disk for small; so it is told not to move them.
         """
         name = f"{getattr(function, '__name__', 'task').strip('_')}-{secrets.token_hex(8)}"
+        holders = self.where() if self.on_disk else [()] * len(self.X)
         return [
             self.client.submit(
-                _on_one_thread, function, part, *arguments, key=f"{name}-{k}", pure=False
+                _on_one_thread,
+                function,
+                part,
+                stores,
+                *own,
+                key=f"{name}-{k}",
+                pure=False,
+                workers=list(holders[k]) or None,
+                allow_other_workers=bool(holders[k]),
             )
-            for k, part in enumerate(self.X)
+            for k, (part, own) in enumerate(zip(self.X, arguments, strict=True))
         ]
 
     def with_X(self, X: Sequence[Any], form: Form = "dense") -> Parts:  # noqa: N802
@@ -107,9 +133,10 @@ class Parts:
         return [*self.X, *(self.y or ()), *(self.weight or ())]
 
 
-def _on_one_thread(function: Callable[..., Any], *arguments: Any) -> Any:
+def _on_one_thread(function: Callable[..., Any], part: Any, stores: bool, *arguments: Any) -> Any:
     with joblib.parallel_config(backend="threading", n_jobs=1):
-        return function(*arguments)
+        found = function(loaded(part), *arguments)
+    return PartOnDisk(found) if stores and is_on_disk(part) else found
 
 
 def parts_of(
@@ -148,7 +175,15 @@ def parts_of(
     names = _feature_names(X._meta) if _is_dataframe(X) else None
     columns = tuple(X.columns) if _is_dataframe(X) else None
     rows = _blocks(X)
-    check = PartCheck(columns, names, keep_frames, allow_nan, type(estimator).__name__)
+    n_workers = max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
+    check = PartCheck(
+        columns,
+        names,
+        keep_frames,
+        allow_nan,
+        type(estimator).__name__,
+        share_of_worker=min(len(rows), _MOST_PARTS) / n_workers,
+    )
     targets, target_is_local = _beside(y, X, "y")
     weights, weight_is_local = _beside(sample_weight, X, "sample_weight")
     at_once = -(-len(rows) // _MOST_PARTS)
@@ -254,7 +289,7 @@ def _chunked_like(values: Any, X: Any) -> Any:
 
 def _assembled(
     futures: list[list[Any]],
-    facts: list[tuple[int, int, Form, str]],
+    facts: list[tuple[int, int, Form, str, bool]],
     names: np.ndarray | None,
     client: Any,
     has_y: bool,
@@ -286,11 +321,13 @@ def _assembled(
         names,
         client,
         first[2],
+        any(fact[4] for fact in facts),
     )
 
 
-def _as_float64(X: Any) -> Any:
-    return X.astype(np.float64)
+def _as_float64(part: Any) -> Any:
+    found = loaded(part).astype(np.float64)
+    return PartOnDisk(found) if is_on_disk(part) else found
 
 
 def _cut(values: Any, parts: Parts, name: str) -> list[Any]:

@@ -204,10 +204,8 @@ def _separation(model: Any, parts: Parts, settings: Any, *, is_fresh: bool) -> d
     assert parts.y is not None
     weights = parts.weight or [None] * len(parts.X)
     given = model.coef_, model.intercept_, model.classes_, settings.fit_intercept
-    tasks = [
-        parts.client.submit(_separation_of_part, X, y, weight, *given, pure=False)
-        for X, y, weight in zip(parts.X, parts.y, weights, strict=True)
-    ]
+    pairs = zip(parts.y, weights, strict=True)
+    tasks = parts.map_each(_separation_of_part, [(y, weight, *given) for y, weight in pairs])
     told = [own for own in gathered(parts.client, tasks) if own is not None]
     return separation_attributes(
         np.min([margin for margin, _ in told], axis=0),

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from margrove.dask.scratch import rows_of_part
+
 __all__ = ["Shard", "ShardRows", "plan_shards"]
 
 
@@ -140,20 +142,14 @@ def rows_of_shard(
     gone: threading.Event,
 ) -> ShardRows:
     """The rows of a shard from the parts they are in, which come in the order of its pieces."""
-    cuts = [slice(first, last) for _, first, last in shard.pieces]
 
     def cut(parts: Sequence[Any] | None) -> Any:
         if parts is None:
             return None
-        return _together([_piece(part, own) for part, own in zip(parts, cuts, strict=True)])
+        pairs = zip(parts, shard.pieces, strict=True)
+        return _together([rows_of_part(part, first, last) for part, (_, first, last) in pairs])
 
     return ShardRows(cut(X), cut(y), cut(weight), shard.start, shard.stop, n_threads, gone)
-
-
-def _piece(part: Any, rows: slice) -> Any:
-    if rows.start == 0 and rows.stop == part.shape[0]:
-        return part
-    return part.iloc[rows] if hasattr(part, "iloc") else part[rows]
 
 
 def _together(pieces: list[Any]) -> Any:

@@ -1,0 +1,113 @@
+"""Parts of a table on the disks of the workers: for tables that do not fit their memory.
+
+Dask moves what does not fit to disk and back, piece by piece, as it is asked for: a fit that asks
+for all parts in turn would wait for the disk at every step. So a part that is too large to stay is
+written once, to a file in its worker's folder, and read where it is needed, as much of it as is
+needed; the operating system keeps such files in memory as long as there is room.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import tempfile
+import weakref
+from typing import Any
+
+import distributed
+import numpy as np
+
+__all__ = ["PartOnDisk", "is_on_disk", "loaded", "rows_of_part", "stored"]
+
+_SHARE = 0.3  # of a worker's memory that parts of a table may take
+
+
+class PartOnDisk:
+    """Stands for rows that are in a file; the file goes when nothing stands for them any more.
+
+    Pickled, it takes the rows along, and makes another file where it arrives.
+    """
+
+    def __init__(self, rows: Any) -> None:
+        self.shape: tuple[int, int] = rows.shape
+        self.dtype = getattr(rows, "dtype", None)
+        self._is_plain = isinstance(rows, np.ndarray) and rows.dtype.kind == "f"
+        handle, self._path = tempfile.mkstemp(".part", "margrove-", _folder())
+        weakref.finalize(self, _remove, self._path)
+        with os.fdopen(handle, "wb") as file:
+            if self._is_plain:
+                np.ascontiguousarray(rows).tofile(file)
+            else:
+                pickle.dump(rows, file, protocol=5)
+
+    def rows(self, first: int = 0, last: int | None = None) -> Any:
+        """Rows first .. last - 1, in memory of their own."""
+        last = self.shape[0] if last is None else last
+        if not self._is_plain:
+            with open(self._path, "rb") as file:
+                own = pickle.load(file)
+            return own.iloc[first:last] if hasattr(own, "iloc") else own[first:last]
+        assert self.dtype is not None
+        width = self.shape[1]
+        found = np.empty((last - first, width), self.dtype)
+        with open(self._path, "rb", buffering=0) as file:
+            file.seek(first * width * self.dtype.itemsize)
+            _read_into(file, found.reshape(-1).view(np.uint8).data)
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PartOnDisk, (self.rows(),)
+
+
+def _read_into(file: Any, room: memoryview) -> None:
+    while room:
+        count = file.readinto(room)
+        if not count:
+            raise EOFError(f"The file {file.name} is shorter than it was.")
+        room = room[count:]
+
+
+def _remove(path: str) -> None:
+    if os.path.exists(path):
+        os.remove(path)
+
+
+def _folder() -> str:
+    """That of the worker, which is cleaned up with it."""
+    try:
+        return str(distributed.get_worker().local_directory)
+    except ValueError:  # what arrives may be unpacked where there is no task
+        return tempfile.gettempdir()
+
+
+def stored(rows: Any, share_of_worker: float) -> Any:
+    """Rows as they are, or on disk, where so many tables like it are too much for this worker."""
+    limit = distributed.get_worker().memory_manager.memory_limit
+    if not limit or not hasattr(rows, "shape") or not rows.shape[0]:
+        return rows
+    is_large = _bytes_of(rows) * share_of_worker > _SHARE * limit
+    return PartOnDisk(rows) if is_large else rows
+
+
+def _bytes_of(rows: Any) -> int:
+    if hasattr(rows, "memory_usage"):
+        return int(rows.memory_usage(index=False).sum())
+    return int(rows.data.nbytes if hasattr(rows, "indptr") else rows.nbytes)
+
+
+def is_on_disk(part: Any) -> bool:
+    return isinstance(part, PartOnDisk)
+
+
+def loaded(part: Any) -> Any:
+    """A part in memory, wherever it was."""
+    return part.rows() if is_on_disk(part) else part
+
+
+def rows_of_part(part: Any, first: int, last: int) -> Any:
+    """Some rows of a part, wherever it is."""
+    if is_on_disk(part):
+        return part.rows(first, last)
+    if first == 0 and last == part.shape[0]:
+        return part
+    return part.iloc[first:last] if hasattr(part, "iloc") else part[first:last]
