@@ -11,6 +11,7 @@ import numpy as np
 from margrove.dask.boosting_shard import BoostingShard
 from margrove.dask.boosting_workforce import Workforce
 from margrove.dask.cluster import GangBroken
+from margrove.dask.shards import _pieces
 
 
 class GangHere:
@@ -66,9 +67,12 @@ class WorkforceHere(Workforce):
     def _offsets(self):
         return np.concatenate([[0], np.cumsum(self._lengths)])
 
-    def _part_futures(self):
+    def _map(self, function, arguments, *, stores=False):
         ends = self._offsets()
-        return [self._X[start:end] for start, end in itertools.pairwise(ends)]
+        parts = [self._X[start:end] for start, end in itertools.pairwise(ends)]
+        return [
+            self._submit(function, part, *own) for part, own in zip(parts, arguments, strict=True)
+        ]
 
     def _submit(self, function, *arguments):
         return pickle.loads(pickle.dumps(function(*arguments)))
@@ -79,7 +83,13 @@ class WorkforceHere(Workforce):
     def open_gang(self, train, prepare, lost=None):
         runs = self._runs(train, self._n_members)
         shards = [
-            SimpleNamespace(X=self._X[start:stop], n_threads=self._n_threads)
+            SimpleNamespace(
+                X=[
+                    (self._coded[k], first, last)
+                    for k, first, last in _pieces(self._lengths, start, stop)
+                ],
+                n_threads=self._n_threads,
+            )
             for start, stop in runs
         ]
         gang = GangHere([BoostingShard(shard) for shard in shards], self.breaks_at)

@@ -15,7 +15,12 @@ pytest.importorskip("distributed")
 from tests.dask.boosting_in_one_process import WorkforceHere
 
 import margrove
-from margrove.dask import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from margrove.dask import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    boosting_quantiles,
+    boosting_workforce,
+)
 from margrove.dask.boosting_bins import bundles_of, find_conflicts
 from margrove.ensemble.gradient_tables import _bundles, _code
 from margrove.grove.encoding import read_table
@@ -218,6 +223,13 @@ def test_categories(data, tmp_path, weighted, settings):
     force = WorkforceHere(table.X, [N // 2, N - N // 2], 2)
     model._fit_with(force, X, y, weight, None, table.categories, NO_VALIDATION)
     assert saved(model, tmp_path) == saved(wanted, tmp_path)
+
+
+@pytest.mark.parametrize("weighted", [None, "whole", "real"])
+def test_bins_by_refinement(data, weights, tmp_path, monkeypatch, weighted):
+    monkeypatch.setattr(boosting_workforce, "_MANY_ROWS", 0)
+    monkeypatch.setattr(boosting_quantiles, "_N_SPLITTERS", 300)
+    require_same(tmp_path, NUMBERS, *data, weights[weighted], max_bins=30)
 
 
 def test_few_rows(data, tmp_path):

@@ -114,7 +114,8 @@ class _BoostingOnCluster(OnCluster, local._HistGradientBoosting):
         )
         apart = held_out.X if held_out is not None else None
         held_out_rows = apart.rows if isinstance(apart, RowsElsewhere) else _NO_ROWS
-        common = Common(columns, renumbered, n_categories > 0, kind, so_far)
+        workforce.code(given.X.rows, held_out_rows, columns, renumbered, so_far, kind)
+        common = Common(columns, n_categories > 0, kind, so_far)
         crew = Crew(workforce.open_gang, given, held_out_rows, common)
         monitor = None
         if stops_early:

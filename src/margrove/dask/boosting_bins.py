@@ -32,8 +32,11 @@ from margrove.grove.binning import _coded, _take_columns
 __all__ = [
     "ColumnCodes",
     "bins_of",
+    "blocks_of_columns",
     "bundles_of",
     "code_columns",
+    "codes_of_column",
+    "columns_of_parts",
     "distinct_values",
     "empty_table",
     "find_conflicts",
@@ -143,21 +146,39 @@ def merged_columns(
 def _merged(pieces: list[_Distinct], n_categories: int, max_bins: int) -> ColumnCodes:
     together = np.concatenate([own.values for own in pieces])
     codes, values, _ = _coded(together) if len(together) else (np.empty(0, int), together, False)
-    places, n = np.arange(len(values)), len(values)
+    n = len(values)
     rows = np.bincount(codes, weights=np.concatenate([own.rows for own in pieces]), minlength=n)
     weight = rows
     if pieces[0].weight is not None:
         heavy = np.concatenate([own.weight for own in pieces if own.weight is not None])
         weight = np.bincount(codes, weights=heavy, minlength=n)
-    of_categories = None
+    n_missing = sum(own.n_missing for own in pieces)
+    return codes_of_column(values, values, rows, weight, n_missing, n_categories, max_bins)
+
+
+def codes_of_column(
+    lows: np.ndarray,
+    highs: np.ndarray,
+    rows: np.ndarray,
+    weight: np.ndarray,
+    n_missing: int,
+    n_categories: int,
+    max_bins: int,
+) -> ColumnCodes:
+    """Decide which values share a code.
+
+    Values ascend, and have rows and weight; several which share one anyway may be given as one,
+    from the lowest to the highest.
+    """
+    places, of_categories = np.arange(len(lows)), None
     if n_categories:
-        found = _few_categories(places, values, n_categories, max_bins, weight)
-        codes_of_values, lows, of_categories = found
+        found = _few_categories(places, lows, n_categories, max_bins, weight)
+        codes, lows, of_categories = found
         highs = lows
     else:
-        codes_of_values, lows, highs = _few_numbers(places, values, max_bins, weight)
-    n_missing = sum(own.n_missing for own in pieces)
-    sizes = np.bincount(codes_of_values, weights=rows, minlength=len(lows) + 1)
+        codes, starts, ends = _few_numbers(places, places, max_bins, weight)
+        lows, highs = lows[starts], highs[ends]
+    sizes = np.bincount(codes, weights=rows, minlength=len(lows) + 1)
     sizes[len(lows)] += n_missing
     omitted, total = int(np.argmax(sizes)), float(sizes.sum())
     n_entries = int(total - sizes[omitted])
@@ -267,20 +288,22 @@ def blocks_of_columns(n_columns: int, n_parts: int) -> list[tuple[int, int]]:
 
 
 def columns_of_parts(
+    map_each: Callable[..., list[Any]],
     submit: Callable[..., Any],
-    parts: Sequence[Any],
     rows: Sequence[PartRows],
     weights: Sequence[np.ndarray | None],
     renumbered: dict[int, np.ndarray],
     n_categories: np.ndarray,
     max_bins: int,
 ) -> list[Any]:
-    """Futures, by `submit(function, ...)`, of the codes of all columns, block by block."""
+    """Futures of the codes of all columns, block by block.
+
+    `map_each(function, arguments)` and `submit(function, *arguments)` make futures, of all parts
+    and of others.
+    """
     found = []
-    for first, last in blocks_of_columns(len(n_categories), len(parts)):
-        pieces = [
-            submit(distinct_values, part, own, weight, renumbered, first, last)
-            for part, own, weight in zip(parts, rows, weights, strict=True)
-        ]
+    for first, last in blocks_of_columns(len(n_categories), len(rows)):
+        own = zip(rows, weights, strict=True)
+        pieces = map_each(distinct_values, [(*pair, renumbered, first, last) for pair in own])
         found.append(submit(merged_columns, pieces, n_categories[first:last], max_bins))
     return found

@@ -16,20 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from margrove.dask.boosting_bins import ColumnCodes, code_columns, find_conflicts
-from margrove.dask.boosting_rows import renumber
+from margrove.dask.boosting_bins import ColumnCodes
+from margrove.dask.boosting_codes import CodedRows
+from margrove.dask.scratch import loaded
 from margrove.ensemble import gradient_nodes as nodes
 from margrove.ensemble import gradient_shards as kernels
-from margrove.ensemble import gradient_trees as trees
 from margrove.ensemble.gradient_losses import GradientLoss
 from margrove.ensemble.gradient_monitor import SoFar, add_trees
-from margrove.ensemble.gradient_tables import GradientTable, _Column, _laid_out
+from margrove.ensemble.gradient_tables import GradientTable
 from margrove.grove.packed import Kind, PackedTree
 
 __all__ = ["ROWS_OF_A_TILE", "BoostingShard", "Common", "Grown", "Own", "Planting"]
 
 ROWS_OF_A_TILE = 1 << 15  # of losses that are summed together: see `GradientRounds._derive`
-_NO_TEAM = np.zeros(1, np.int64)
 _NO_WORDS = np.empty(0, np.int64)
 _FIRST_NODES = 64  # room for that many leaves at first
 
@@ -55,12 +54,10 @@ class Own:
 class Common:
     """What all members are told.
 
-    renumbered   {column: new numbers of its categories}, where some have no rows that count
     rounds       trees since `so_far`, where a gang was lost
     """
 
     columns: list[ColumnCodes]
-    renumbered: dict[int, np.ndarray]
     is_category: np.ndarray
     kind: Kind
     so_far: SoFar
@@ -97,13 +94,13 @@ class Grown:
 class _Slice:
     """Rows that one thread looks after."""
 
-    def __init__(self, X: Any, own: Own, common: Common) -> None:
-        self._own, self._common = own, common
-        rows = X if _is_all(own.train, X) else X[own.train]
-        held_out = X[own.held_out]
-        self.raw = self._start(rows)
-        self.held_out, self.held_out_raw = held_out, self._start(held_out)
-        self.columns: list[_Column] = code_columns(rows, common.columns, common.renumbered)
+    def __init__(self, given: CodedRows, own: Own, common: Common) -> None:
+        self._given, self._own, self._common = given, own, common
+        so_far = common.so_far, common.rounds, common.kind
+        self.raw = given.raw(own.train, *so_far)
+        self.held_out = given.held_out(own.held_out)
+        starts = [piece.raw(*so_far) for piece in self.held_out]
+        self.held_out_raw = np.concatenate([self.raw[:, :0], *starts], axis=1)
         self._n = len(own.train)
         shape = self.raw.shape
         self._gradient, self._hessian = np.empty(shape), np.empty(shape)
@@ -114,23 +111,12 @@ class _Slice:
         self._table: GradientTable
         self._room: nodes.Room
 
-    def _start(self, X: Any) -> np.ndarray:
-        """Raw scores of rows after all rounds so far, in the order in which these were added."""
-        common = self._common
-        X = renumber(X, common.renumbered)
-        raw = common.so_far.raw_of(X, common.kind)
-        for own in common.rounds:
-            for score, tree in enumerate(own):
-                add_trees([tree], X, common.kind, raw[score])
-        return raw
-
     def conflicts(self) -> np.ndarray:
-        return find_conflicts(self.columns, self._n)
+        return self._given.conflicts(self._own.train)
 
     def lay_out(self, bundles: list[list[int]]) -> None:
-        self._table = _laid_out(self.columns, bundles, self._n, self._common.is_category)
+        self._table = self._given.table(self._own.train, bundles, self._common.is_category)
         self._room = nodes.new_room(self._table, 1, 1, 1)
-        self.columns = []
 
     # -- a round --
 
@@ -215,7 +201,7 @@ class _Slice:
         for score, at, wanted, sets in orders:
             tree = self._trees[score] = _with_room(self._trees[score], 2 * len(wanted))
             kernels.expand(
-                self._table, self._sources[score], tree, self._room, _NO_TEAM, wanted, sets,
+                self._table, self._sources[score], tree, self._room, wanted, sets,
                 reply[at:],
             )  # fmt: skip
 
@@ -248,15 +234,19 @@ class _Slice:
             if own.nodes is not None and len(self._others):
                 whole, real, sets = own.nodes
                 whole_tree = tree._replace(whole=whole, real=real, sets=sets)
-                trees.add_to_others(self._table, whole_tree, self._others, raw)
-            if own.packed is not None and self.held_out.shape[0]:
-                X = renumber(self.held_out, self._common.renumbered)
-                add_trees([own.packed], X, self._common.kind, self.held_out_raw[own.score])
+                kernels.add_to_others(self._table, whole_tree, self._others, raw)
+        packed = [(own.score, own.packed) for own in grown if own.packed is not None]
+        if packed:
+            self._add_to_held_out(packed)
 
-
-def _is_all(rows: np.ndarray, X: Any) -> bool:
-    n = X.shape[0]
-    return len(rows) == n and bool(np.array_equal(rows, np.arange(n)))
+    def _add_to_held_out(self, packed: Sequence[tuple[int, PackedTree]]) -> None:
+        start = 0
+        for piece in self.held_out:
+            X = loaded(piece.X)
+            own = slice(start, start + X.shape[0])
+            for score, tree in packed:
+                add_trees([tree], X, self._common.kind, self.held_out_raw[score, own])
+            start = own.stop
 
 
 def _with_room(tree: nodes.BoostedTree, n_more: int) -> nodes.BoostedTree:
@@ -283,10 +273,11 @@ class BoostingShard:
         self._loss: GradientLoss
 
     def set_up(self, own: bytes, common: bytes) -> np.ndarray:
-        """Code the rows; which sparse columns cannot share a byte."""
+        """Take the codes of the rows; which sparse columns cannot share a byte."""
         told, self._common = pickle.loads(own), pickle.loads(common)
         parts = _sliced(told, self._n_threads)
-        self._slices = self._at_once(lambda part: _Slice(self._given.X, part, self._common), parts)
+        given = CodedRows(self._given.X, self._common.columns)
+        self._slices = self._at_once(lambda part: _Slice(given, part, self._common), parts)
         found: np.ndarray = np.max(self._each(lambda own: own.conflicts()), axis=0)
         return found
 
@@ -302,7 +293,7 @@ class BoostingShard:
 
     def held_out_rows(self) -> Any:
         """The rows held out, for those who score by them."""
-        return [renumber(own.held_out, self._common.renumbered) for own in self._slices]
+        return [loaded(piece.X) for own in self._slices for piece in own.held_out]
 
     def begin(self, loss: bytes | None, drawn: np.ndarray | None) -> list[Any]:
         """See `_Slice.begin`; a loss of None is that of the last round."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from margrove.dask.boosting_bins import bins_of, distinct_values, merged_columns
+from margrove.dask.boosting_codes import CodedPart, code_part
 from margrove.dask.boosting_crew import Crew
 from margrove.dask.boosting_growth import RemoteTree, Workplace
 from margrove.dask.boosting_rows import PartRows, RowsElsewhere
@@ -31,8 +32,8 @@ _LEAVES = 8
 class _OneMember:
     """A gang of one, in this process."""
 
-    def __init__(self, rows: np.ndarray) -> None:
-        self._member = BoostingShard(SimpleNamespace(X=rows, n_threads=1))
+    def __init__(self, part: CodedPart) -> None:
+        self._member = BoostingShard(SimpleNamespace(X=[(part, 0, part.n_rows)], n_threads=1))
 
     def ask(self, method: str, *arguments: Any, combine: str = "sum") -> Any:
         found = getattr(self._member, method)(*arguments)
@@ -81,21 +82,18 @@ def _crew(X: np.ndarray) -> Crew:
     numbers = np.zeros(d, np.int64)
     table = TreeTable(RowsElsewhere(np.arange(n), d), None, {})
     found = distinct_values(X, PartRows(None), None, {}, 0, d)
-    common = Common(
-        merged_columns([found], numbers, 255),
-        {},
-        numbers > 0,
-        kind_of(numbers),
-        SoFar([], np.zeros(1), (), (), 1.0),
-    )
+    columns, kind = merged_columns([found], numbers, 255), kind_of(numbers)
+    so_far, held_out = SoFar([], np.zeros(1), (), (), 1.0), np.arange(100)
+    common = Common(columns, numbers > 0, kind, so_far)
+    part = code_part(X, PartRows(None), held_out, columns, {}, so_far, kind)
 
     def open_gang(train: np.ndarray, prepare: Any, lost: str | None) -> Any:
-        gang = _OneMember(X)
+        gang = _OneMember(part)
         prepare(gang, [(0, n)])
         return gang
 
     given = GradientData(table, X[:, 0].copy(), None, None, None)
-    return Crew(open_gang, given, np.arange(100), common)
+    return Crew(open_gang, given, held_out, common)
 
 
 def _rules(order: int) -> nodes.GrowthRules:

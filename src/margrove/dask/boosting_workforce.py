@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import dask
@@ -14,7 +15,9 @@ from margrove.dask.boosting_bins import (
     whole_weight_bits,
     whole_weights,
 )
+from margrove.dask.boosting_codes import code_part
 from margrove.dask.boosting_crew import borders_of_runs, runs_of_rows
+from margrove.dask.boosting_quantiles import refined_columns
 from margrove.dask.boosting_rows import (
     PartRows,
     hash_rows,
@@ -28,6 +31,8 @@ from margrove.dask.parts import Parts
 from margrove.dask.persistence import _wait_until_missed, persistently
 from margrove.dask.shards import Shard, _hosts, _pieces
 from margrove.dask.waiting import gathered
+from margrove.ensemble.gradient_monitor import SoFar
+from margrove.grove.packed import Kind
 
 __all__ = ["Workforce"]
 
@@ -35,6 +40,9 @@ Prepare = Callable[[Any, Sequence[tuple[int, int]]], None]
 
 # Tasks are sent which rows of their part count, and how much: 16 bytes a row are meant to be.
 _SENDS_ROWS = {"distributed.admin.large-graph-warning-threshold": "1 TB"}
+# of which all distinct values are not brought together, see `boosting_quantiles`
+_MANY_ROWS = 2_000_000
+_FEW_COLUMNS = 4096  # that a sample of rows is taken of
 _PROGRAM = "margrove.dask.boosting_shard:BoostingShard"
 
 
@@ -44,6 +52,7 @@ class Workforce:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._gangs: list[Any] = []
+        self._coded: list[Any] = []
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -58,11 +67,19 @@ class Workforce:
     def _offsets(self) -> np.ndarray:
         return self._parts.offsets
 
-    def _part_futures(self) -> list[Any]:
-        return self._parts.X
-
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return self._parts.client.submit(function, *arguments, pure=False)
+
+    def _map(
+        self,
+        function: Callable[..., Any],
+        arguments: Sequence[tuple[Any, ...]],
+        *,
+        stores: bool = False,
+    ) -> list[Any]:
+        """Futures of function(part, *arguments) of each part."""
+        with dask.config.set(_SENDS_ROWS):
+            return self._parts.map_each(function, arguments, stores=stores)
 
     def _results(self, futures: list[Any]) -> list[Any]:
         return gathered(self._parts.client, futures)
@@ -70,10 +87,7 @@ class Workforce:
     def _on_parts(
         self, function: Callable[..., Any], rows: Sequence[PartRows], *arguments: Any
     ) -> list[Any]:
-        pairs = zip(self._part_futures(), rows, strict=True)
-        with dask.config.set(_SENDS_ROWS):
-            made = [self._submit(function, part, own, *arguments) for part, own in pairs]
-        return self._results(made)
+        return self._results(self._map(function, [(own, *arguments) for own in rows]))
 
     def hashes(self, rows: np.ndarray, renumbered: dict[int, np.ndarray]) -> np.ndarray:
         """Of the content of rows, ascending; copies of a row are hashed once."""
@@ -108,12 +122,36 @@ class Workforce:
         if weight is not None:
             whole = whole_weights(weight, whole_weight_bits(weight))
             weights = list(np.split(whole, np.searchsorted(rows, offsets[1:-1])))
-        with dask.config.set(_SENDS_ROWS):
-            found = columns_of_parts(
-                self._submit, self._part_futures(), part_rows(rows, offsets), weights, renumbered,
+        own = part_rows(rows, offsets)
+        if len(rows) > _MANY_ROWS and len(n_categories) <= _FEW_COLUMNS:
+            return refined_columns(
+                self._map, self._submit, self._results, own, len(rows), weights, renumbered,
                 n_categories, max_bins,
             )  # fmt: skip
+        found = columns_of_parts(
+            self._map, self._submit, own, weights, renumbered, n_categories, max_bins
+        )
         return [column for block in self._results(found) for column in block]
+
+    def code(
+        self,
+        train: np.ndarray,
+        held_out: np.ndarray,
+        columns: Sequence[ColumnCodes],
+        renumbered: dict[int, np.ndarray],
+        so_far: SoFar,
+        kind: Kind,
+    ) -> None:
+        """Have all parts coded, for the gangs that are to come."""
+        offsets = self._offsets()
+        own = part_rows(np.unique(train), offsets)
+        cuts = np.searchsorted(held_out, offsets)
+        apart = [held_out[cuts[k] : cuts[k + 1]] - offsets[k] for k in range(len(own))]
+        arguments = [
+            (rows, others, columns, renumbered, so_far, kind)
+            for rows, others in zip(own, apart, strict=True)
+        ]
+        self._coded = self._map(code_part, arguments, stores=True)
 
     # -- gangs --
 
@@ -150,8 +188,9 @@ class Workforce:
         pieces = [_pieces(lengths, start, stop) for start, stop in runs]
         hosts = _hosts(pieces, workers, self._parts.where())
         shards = [
-            Shard(host, start, stop, own)
+            Shard(host, start, stop, own, in_pieces=True)
             for host, (start, stop), own in zip(hosts, runs, pieces, strict=True)
         ]
-        gang = Gang(self._parts.client, shards, self._parts, _PROGRAM)
+        coded = replace(self._parts, X=self._coded, y=None, weight=None)
+        gang = Gang(self._parts.client, shards, coded, _PROGRAM)
         return gang.__enter__()

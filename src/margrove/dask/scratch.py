@@ -14,7 +14,6 @@ import tempfile
 import weakref
 from typing import Any
 
-import distributed
 import numpy as np
 
 __all__ = ["PartOnDisk", "is_on_disk", "loaded", "rows_of_part", "stored"]
@@ -46,6 +45,8 @@ class PartOnDisk:
         if not self._is_plain:
             with open(self._path, "rb") as file:
                 own = pickle.load(file)
+            if first == 0 and last == self.shape[0]:
+                return own
             return own.iloc[first:last] if hasattr(own, "iloc") else own[first:last]
         assert self.dtype is not None
         width = self.shape[1]
@@ -74,6 +75,8 @@ def _remove(path: str) -> None:
 
 def _folder() -> str:
     """That of the worker, which is cleaned up with it."""
+    import distributed
+
     try:
         return str(distributed.get_worker().local_directory)
     except ValueError:  # what arrives may be unpacked where there is no task
@@ -82,6 +85,8 @@ def _folder() -> str:
 
 def stored(rows: Any, share_of_worker: float) -> Any:
     """Rows as they are, or on disk, where so many tables like it are too much for this worker."""
+    import distributed
+
     limit = distributed.get_worker().memory_manager.memory_limit
     if not limit or not hasattr(rows, "shape") or not rows.shape[0]:
         return rows

@@ -22,12 +22,14 @@ class Shard:
 
     worker   the address of who is to hold it
     pieces   (number of the part, first row of it, row after the last)
+    in_pieces   X is to be a list of (part, first, last), not one table
     """
 
     worker: str
     start: int
     stop: int
     pieces: tuple[tuple[int, int, int], ...]
+    in_pieces: bool = False
 
 
 def plan_shards(
@@ -149,6 +151,9 @@ def rows_of_shard(
         pairs = zip(parts, shard.pieces, strict=True)
         return _together([rows_of_part(part, first, last) for part, (_, first, last) in pairs])
 
+    if shard.in_pieces:
+        pieces = [(part, *own[1:]) for part, own in zip(X, shard.pieces, strict=True)]
+        return ShardRows(pieces, cut(y), cut(weight), shard.start, shard.stop, n_threads, gone)
     return ShardRows(cut(X), cut(y), cut(weight), shard.start, shard.stop, n_threads, gone)
 
 

@@ -42,6 +42,11 @@ class SoFar:
     scale: float
     before: Callable[[Any], np.ndarray] | None = None  # raw scores by another model to start from
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether all rows have the same scores."""
+        return not self.rounds and self.before is None
+
     def raw_of(self, X: Any, kind: Kind) -> np.ndarray:
         """Raw scores of rows, (scores, n)."""
         require_memory(
@@ -54,8 +59,9 @@ class SoFar:
             raw += self.before(X)
         for tree in (tree for own in self.rounds for tree in own):
             tree.require_sound(kind, X.shape[1])
-        for score in range(len(raw)):
-            add_trees([own[score] for own in self.rounds], X, kind, raw[score])
+        if self.rounds:
+            for score in range(len(raw)):
+                add_trees([own[score] for own in self.rounds], X, kind, raw[score])
         raw /= self.scale
         return raw
 

@@ -3,6 +3,9 @@
 It does as the leader says (`gradient_leader`): parts the rows of a node, and counts the histogram
 of one of its children. Its nodes have numbers of their own, as they may be parted in vain: the root
 is 0, and the children of the k-th node that is parted are 2 k + 1 and 2 k + 2.
+
+The table of a shard is a byte a cell: `by_rows` are bytes, uint8 (n, columns), and `by_columns` is
+empty.
 """
 
 from __future__ import annotations
@@ -10,22 +13,28 @@ from __future__ import annotations
 import numpy as np
 
 from margrove._jit import kernel
-from margrove.ensemble.gradient_histograms import _clear, _count, _count_words
+from margrove.ensemble.gradient_histograms import _clear, _count_entries
 from margrove.ensemble.gradient_nodes import (
     CODE,
     COPIES,
     END,
     IS_SET,
     IS_WIDE,
-    MIDDLE,
+    LEFT,
     MISSING_LEFT,
     N_NODES,
-    NODE,
     PLACE,
     START,
+    VALUE,
 )
-from margrove.ensemble.gradient_parting import part_rows, say_who_goes_left
+from margrove.ensemble.gradient_parting import (
+    _advance_to,
+    _part_by_list,
+    goes_left_of,
+    say_who_goes_left,
+)
 from margrove.ensemble.gradient_trees import _add_up, _survey, _write_packed, _write_wide
+from margrove.ensemble.gradient_words import SAMPLES_OF_A_WORD, unpacked
 
 __all__ = [
     "AT",
@@ -39,6 +48,7 @@ __all__ = [
     "SPLIT_PLACE",
     "WORDS",
     "add_leaves",
+    "add_to_others",
     "add_up_leaves",
     "count_root",
     "expand",
@@ -78,13 +88,12 @@ def count_root(table, source, tree, room, in_words, reply):
 
 
 @kernel(bare=True)
-def expand(table, source, tree, room, team, orders, sets, reply):
+def expand(table, source, tree, room, orders, sets, reply):
     """Part the rows of nodes, one after the other, and count a child of each.
 
     orders int64 (k, 9), see the names of the columns; sets uint32 (k, 8). reply int64: rows that go
     left, and sums from where the orders say.
     """
-    zero, one = np.int64(0), np.int64(1)
     state, whole = tree.state, tree.whole
     for k in range(len(orders)):
         order = orders[k]
@@ -93,10 +102,8 @@ def expand(table, source, tree, room, team, orders, sets, reply):
         whole[node, MISSING_LEFT], whole[node, IS_SET] = order[SPLIT_MISSING], order[CODED_AS_SET]
         for word in range(8):
             tree.sets[node, word] = sets[k, word]
-        state[NODE] = node
         say_who_goes_left(table, tree, node, room.goes_left)
-        part_rows(team, zero, one, table, tree, room)
-        middle = state[MIDDLE]
+        middle = _part_node(table, tree, node, room.goes_left)
         whole[first, START], whole[first, END] = whole[node, START], middle
         whole[first + 1, START], whole[first + 1, END] = middle, whole[node, END]
         state[N_NODES] += 2
@@ -110,16 +117,123 @@ def expand(table, source, tree, room, team, orders, sets, reply):
 def _count_node(table, source, tree, room, node, in_words, reply):
     """The histogram of a node, without the codes that have no entries: words, or sums of three."""
     start, end = tree.whole[node, START], tree.whole[node, END]
-    d, cells = np.int64(len(table.features)), table.first[len(table.features)]
-    sums = room.sums[0]
+    cells, words = table.first[len(table.features)], room.words[0]
     if in_words:
-        _clear(sums[0], 0, cells)
-        _count_words(table, source.packed, tree.rows, start, end, np.int64(0), d, sums[0])
-    else:
-        _count(table, source, tree, start, end, room.words[0], sums)
-    for k in range(1 if in_words else 3):
+        _clear(reply, 0, cells)
+        _count_words(table, source.packed, tree.rows, start, end, reply)
+        return
+    _clear(reply, 0, 3 * cells)
+    if tree.state[IS_WIDE] == 1:
+        _count_widely(table, source, tree.rows, start, end, reply)
+        return
+    step = SAMPLES_OF_A_WORD // tree.state[COPIES]
+    for begin in range(start, end, step):
+        _clear(words, 0, cells)
+        _count_words(table, source.packed, tree.rows, begin, min(begin + step, end), words)
         for cell in range(cells):
-            reply[k * cells + cell] = sums[k, cell]
+            g, h, count = unpacked(words[cell])
+            reply[cell] += g
+            reply[cells + cell] += h
+            reply[2 * cells + cell] += count
+
+
+@kernel(inner=True)
+def _count_words(table, packed, rows, start, end, words):
+    """Hot: one addition for each row and column."""
+    by_rows, cells_at = table.by_rows, table.cells_at
+    n_columns = len(cells_at)
+    for p in range(start, end):
+        row = np.uint64(rows[p])
+        word = packed[row]
+        for k in range(n_columns):
+            column = np.uint64(k)
+            words[np.uint64(cells_at[column]) + np.uint64(by_rows[row, column])] += word
+    if len(table.list_starts) > 1:
+        low, high = np.int64(0), table.first[len(table.features)]
+        _count_entries(table, packed, rows, start, end, low, high, words)
+
+
+@kernel(inner=True)
+def _count_widely(table, source, rows, start, end, sums):
+    """sums: of gradients, hessians and samples, one after the other."""
+    cells = np.uint64(table.first[len(table.features)])
+    has_copies, has_lists = len(source.copies) > 0, len(table.list_starts) > 1
+    two = np.uint64(2)
+    for p in range(start, end):
+        row = np.uint64(rows[p])
+        g, h = source.g[row], source.h[row]
+        times = source.copies[row] if has_copies else np.int64(1)
+        for k in range(len(table.cells_at)):
+            column = np.uint64(k)
+            cell = np.uint64(table.cells_at[column]) + np.uint64(table.by_rows[row, column])
+            sums[cell] += g
+            sums[cells + cell] += h
+            sums[two * cells + cell] += times
+        if has_lists:
+            for q in range(table.starts[row], table.starts[row + np.uint64(1)]):
+                cell = np.uint64(table.entries[q])
+                sums[cell] += g
+                sums[cells + cell] += h
+                sums[two * cells + cell] += times
+
+
+@kernel(inner=True)
+def _part_node(table, tree, node, goes_left):
+    """Rows that go left come first, all in their order; where the others begin."""
+    start, end, place = tree.whole[node, START], tree.whole[node, END], tree.whole[node, PLACE]
+    rows, spare, column = tree.rows, tree.spare, table.columns[place]
+    if column >= 0:
+        n_left = _part_by_bytes(table.by_rows, column, goes_left, rows, spare, start, end)
+    else:
+        n_left = _part_by_list(table, place, goes_left, rows, spare, start, end)
+    for k in range(n_left):
+        rows[start + k] = spare[start + k]
+    for k in range(end - start - n_left):
+        rows[start + n_left + k] = spare[end - 1 - k]
+    return start + n_left
+
+
+@kernel(inner=True)
+def _part_by_bytes(by_rows, column, goes_left, rows, spare, start, end):
+    """Without a branch: each row is written to both sides, and one of them moves on."""
+    low, high = np.uint64(start), np.uint64(end - 1)
+    one, at = np.uint64(1), np.uint64(column)
+    for p in range(start, end):
+        row = rows[p]
+        is_left = np.uint64(goes_left[by_rows[np.uint64(row), at]])
+        spare[low] = row
+        spare[high] = row
+        low += is_left
+        high -= one - is_left
+    return np.int64(low) - start
+
+
+@kernel(bare=True)
+def add_to_others(table, tree, rows, raw):
+    """raw[i] += what the tree says of row i; for rows that it was not grown on."""
+    for p in range(len(rows)):
+        row = np.int64(rows[p])
+        node = np.int64(0)
+        while tree.whole[node, LEFT] >= 0:
+            own = tree.whole[node]
+            code = _code_of(table, own[PLACE], row)
+            is_left = goes_left_of(own, tree.sets[node], code, table.n_codes[own[PLACE]])
+            node = own[LEFT] + 1 - np.int64(is_left)
+        raw[row] += tree.real[node, VALUE]
+
+
+@kernel(inner=True)
+def _code_of(table, place, row):
+    column = table.columns[place]
+    if column >= 0:
+        code = np.int64(table.by_rows[row, column]) - table.bytes_at[place]
+        is_there = 0 <= code <= table.n_codes[place]
+        return code if is_there else table.omitted[place]
+    k = place - table.places_at[-1]
+    stop = table.list_starts[k + 1]
+    at = _advance_to(table.list_rows, table.list_starts[k], stop, row)
+    is_there = at < stop and table.list_rows[at] == row
+    return np.int64(table.list_codes[at]) if is_there else table.omitted[place]
 
 
 @kernel(bare=True)
