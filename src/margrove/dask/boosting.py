@@ -47,7 +47,7 @@ class _BoostingOnCluster(OnCluster, local._HistGradientBoosting):
         self._check_validation(*validation)
         validation = [_on_this_machine(own) for own in validation]
         persistently(lambda workers: warm_kernels(client, workers, _KERNELS), client)
-        parts = parts_of(X, y, sample_weight, client, self, keep_frames=True)
+        parts = parts_of(X, y, sample_weight, client, self, keep_frames="labels")
         table = encoded(parts, self, self.categorical_features)
         self._fit_with(
             Workforce(table.parts),

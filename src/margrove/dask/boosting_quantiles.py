@@ -237,12 +237,13 @@ def refined_columns(
     blocks = blocks_of_columns(len(n_categories), len(rows))
 
     def ask(function: Callable[..., Any], *more: Any) -> list[Cells]:
-        merged = []
+        """Some columns after the others: what parts say of one takes memory on the workers."""
+        found: list[Cells] = []
         for first, last in blocks:
             own = zip(rows, weights, strict=True)
             told = [(*pair, renumbered, first, last, sent, *more) for pair in own]
-            merged.append(submit(merged_cells, map_each(function, told)))
-        return [cells for block in results(merged) for cells in block]
+            found += results([submit(merged_cells, map_each(function, told))])[0]
+        return found
 
     cells = ask(cells_of_part)
     while True:

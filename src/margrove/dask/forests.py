@@ -42,7 +42,7 @@ class ForestOnCluster(OnCluster):
             raise TypeError(f"fit() got an unexpected keyword argument {next(iter(others))!r}")
         self._check_parameters()  # type: ignore[attr-defined]
         self._check_combination()  # type: ignore[attr-defined]
-        parts = parts_of(X, y, sample_weight, client, self, keep_frames=True)
+        parts = parts_of(X, y, sample_weight, client, self, keep_frames="labels")
         persistently(lambda workers: warm_kernels(client, workers, "forests"), client)
         found = encoded(parts, self, self.categorical_features)  # type: ignore[attr-defined]
         weight = parts.gather_weight()

@@ -10,7 +10,7 @@ import itertools
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import distributed
 import joblib
@@ -21,7 +21,7 @@ from dask.delayed import delayed
 from margrove._data.tables import _feature_names
 from margrove.dask.cluster import client_of
 from margrove.dask.part_checks import Form, PartCheck, checked_part, joined, vector_of
-from margrove.dask.scratch import PartOnDisk, is_on_disk, loaded
+from margrove.dask.scratch import PartOnDisk, give_memory_back, is_on_disk, loaded
 from margrove.dask.waiting import gathered
 from margrove.exceptions import InvalidDataError
 
@@ -136,7 +136,12 @@ class Parts:
 def _on_one_thread(function: Callable[..., Any], part: Any, stores: bool, *arguments: Any) -> Any:
     with joblib.parallel_config(backend="threading", n_jobs=1):
         found = function(loaded(part), *arguments)
-    return PartOnDisk(found) if stores and is_on_disk(part) else found
+    if not is_on_disk(part):
+        return found
+    if stores:
+        found = PartOnDisk(found)
+    give_memory_back()
+    return found
 
 
 def parts_of(
@@ -146,7 +151,7 @@ def parts_of(
     client: distributed.Client | None = None,
     estimator: Any = None,
     *,
-    keep_frames: bool = False,
+    keep_frames: bool | Literal["labels"] = False,
     allow_nan: bool = True,
 ) -> Parts:
     """Compute a table on the cluster, part by part, check it, and keep it there.
@@ -160,9 +165,9 @@ def parts_of(
     client : distributed.Client, optional
     estimator : estimator, optional
         Whom error messages speak of.
-    keep_frames : bool, default=False
-        Leave dataframes and texts as they are (`margrove.dask.encoding` makes numbers of them);
-        otherwise all columns must be numbers.
+    keep_frames : bool or "labels", default=False
+        Leave dataframes and texts as they are (`margrove.dask.encoding` makes numbers of them), or
+        only those that may hold labels; otherwise all columns must be numbers.
     allow_nan : bool, default=True
         Otherwise NaN and infinity are errors.
 
@@ -179,7 +184,7 @@ def parts_of(
     check = PartCheck(
         columns,
         names,
-        keep_frames,
+        keep_frames is True or (keep_frames == "labels" and not _is_frame_of_floats(X)),
         allow_nan,
         type(estimator).__name__,
         share_of_worker=min(len(rows), _MOST_PARTS) / n_workers,
@@ -215,6 +220,11 @@ def parts_of(
 def _is_dataframe(thing: Any) -> bool:
     """A dataframe or a series; the class is asked, as delayed values have any attribute."""
     return hasattr(type(thing), "to_dask_array")
+
+
+def _is_frame_of_floats(thing: Any) -> bool:
+    """One that is as good as an array: there are no labels in it."""
+    return _is_dataframe(thing) and all(own == np.float64 for own in thing._meta.dtypes)
 
 
 def _is_array(thing: Any) -> bool:

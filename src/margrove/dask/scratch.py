@@ -8,15 +8,17 @@ needed; the operating system keeps such files in memory as long as there is room
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pickle
+import sys
 import tempfile
 import weakref
 from typing import Any
 
 import numpy as np
 
-__all__ = ["PartOnDisk", "is_on_disk", "loaded", "rows_of_part", "stored"]
+__all__ = ["PartOnDisk", "give_memory_back", "is_on_disk", "loaded", "rows_of_part", "stored"]
 
 _SHARE = 0.3  # of a worker's memory that parts of a table may take
 
@@ -90,8 +92,22 @@ def stored(rows: Any, share_of_worker: float) -> Any:
     limit = distributed.get_worker().memory_manager.memory_limit
     if not limit or not hasattr(rows, "shape") or not rows.shape[0]:
         return rows
-    is_large = _bytes_of(rows) * share_of_worker > _SHARE * limit
-    return PartOnDisk(rows) if is_large else rows
+    if _bytes_of(rows) * share_of_worker <= _SHARE * limit:
+        return rows
+    found = PartOnDisk(rows)
+    give_memory_back()
+    return found
+
+
+def give_memory_back() -> None:
+    """What was freed, to the system: Dask counts what a process has, and ends large ones."""
+    arrow = sys.modules.get("pyarrow")
+    if arrow is not None:
+        arrow.default_memory_pool().release_unused()
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)
 
 
 def _bytes_of(rows: Any) -> int:

@@ -29,6 +29,7 @@ from margrove.dask.estimators import OnCluster
 from margrove.dask.forest_plots import is_wanted
 from margrove.dask.parts import Parts, is_collection, parts_of
 from margrove.dask.persistence import persistently
+from margrove.dask.scratch import loaded
 from margrove.dask.waiting import gathered
 from margrove.exceptions import ClusterError
 
@@ -48,6 +49,10 @@ class FitOnOneWorker(OnCluster):
     ) -> None:
         self._check_parameters()  # type: ignore[attr-defined]
         parts = parts_of(X, y, sample_weight, client, self, keep_frames=True)
+        self._fit_parts(parts, client, **others)
+
+    def _fit_parts(self, parts: Parts, client: Any, **others: Any) -> None:
+        """All of them on one worker."""
         validation, rest = _validation_parts(others, client, self)
         persistently(lambda workers: warm_kernels(client, workers, self._kernels), client)
         given = {"X": parts.X, "y": parts.y, "sample_weight": parts.weight, **validation}
@@ -169,7 +174,7 @@ def _fit_whole(model: Any, given: dict[str, list[Any] | None], rest: dict[str, A
 
 def join_rows(parts: list[Any]) -> Any:
     """One table, or vector, of parts in their order; those without rows have no say."""
-    filled = [part for part in parts if part.shape[0]] or parts[:1]
+    filled = [loaded(part) for part in parts if part.shape[0]] or [loaded(parts[0])]
     if len(filled) == 1:
         return filled[0]
     if sp.issparse(filled[0]):

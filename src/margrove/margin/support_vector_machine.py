@@ -25,6 +25,7 @@ from margrove.margin.gaps import duality_gap
 from margrove.margin.grams import LARGEST_TILE, SharedGram, gram_of
 from margrove.margin.kernel_machine import KERNEL_PARAMETERS, KernelMachine, TrainingSet
 from margrove.margin.kernels import Linear, symmetric_gram
+from margrove.margin.machine_tasks import Machine, SolverPlan, SpreadMachines, spread_machines
 from margrove.margin.problems import LARGEST_BOUND, DualProblem
 from margrove.margin.qmatrix import cache_bytes_of
 from margrove.margin.solvers.choice import DENSE_SOLVERS, Demand
@@ -88,22 +89,6 @@ class FitRecord:
                 tuple(replace(machine, trace=trace) for machine, trace in machines)
             )
         return self.certificate
-
-
-@dataclass(frozen=True)
-class Machine:
-    """One dual problem over some of the learnt rows, and its name for people."""
-
-    members: np.ndarray
-    problem: DualProblem
-    name: str = ""
-
-    @property
-    def unit(self) -> float:
-        """What the tolerance is measured in: weights far below one shrink the nu machines."""
-        if not self.problem.p.any() or self.problem.keeps_sum:
-            return min(1.0, 0.5 * float(self.problem.start.sum()))
-        return 1.0
 
 
 class SupportVectorMachine(KernelMachine):
@@ -210,13 +195,7 @@ class SupportVectorMachine(KernelMachine):
         learnt: Callable[[list[SolverResult]], dict[str, Any]],
     ) -> list[SolverResult]:
         """Solve all machines; `learnt` turns results into fitted attributes, for callbacks."""
-        makers, side_by_side = self._makers(training, machines)
-        process = ManyProblems(
-            makers,
-            side_by_side=side_by_side,
-            gap_of=lambda k, result: self._gap(training, machines[k], result),
-            sizes=[len(machine.problem) for machine in machines],
-        )
+        process = self._process(training, machines)
         ending = drive(
             process,
             self,
@@ -232,16 +211,46 @@ class SupportVectorMachine(KernelMachine):
         self._warn_unless_converged(ending, training, machines, results)
         return results
 
-    def _makers(
+    def _process(
         self, training: TrainingSet, machines: list[Machine]
-    ) -> tuple[list[Callable[[], Solver]], int]:
-        """A maker of the solver of each machine, and how many of them may run together."""
+    ) -> ManyProblems | SpreadMachines:
+        """On threads of this process, unless a joblib backend for other processes is in effect."""
+        plan = self._plan(training, machines)
+        tasks = spread_machines(self, training, machines, plan)
+        if tasks is not None:
+            return tasks
         n_threads = self._threads(len(training.points))
+        makers, side_by_side = self._makers(training, machines, plan, n_threads)
+        return ManyProblems(
+            makers,
+            side_by_side=side_by_side,
+            gap_of=lambda k, result: self._gap(training, machines[k], result),
+            sizes=[len(machine.problem) for machine in machines],
+        )
+
+    def _plan(self, training: TrainingSet, machines: list[Machine]) -> SolverPlan:
         solver = self._solver_for(machines[0].problem)  # they differ in their rows only
-        if solver != "smo":
-            dense = partial(self._dense_solver, training, DENSE_SOLVERS[solver], n_threads)
+        n_points = len(training.points)
+        if self.cache_size is None and n_points < _FEW:
+            cache_bytes = 8 * _FEW**2
+        else:
+            cache_bytes = cache_bytes_of(self.cache_size)
+        largest = max(len(machine.members) for machine in machines)
+        is_small = largest <= LARGEST_TILE or (
+            largest == n_points and largest**2 * 4 <= cache_bytes
+        )
+        in_order = all(bool(np.all(np.diff(machine.members) > 0)) for machine in machines)
+        is_alone = len(machines) == 1
+        return SolverPlan(solver, is_small and in_order and not is_alone, is_alone, cache_bytes)
+
+    def _makers(
+        self, training: TrainingSet, machines: list[Machine], plan: SolverPlan, n_threads: int
+    ) -> tuple[list[Callable[[], Solver]], int]:
+        """A maker of the solver of some machines, and how many of them may run together."""
+        if plan.solver != "smo":
+            dense = partial(self._dense_solver, training, DENSE_SOLVERS[plan.solver], n_threads)
             return [partial(dense, machine) for machine in machines], 1
-        grams, side_by_side = self._grams(training, machines, n_threads)
+        grams, side_by_side = self._grams(training, machines, plan, n_threads)
         inner_threads = 1 if side_by_side > 1 else n_threads
 
         def make(machine: Machine, gram: Callable[[], Gram]) -> Solver:
@@ -303,26 +312,17 @@ class SupportVectorMachine(KernelMachine):
         return 1 if n_points < _FEW else resolve_n_jobs(self.n_jobs, unset="all")
 
     def _grams(
-        self, training: TrainingSet, machines: list[Machine], n_threads: int
+        self, training: TrainingSet, machines: list[Machine], plan: SolverPlan, n_threads: int
     ) -> tuple[list[Callable[[], Gram]], int]:
         """A Gram matrix for each machine, made when its turn comes, and how many run together."""
-        kernel, points = training.kernel, training.points
-        if self.cache_size is None and len(points) < _FEW:
-            cache_bytes = 8 * _FEW**2
-        else:
-            cache_bytes = cache_bytes_of(self.cache_size)
-        largest = max(len(machine.members) for machine in machines)
-        is_shared = largest <= LARGEST_TILE or (
-            largest == len(points) and largest**2 * 4 <= cache_bytes
-        )
-        in_order = all(bool(np.all(np.diff(machine.members) > 0)) for machine in machines)
-        if len(machines) == 1 or not in_order or not is_shared:
+        kernel, points, cache_bytes = training.kernel, training.points, plan.cache_bytes
+        if not plan.is_shared:
 
-            def own(machine: Machine, cache_bytes: int, n_threads: int) -> Gram:
-                part = points if len(machines) == 1 else points.take(machine.members)
+            def own(machine: Machine) -> Gram:
+                part = points if plan.is_alone else points.take(machine.members)
                 return gram_of(kernel, part, cache_bytes=cache_bytes, n_threads=n_threads)
 
-            return [partial(own, machine, cache_bytes, n_threads) for machine in machines], 1
+            return [partial(own, machine) for machine in machines], 1
         members = [machine.members for machine in machines]
         shared = SharedGram(kernel, points, members, cache_bytes=cache_bytes, n_threads=n_threads)
         return [partial(shared.part, machine.members) for machine in machines], n_threads

@@ -11,6 +11,7 @@ from scipy.stats import rankdata
 from margrove.margin.solvers.c_path import BROKEN_OFF, CONVERGED, UNCHANGED
 from margrove.tune.held_out_scores import Judge
 from margrove.tune.machine_paths import MachinePath, PathSearch
+from margrove.tune.path_tasks import SpreadSearch
 
 __all__ = ["Cells"]
 
@@ -43,7 +44,7 @@ class Cells:
 
     @classmethod
     def of_paths(
-        cls, Cs: np.ndarray, gammas: np.ndarray, search: PathSearch, judge: Judge
+        cls, Cs: np.ndarray, gammas: np.ndarray, search: PathSearch | SpreadSearch, judge: Judge
     ) -> Cells:
         shape = (len(Cs), len(gammas), len(judge.rows.folds))
         violations, steps, supports = (np.zeros(shape) for _ in range(3))

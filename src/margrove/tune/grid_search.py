@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Real
+from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +21,7 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.multiclass import type_of_target
 
 from margrove._slices import drive
+from margrove._spread import spread, tasks_wanted, workers_wanted
 from margrove._threads import resolve_n_jobs
 from margrove.margin.linear_svc import LinearSVC
 from margrove.margin.linear_svr import LinearSVR
@@ -29,7 +32,7 @@ from margrove.tune.folds import Fold
 from margrove.tune.held_out_scores import ClassifierJudge, HeldOutRows, Judge, RegressorJudge
 from margrove.tune.svm_problems import ClassifierTask, RegressorTask, SvmTask
 from margrove.tune.svm_search import has_width, search_cells
-from margrove.tune.warm_paths import WarmPaths
+from margrove.tune.warm_paths import LinearGrid, warm_paths
 
 __all__ = ["GridSearchCV"]
 
@@ -139,7 +142,7 @@ class GridSearchCV(PlainGridSearchCV):
 class _Plan:
     """How to share: which candidates there are, and what is searched in them."""
 
-    search: PlainGridSearchCV
+    search: Any  # of which scoring and n_jobs are asked
     candidates: list[dict[str, Any]]
     prefix: str
     scorer: Any
@@ -203,19 +206,15 @@ class _Plan:
         machine, steps = _machine(model)
         if not steps:
             return self._searched(machine, Cs, gammas, X, y, weight, splits)
-        parts = []
-        for train, test in splits:
-            before, start = clone(Pipeline(steps)), time.perf_counter()
-            y_train = _safe_indexing(y, train)
-            learnt = before.fit_transform(_safe_indexing(X, train), y_train)
-            seconds = time.perf_counter() - start
-            table = _stacked(learnt, before.transform(_safe_indexing(X, test)))
-            both = np.concatenate([train, test])
-            own_weight = None if weight is None else np.asarray(weight)[both]
-            rows = np.arange(len(train)), np.arange(len(train), len(both))
-            own_y = np.asarray(_safe_indexing(y, both))
-            part = self._searched(machine, Cs, gammas, table, own_y, own_weight, [rows])
-            parts.append((part, seconds / (len(Cs) * len(gammas))))
+        machine.set_params(n_jobs=self._n_jobs(machine))
+        n_workers = workers_wanted(machine.n_jobs)
+        search = SimpleNamespace(n_jobs=machine.n_jobs, scoring=self.search.scoring)
+        fold = _PipelineFold(replace(self, search=search, candidates=[]), model, Cs, gammas)
+        shared = fold, X, y, weight
+        if len(splits) >= n_workers and tasks_wanted(machine):  # else a fold's gammas are tasks
+            parts = list(spread(_fold_cells, shared, splits, n_workers))
+        else:
+            parts = [_fold_cells(shared, train, test) for train, test in splits]
         return Cells(
             Cs,
             gammas,
@@ -225,13 +224,16 @@ class _Plan:
             {},
         )
 
+    def _n_jobs(self, machine: Any) -> int | None:
+        given = self.search.n_jobs if self.search.n_jobs is not None else machine.n_jobs
+        return None if given is None else int(given)
+
     def _searched(
         self, machine: Any, Cs: np.ndarray, gammas: np.ndarray, X: Any, y: Any, weight: Any,
         splits: Any,
     ) -> Cells:  # fmt: skip
         folds = [Fold(np.asarray(train), np.asarray(test)) for train, test in splits]
-        n_jobs = self.search.n_jobs if self.search.n_jobs is not None else machine.n_jobs
-        machine = clone(machine).set_params(n_jobs=n_jobs, verbose=0)
+        machine = clone(machine).set_params(n_jobs=self._n_jobs(machine), verbose=0)
         if isinstance(machine, _LINEAR_MACHINES):
             return self._warm(machine, Cs, X, y, weight, folds)
         machine._check_parameters()
@@ -260,12 +262,46 @@ class _Plan:
         y = np.asarray(y)
         weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
         n_threads = resolve_n_jobs(machine.n_jobs, unset="all")
-        paths = WarmPaths(
+        grid = LinearGrid(
             machine, sp.csr_array(X) if sp.issparse(X) else X, y, weight, folds, Cs,
-            lambda model, X, y, **given: self.scorer(model, X, y), n_threads,
+            partial(_score, self.scorer),
         )  # fmt: skip
+        paths = warm_paths(grid, machine, n_threads)
         drive(paths, machine)
         return paths.cells()
+
+
+@dataclass(frozen=True)
+class _PipelineFold:
+    """What is done in a fold: the steps before the machine once, then all cells."""
+
+    plan: _Plan
+    model: Any
+    Cs: np.ndarray
+    gammas: np.ndarray
+
+
+def _fold_cells(
+    shared: tuple[_PipelineFold, Any, Any, Any], train: np.ndarray, test: np.ndarray
+) -> tuple[Cells, float]:
+    """The cells of one fold, and the seconds of each that the steps took."""
+    fold, X, y, weight = shared
+    machine, steps = _machine(fold.model)
+    before, start = clone(Pipeline(steps)), time.perf_counter()
+    y_train = _safe_indexing(y, train)
+    learnt = before.fit_transform(_safe_indexing(X, train), y_train)
+    seconds = time.perf_counter() - start
+    table = _stacked(learnt, before.transform(_safe_indexing(X, test)))
+    both = np.concatenate([train, test])
+    own_weight = None if weight is None else np.asarray(weight)[both]
+    rows = np.arange(len(train)), np.arange(len(train), len(both))
+    own_y = np.asarray(_safe_indexing(y, both))
+    cells = fold.plan._searched(machine, fold.Cs, fold.gammas, table, own_y, own_weight, [rows])
+    return cells, seconds / (len(fold.Cs) * len(fold.gammas))
+
+
+def _score(scorer: Any, model: Any, X: Any, y: Any, **given: Any) -> Any:
+    return scorer(model, X, y)  # as scikit-learn does: weights are for fits
 
 
 def _plan(search: PlainGridSearchCV, y: Any, params: dict[str, Any]) -> _Plan | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -42,6 +43,8 @@ class HeldOutRows:
 class Judge:
     """Scores (n_C, n_kernels, n_folds) and the seconds that each cell took to be judged."""
 
+    _own_scoring: ClassVar[tuple[str, ...]] = ()  # for which no scorer is asked
+
     def __init__(self, rows: HeldOutRows, shape: tuple[int, int], scoring: Any) -> None:
         self.rows = rows
         self._scoring = scoring
@@ -54,6 +57,20 @@ class Judge:
         values = _values(K[points], paths, len(self.scores))
         self.scores[:, kernel, fold] = self._scored(fold, values[of_row])
         self.seconds[kernel, fold] = time.perf_counter() - start
+
+    def bare(self) -> Self:
+        """One that has judged nothing yet, with the rows only if a scorer will see them."""
+        other = copy(self)
+        other.scores = np.full(self.scores.shape, np.nan)
+        other.seconds = np.zeros(self.seconds.shape)
+        if self._scores_itself():
+            other.rows = replace(self.rows, X=None)
+        return other
+
+    def _scores_itself(self) -> bool:
+        return self._scoring is None or (
+            isinstance(self._scoring, str) and self._scoring in self._own_scoring
+        )
 
     def _scored(self, fold: int, values: np.ndarray) -> np.ndarray:
         """A score for each C from values (n_rows, n_C, n_machines)."""
@@ -76,6 +93,8 @@ class ClassifierJudge(Judge):
     factors (n_folds, n_classes): what class_weight puts on each class in each fold.
     """
 
+    _own_scoring = ("accuracy",)
+
     def __init__(
         self,
         rows: HeldOutRows,
@@ -92,7 +111,7 @@ class ClassifierJudge(Judge):
 
     def _scored(self, fold: int, values: np.ndarray) -> np.ndarray:
         codes = self._codes(values)
-        if self._scoring is None or self._scoring == "accuracy":
+        if self._scores_itself():
             test = self.rows.folds[fold].test
             weight = self.rows.weight[test]
             truth = np.searchsorted(self._classes, self.rows.y[test])
@@ -132,6 +151,8 @@ class ClassifierJudge(Judge):
 class RegressorJudge(Judge):
     """The coefficient of determination, or what a scorer says."""
 
+    _own_scoring = ("r2",)
+
     def __init__(
         self, rows: HeldOutRows, shape: tuple[int, int], scoring: Any, scale: TargetScale
     ) -> None:
@@ -140,7 +161,7 @@ class RegressorJudge(Judge):
 
     def _scored(self, fold: int, values: np.ndarray) -> np.ndarray:
         predicted = self._scale.centre + values[:, :, 0] / self._scale.factor
-        if self._scoring is None or self._scoring == "r2":
+        if self._scores_itself():
             test = self.rows.folds[fold].test
             y, weight = self.rows.y[test], self.rows.weight[test]
             return np.array([r2_score(y, own, sample_weight=weight) for own in predicted.T])

@@ -17,7 +17,7 @@ from margrove.margin.linear_svc import LinearSVC
 from margrove.tune.folds import folds_of
 from margrove.tune.grids import GRID, check_grid, logarithmic
 from margrove.tune.price_search import ClassifierSearch
-from margrove.tune.warm_paths import WarmPaths
+from margrove.tune.warm_paths import LinearGrid, warm_paths
 
 __all__ = ["LinearSVCCV"]
 
@@ -180,7 +180,8 @@ class LinearSVCCV(ClassifierSearch):
         machine = self._machine()
         scorer = check_scoring(machine, scoring=self.scoring)
         n_threads = resolve_n_jobs(self.n_jobs, unset="all")
-        paths = WarmPaths(machine, table.X, names, labels.weight, folds, Cs, scorer, n_threads)
+        grid = LinearGrid(machine, table.X, names, labels.weight, folds, Cs, scorer)
+        paths = warm_paths(grid, self, n_threads)
         drive(paths, self, verbose=int(self.verbose))
         cells = paths.cells()
         c, _ = cells.best("1se" if self.refit == "1se" else "best")

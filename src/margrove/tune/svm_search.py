@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from margrove._slices import drive
+from margrove._spread import tasks_wanted, workers_wanted
 from margrove._threads import resolve_n_jobs, single_threaded_blas
 from margrove.exceptions import NumericalOverflowError
 from margrove.margin.kernels import KERNELS, Kernel
@@ -16,6 +17,7 @@ from margrove.tune.folds import Fold
 from margrove.tune.gram_series import GramSeries
 from margrove.tune.held_out_scores import Judge
 from margrove.tune.machine_paths import PathRule, PathSearch
+from margrove.tune.path_tasks import SpreadSearch
 from margrove.tune.svm_problems import SvmTask
 
 __all__ = ["has_width", "kernels_of", "search_cells", "usual_gamma"]
@@ -64,14 +66,21 @@ def search_cells(
     gammas: np.ndarray,
     folds: list[Fold],
     judge: Judge,
-) -> tuple[Cells, PathSearch]:
+) -> tuple[Cells, PathSearch | SpreadSearch]:
     """Solve and judge every cell; the estimator says tol, max_iter, n_jobs and verbose."""
-    n_threads = resolve_n_jobs(estimator.n_jobs, unset="all")
     kernels = kernels_of(task, gammas)
     machines = [task.machines(fold) for fold in folds]
     rule = PathRule(Cs, float(estimator.tol), int(estimator.max_iter))
+    points = task.training.points
+    search: PathSearch | SpreadSearch
+    if len(kernels) * len(folds) > 1 and tasks_wanted(estimator):
+        n_workers = workers_wanted(estimator.n_jobs)
+        search = SpreadSearch(points, kernels, machines, rule, judge, n_workers=n_workers)
+        drive(search, estimator, verbose=int(estimator.verbose))
+        return Cells.of_paths(Cs, gammas, search, judge), search
+    n_threads = resolve_n_jobs(estimator.n_jobs, unset="all")
     with single_threaded_blas():
-        series = GramSeries(kernels, task.training.points, n_loans=len(folds), n_threads=n_threads)
+        series = GramSeries(kernels, points, n_loans=len(folds), n_threads=n_threads)
         search = PathSearch(series, len(kernels), machines, rule, judge, n_threads=n_threads)
         drive(search, estimator, verbose=int(estimator.verbose))
     return Cells.of_paths(Cs, gammas, search, judge), search

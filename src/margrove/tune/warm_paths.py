@@ -3,17 +3,40 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from margrove._slices import SLICE_SECONDS, unwatched
-from margrove._threads import run_tiles
+from margrove._spread import spread, tasks_wanted, workers_wanted
+from margrove._threads import run_tiles, single_threaded_blas
 from margrove.tune.cells import Cells
 from margrove.tune.folds import Fold
 
-__all__ = ["WarmPaths"]
+__all__ = ["LinearGrid", "SpreadWarmPaths", "WarmPaths", "warm_paths"]
+
+
+@dataclass(frozen=True)
+class LinearGrid:
+    """A linear machine, and what each of its C is fitted to and judged by."""
+
+    machine: Any
+    X: Any
+    y: np.ndarray
+    weight: np.ndarray
+    folds: list[Fold]
+    Cs: np.ndarray
+    scorer: Any
+
+
+def warm_paths(grid: LinearGrid, estimator: Any, n_threads: int) -> WarmPaths:
+    """The paths of all folds, as tasks if the estimator's fit is to be made of such."""
+    if len(grid.folds) > 1 and tasks_wanted(estimator):
+        return SpreadWarmPaths(grid, workers_wanted(estimator.n_jobs))
+    return WarmPaths(grid, n_threads)
 
 
 class WarmPaths:
@@ -21,22 +44,11 @@ class WarmPaths:
 
     unit = "machine"
 
-    def __init__(
-        self,
-        machine: Any,
-        X: Any,
-        y: np.ndarray,
-        weight: np.ndarray,
-        folds: list[Fold],
-        Cs: np.ndarray,
-        scorer: Any,
-        n_threads: int,
-    ) -> None:
-        self._X, self._y, self._weight = X, y, weight
-        self._folds = folds
-        self._Cs = Cs
+    def __init__(self, grid: LinearGrid, n_threads: int) -> None:
+        machine, folds, Cs = grid.machine, grid.folds, grid.Cs
+        self._grid = grid
+        self._folds, self._Cs = folds, Cs
         self._models = [clone(machine).set_params(warm_start=True, n_jobs=1) for _ in folds]
-        self._scorer = scorer
         self._n_threads = n_threads
         shape = (len(Cs), 1, len(folds))
         self._scores = np.full(shape, np.nan)
@@ -79,15 +91,14 @@ class WarmPaths:
     def _next(self, fold: int) -> None:
         """Fit and judge one machine more of a fold."""
         c, model = self._done[fold], self._models[fold]
+        X, y, all_weights = self._grid.X, self._grid.y, self._grid.weight
         train, test = self._folds[fold].train, self._folds[fold].test
         start = time.perf_counter()
-        model.set_params(C=float(self._Cs[c])).fit(
-            self._X[train], self._y[train], self._weight[train]
-        )
+        model.set_params(C=float(self._Cs[c])).fit(X[train], y[train], all_weights[train])
         fitted = time.perf_counter()
-        weight = self._weight[test]
+        weight = all_weights[test]
         given = {} if np.all(weight == weight[0]) else {"sample_weight": weight}
-        self._scores[c, 0, fold] = self._scorer(model, self._X[test], self._y[test], **given)
+        self._scores[c, 0, fold] = self._grid.scorer(model, X[test], y[test], **given)
         found = model._record.result
         with np.errstate(divide="ignore", invalid="ignore"):
             relative = np.where(found.primal > 0, found.gap / found.primal, 0.0)
@@ -107,3 +118,35 @@ class WarmPaths:
             self._score_seconds,
             proofs,
         )
+
+
+class SpreadWarmPaths(WarmPaths):
+    """The same with a fold for each task of other processes."""
+
+    def __init__(self, grid: LinearGrid, n_workers: int) -> None:
+        super().__init__(grid, 1)
+        self._n_workers = n_workers
+        self._coming: Iterator[dict[str, np.ndarray]] | None = None
+
+    def advance(self, work: float) -> float:
+        """Wait for the next fold to be done."""
+        if self._coming is None:
+            calls = [(fold,) for fold in range(len(self._folds))]
+            self._coming = spread(_fold_path, self._grid, calls, self._n_workers)
+        fold = self._done.index(0)
+        for name, own in next(self._coming).items():
+            getattr(self, name)[:, :, fold] = own
+        self._done[fold] = len(self._Cs)
+        return work
+
+
+_FOUND = ("_scores", "_gaps", "_n_iter", "_fit_seconds", "_score_seconds")
+
+
+def _fold_path(grid: LinearGrid, fold: int) -> dict[str, np.ndarray]:
+    """What a task does: the figures of a fold for each C."""
+    with single_threaded_blas():
+        paths = WarmPaths(replace(grid, folds=[grid.folds[fold]]), 1)
+        while not paths.finished:
+            paths.advance(0.0)
+    return {name: getattr(paths, name)[:, :, 0] for name in _FOUND}

@@ -1,0 +1,330 @@
+"""Learners on a Dask cluster of this machine: two workers of one thread each, on two cores.
+
+Against margrove's own fit on two threads (the models are the same, byte for byte, and that is
+checked), and against the Dask estimators of LightGBM and XGBoost on the same cluster, with the same
+partitions, which lie in the workers' memory before the clock starts. Contestants take turns; medians. Settings
+are those of `bench_gradient_boosting`; the loss is that of rows held back.
+
+    python benchmarks/compare.py dask
+    python benchmarks/bench_dask.py large [FOLDER]    20 million rows of Parquet, 1.5 GB a worker
+    python benchmarks/bench_dask.py workers           seconds and bytes with 1, 2 and 4 workers
+"""
+
+from __future__ import annotations
+
+import glob
+import logging
+import os
+import statistics
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+
+import dask.array as da
+import distributed
+import numpy as np
+from sklearn.metrics import log_loss
+
+import margrove
+import margrove.dask
+from data import HAS_REAL, ORIGIN, covtype
+
+ROUNDS = 100
+PARTS = 8
+REPEATS = 3
+LARGE_ROWS, LARGE_COLUMNS, LARGE_FILES = 20_000_000, 32, 40
+
+
+@contextmanager
+def cluster(n_workers=2, **settings):
+    with (
+        distributed.LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",
+            silence_logs=logging.CRITICAL,
+            **settings,
+        ) as made,
+        distributed.Client(made) as client,
+    ):
+        yield client
+
+
+# -- tables --
+
+
+def covtype_parted():
+    X, y = covtype()
+    y = np.unique(y, return_inverse=True)[1]
+    order = np.random.default_rng(0).permutation(len(X))
+    held_back, own = np.split(order, [len(X) // 5])
+    own.sort()
+    return X[own], y[own], X[held_back], y[held_back]
+
+
+def five_million():
+    X, y = generated(5_000_000, 20, seed=0)
+    X_test, y_test = generated(200_000, 20, seed=1)
+    return X, y, X_test, y_test
+
+
+def generated(n, d, seed):
+    """Two classes: waves, products, and a tenth of the labels at random."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    score = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * X[:, 3] - (X[:, 4] > 0.5)
+    y = (score + 0.3 * rng.standard_normal(n) > 0).astype(np.int64)
+    noisy = rng.random(n) < 0.1
+    y[noisy] = rng.integers(0, 2, int(noisy.sum()))
+    return X, y
+
+
+def on_cluster(X, y):
+    """In parts, which lie on the workers when this returns."""
+    step = -(-len(X) // PARTS)
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore"
+        )  # that the graph is large: it is sent before the clock starts
+        parts = da.from_array(X, (step, X.shape[1])).persist(), da.from_array(y, step).persist()
+    distributed.wait(parts)
+    return parts
+
+
+# -- contestants --
+
+
+def boosting(settings):
+    import lightgbm
+    import xgboost.dask
+
+    def light(X, y, client):
+        model = lightgbm.DaskLGBMClassifier(
+            n_estimators=settings["max_iter"], tree_learner="data", verbose=-1, client=client
+        )
+        return model.fit(X, y).to_local()
+
+    def extreme(X, y, client):
+        model = xgboost.dask.DaskXGBClassifier(
+            n_estimators=settings["max_iter"],
+            learning_rate=0.1,
+            max_leaves=31,
+            max_depth=0,
+            grow_policy="lossguide",
+            tree_method="hist",
+            max_bin=255,
+            reg_lambda=0.0,
+        )
+        model.client = client
+        model.fit(X, y)
+        found = xgboost.XGBClassifier()
+        found._Booster, found.n_classes_ = model.get_booster(), model.n_classes_
+        return found
+
+    return {
+        "LightGBM": light,
+        "XGBoost": extreme,
+    }
+
+
+def file_of(model, folder):
+    path = Path(folder, "model")
+    margrove.save(model, path)
+    return path.read_bytes()
+
+
+def compared(table, local, remote, peers, repeats):
+    """Markdown rows: seconds of all contestants, ratios, and losses."""
+    X, y, X_test, y_test = table()
+    seconds, losses, files = {}, {}, {}
+    with cluster() as client, tempfile.TemporaryDirectory() as folder:
+        parts = on_cluster(X, y)
+        contestants = {
+            "local, 2 threads": lambda: local().fit(X, y),
+            "two workers": lambda: remote().fit(*parts).to_local(),
+        }
+        for name, fit in peers.items():
+            contestants[name] = lambda fit=fit: fit(*parts, client)
+        for k in range(repeats + 1):  # the first of them warms up
+            for name, fit in contestants.items():
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    start = time.perf_counter()
+                    model = fit()
+                    taken = time.perf_counter() - start
+                if k:
+                    seconds.setdefault(name, []).append(taken)
+                elif name in peers or name.startswith("two"):
+                    losses[name] = log_loss(
+                        y_test, model.predict_proba(X_test), labels=np.unique(y)
+                    )
+                if not k and name not in peers:
+                    files[name] = file_of(model, folder)
+    medians = {name: statistics.median(own) for name, own in seconds.items()}
+    ours, (one, other) = medians["two workers"], files.values()
+    rows = []
+    for name, own in medians.items():
+        loss = f"{losses[name]:.4f}" if name in losses else ""
+        rows.append(f"| {name} | {own:.1f} | {own / ours:.2f}x | {loss} |")
+    head = "| | seconds | ratio | loss |\n|---|---|---|---|\n"
+    same = "the same bytes" if one == other else "DIFFERENT FILES"
+    return head + "\n".join(rows) + f"\n\nModel files, local and of two workers: {same}.\n"
+
+
+def boosted(module, rounds, **settings):
+    return lambda: module.HistGradientBoostingClassifier(
+        max_iter=rounds, early_stopping=False, random_state=0, **settings
+    )
+
+
+def grown(module, trees, **settings):
+    return lambda: module.RandomForestClassifier(trees, random_state=0, **settings)
+
+
+CASES = (
+    ("Boosting, covtype (464,810 rows, 54 columns, 7 classes), 100 rounds", covtype_parted,
+     boosted, 100, {}, True),
+    ("Boosting, 5 million rows, 20 columns, 100 rounds", five_million, boosted, 100, {}, True),
+    ("Forest, covtype, 50 trees", covtype_parted, grown, 50, {}, False),
+    ("Forest, 5 million rows, 8 trees, max_bins=255, min_samples_leaf=20", five_million, grown, 8,
+     {"max_bins": 255, "min_samples_leaf": 20}, False),
+)  # fmt: skip
+
+
+def report():
+    sections = ["A ratio above 1: two workers are faster.", ORIGIN if not HAS_REAL else ""]
+    for name, table, made, size, settings, has_peers in CASES:
+        print(name, flush=True)
+        found = compared(
+            table,
+            made(margrove, size, n_jobs=2, **settings),
+            made(margrove.dask, size, **settings),
+            boosting({"max_iter": size}) if has_peers else {},
+            REPEATS if "5 million" not in name else 1,
+        )
+        print(found, flush=True)
+        sections.append(f"### {name}\n\n{found}")
+    return "\n\n".join(part for part in sections if part)
+
+
+# -- larger than memory --
+
+
+def write_large(folder):
+    import pandas as pd
+
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    rows = LARGE_ROWS // LARGE_FILES
+    for k in range(LARGE_FILES):
+        path = Path(folder, f"part-{k:02d}.parquet")
+        if path.exists():
+            continue
+        rng = np.random.default_rng(k)
+        X = rng.standard_normal((rows, LARGE_COLUMNS))
+        score = X[:, :5] @ [1.0, -0.8, 0.6, 0.4, -0.2] + 0.5 * rng.standard_normal(rows)
+        frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(LARGE_COLUMNS)])
+        frame.assign(y=(score > 0).astype(np.int64), t=score).to_parquet(path)
+
+
+class MemoryWatch:
+    """The most memory that any worker has had."""
+
+    def __init__(self, client):
+        import psutil
+
+        self._processes = [psutil.Process(own) for own in client.run(os.getpid).values()]
+        self._is_over = threading.Event()
+        self.peak = 0.0
+        threading.Thread(target=self._look, daemon=True).start()
+
+    def _look(self):
+        import psutil
+
+        while not self._is_over.wait(0.1):
+            for own in self._processes:
+                try:
+                    self.peak = max(self.peak, own.memory_info().rss / 1e9)
+                except psutil.NoSuchProcess:
+                    self.peak = float("inf")
+
+    def stop(self):
+        self._is_over.set()
+        return self.peak
+
+
+def large(folder):
+    """A table of 5 GB in workers of 1.5 GB each; each model in a cluster of its own."""
+    import dask.dataframe as dd
+
+    write_large(folder)
+    rows = []
+    for model in (
+        margrove.dask.HistGradientBoostingClassifier(random_state=0),
+        margrove.dask.LinearSVC(),
+        margrove.dask.LinearSVR(loss="squared_epsilon_insensitive"),
+    ):
+        with cluster(memory_limit="1.5GB") as client:
+            frame = dd.read_parquet(sorted(glob.glob(f"{folder}/*.parquet")))
+            target = frame["t" if isinstance(model, margrove.LinearSVR) else "y"]
+            watch, start = MemoryWatch(client), time.perf_counter()
+            model.fit(frame.drop(columns=["y", "t"]), target)
+            seconds, peak = time.perf_counter() - start, watch.stop()
+            lost = "none" if np.isfinite(peak) else "some"
+        what = type(model).__name__
+        if hasattr(model, "n_iter_") and what.startswith("Hist"):
+            what += f" ({model.n_iter_} rounds, early stopping)"
+        rows.append(f"| {what} | {seconds:.0f} | {peak:.2f} | {lost} |")
+        print(rows[-1], flush=True)
+    head = "| | seconds | largest worker, GB | workers lost |\n|---|---|---|---|\n"
+    return head + "\n".join(rows)
+
+
+# -- the cost model --
+
+
+def scaling():
+    """Seconds of a round, and bytes to and from the client, with 1, 2 and 4 workers."""
+    from margrove.dask.lines import Line
+
+    X, y, *_ = covtype_parted()
+    rows = []
+    for n_workers in (1, 2, 4):
+        with cluster(n_workers) as client:
+            parts = on_cluster(X, y)
+            boosted(margrove.dask, 1)().fit(*parts)
+            n_bytes, usual = [0], Line._take
+
+            def take(self, size, usual=usual, n_bytes=n_bytes):
+                n_bytes[0] += size
+                return usual(self, size)
+
+            Line._take = take
+            try:
+                times = []
+                for rounds in (10, 40):
+                    n_bytes[0], start = 0, time.perf_counter()
+                    boosted(margrove.dask, rounds)().fit(*parts)
+                    times.append((time.perf_counter() - start, n_bytes[0]))
+            finally:
+                Line._take = usual
+            (short, few), (long, many) = times
+            rows.append(
+                f"| {n_workers} | {short - (long - short) / 3:.2f} | {(long - short) / 30:.3f} | "
+                f"{(many - few) / 30 / 1e6:.1f} |"
+            )
+            print(rows[-1], flush=True)
+            del client
+    head = "| workers | seconds before the first round | seconds a round | MB a round |\n"
+    return head + "|---|---|---|---|\n" + "\n".join(rows)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "large":
+        print(large(sys.argv[2] if len(sys.argv) > 2 else tempfile.mkdtemp()))
+    else:
+        print(scaling())
