@@ -2,8 +2,8 @@
 
 Against margrove's own fit on two threads (the models are the same, byte for byte, and that is
 checked), and against the Dask estimators of LightGBM and XGBoost on the same cluster, with the same
-partitions, which lie in the workers' memory before the clock starts. Contestants take turns; medians. Settings
-are those of `bench_gradient_boosting`; the loss is that of rows held back.
+partitions, which lie in the workers' memory before the clock starts. Contestants take turns;
+medians. Settings are those of `bench_gradient_boosting`; the loss is that of rows held back.
 
     python benchmarks/compare.py dask
     python benchmarks/bench_dask.py large [FOLDER]    20 million rows of Parquet, 1.5 GB a worker

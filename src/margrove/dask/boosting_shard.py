@@ -11,14 +11,14 @@ import itertools
 import pickle
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from margrove.dask.boosting_bins import ColumnCodes
 from margrove.dask.boosting_codes import CodedRows
-from margrove.dask.scratch import loaded
+from margrove.dask.scratch import give_memory_back, is_on_disk, loaded
 from margrove.ensemble import gradient_nodes as nodes
 from margrove.ensemble import gradient_shards as kernels
 from margrove.ensemble.gradient_losses import GradientLoss
@@ -115,8 +115,10 @@ class _Slice:
         return self._given.conflicts(self._own.train)
 
     def lay_out(self, bundles: list[list[int]]) -> None:
+        """Put the codes into a table; from then on nobody asks which rows they were."""
         self._table = self._given.table(self._own.train, bundles, self._common.is_category)
         self._room = nodes.new_room(self._table, 1, 1, 1)
+        self._own = replace(self._own, train=self._own.train[:0].copy())
 
     # -- a round --
 
@@ -283,6 +285,8 @@ class BoostingShard:
 
     def lay_out(self, bundles: list[list[int]]) -> int:
         self._each(lambda own: own.lay_out(bundles))
+        if any(is_on_disk(part) for part, *_ in self._given.X):
+            give_memory_back()
         return 0
 
     def raw(self) -> np.ndarray:
