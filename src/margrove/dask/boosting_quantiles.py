@@ -19,17 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from margrove.dask.boosting_bins import (
-    ColumnCodes,
-    blocks_of_columns,
-    codes_of_column,
-    distinct_values,
-)
+from margrove.dask.boosting_bins import ColumnCodes, codes_of_column, distinct_values
 from margrove.dask.boosting_rows import PartRows, new_numbers
 
 __all__ = ["Cells", "cells_to_open", "refined_columns"]
 
 _N_SPLITTERS = 8192
+_COLUMNS_AT_ONCE = 4  # of which workers hold what all parts say
 _KNOWN = -1  # the number of a cell that is one value
 
 
@@ -234,7 +230,8 @@ def refined_columns(
     )
     splitters = [_splitters(sample[:, j], int(n)) for j, n in enumerate(n_categories)]
     sent = submit(_same, splitters)
-    blocks = blocks_of_columns(len(n_categories), len(rows))
+    ends = range(0, len(n_categories), _COLUMNS_AT_ONCE)
+    blocks = [(first, min(first + _COLUMNS_AT_ONCE, len(n_categories))) for first in ends]
 
     def ask(function: Callable[..., Any], *more: Any) -> list[Cells]:
         """Some columns after the others: what parts say of one takes memory on the workers."""

@@ -10,7 +10,8 @@ from margrove.dask.cluster import warm_kernels
 from margrove.dask.encoding import encoded
 from margrove.dask.estimators import OnCluster
 from margrove.dask.forest_growing import ClusterGrower, field_of
-from margrove.dask.forest_table import ClusterTable
+from margrove.dask.forest_sharded import ShardedGrower
+from margrove.dask.forest_table import ClusterTable, CodesOnCluster
 from margrove.dask.parts import parts_of
 from margrove.dask.persistence import persistently
 from margrove.dask.whole_fits import FitOnOneWorker
@@ -74,8 +75,8 @@ class ForestOnCluster(OnCluster):
         return table.coded(order, weight, self.max_bins, type(self).__name__)  # type: ignore[attr-defined]
 
     def _kind_of_grower(self, training: ForestTraining) -> type[ForestGrower]:
-        if isinstance(training.table, ClusterTable):
-            return ClusterGrower
+        if isinstance(training.data, CodesOnCluster):
+            return ShardedGrower if training.data.is_sharded else ClusterGrower
         found: type[ForestGrower] = super()._kind_of_grower(training)  # type: ignore[misc]
         return found
 
@@ -93,9 +94,12 @@ class RandomForestClassifier(ForestOnCluster, local.RandomForestClassifier):
     """`margrove.RandomForestClassifier` on Dask collections.
 
     Workers code their own partitions; then each holds the whole table as codes, a byte or two a
-    cell, and grows some of the trees. The forest is, bit for bit, the local one of the same
-    `random_state`, whoever grows which tree and whoever is lost on the way. Parameters and
-    attributes are those of `margrove.RandomForestClassifier`; `n_jobs` means nothing to a cluster.
+    cell, and grows some of the trees. Where that does not fit a worker's memory, each keeps the
+    codes of its own rows, and all grow every tree together; Dask's setting `margrove.forest-codes`
+    ("auto", "replicated" or "sharded") decides it otherwise. The forest is, bit for bit, the local
+    one of the same `random_state`, whoever grows which tree and whoever is lost on the way.
+    Parameters and attributes are those of `margrove.RandomForestClassifier`; `n_jobs` means nothing
+    to a cluster.
 
     Examples
     --------
