@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
+import tracemalloc
+import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import dask.array as da
@@ -15,7 +19,11 @@ import pytest
 import scipy.sparse as sp
 
 import margrove
-from margrove.dask import LinearSVC, LinearSVR
+from margrove.dask import LinearSVC, LinearSVR, scratch, shards
+from margrove.dask.linear_fit import Fitted, SoFar, solve_on_gang
+from margrove.dask.linear_tiles import LinearTiles
+from margrove.dask.members import combined
+from margrove.dask.shards import Shard, tiles_of_shard
 from margrove.exceptions import ConvergenceWarning, DataWarning, InvalidDataError
 from margrove.facts import describe
 
@@ -228,10 +236,188 @@ def test_steps_can_be_watched_and_stopped(cluster4: Any) -> None:
     assert "relative gap" in seen[0].figures
 
 
+# -- rows on disk --
+
+
+@pytest.fixture
+def small_tiles_on_disk(cluster4: Any) -> Iterator[Any]:
+    """Workers whose parts are all too large for them, and read in pieces of sixty rows."""
+    usual = scratch._SHARE, shards._TILE_BYTES
+
+    def set_sizes(share: float, tile: int) -> None:
+        scratch._SHARE, shards._TILE_BYTES = share, tile
+
+    yield lambda: cluster4.run(set_sizes, 0.0, 60 * 6 * 8)
+    cluster4.run(set_sizes, *usual)
+
+
+ON_DISK = ["squared hinge", "hinge", "hinge of three classes", "l1", "tube", "squared tube"]
+
+
+@pytest.mark.parametrize("name", ON_DISK)
+def test_rows_on_disk_give_the_same_machine(small_tiles_on_disk: Any, name: str) -> None:
+    prototype, y = CASES.get(name, (LinearSVC(), TWO))
+    settings = prototype.get_params() | {"tol": 1e-7}
+    data = pieces(X, 130), pieces(y, 130), pieces(WEIGHT, 130)
+    with dask.config.set({"margrove.workers": 2}):
+        in_memory = type(prototype)(**settings).fit(*data)
+        small_tiles_on_disk()
+        model = type(prototype)(**settings).fit(*data)
+    for own, other in zip(
+        model.certificate_.machines, in_memory.certificate_.machines, strict=True
+    ):
+        assert own.primal == pytest.approx(other.primal, rel=1e-12)
+        assert own.relative_gap <= 1.01e-7
+        assert np.array_equal(own.rows, other.rows)
+        assert np.allclose(own.decision, other.decision, atol=1e-5 * np.abs(other.decision).max())
+    assert np.allclose(model.coef_, in_memory.coef_, rtol=1e-6, atol=1e-8)
+
+
+def test_errors_name_rows_on_disk_by_their_place_in_the_table(small_tiles_on_disk: Any) -> None:
+    small_tiles_on_disk()
+    bad = X.copy()
+    bad[777, 3] = np.nan
+    with pytest.raises(InvalidDataError, match="row 777, column 3; 1 such"):
+        LinearSVC().fit(pieces(bad), pieces(TWO))
+
+
+def test_sparse_rows_on_disk(small_tiles_on_disk: Any) -> None:
+    wide = sp.random_array((300, 1600), density=0.01, format="csr", rng=1)
+    y = (wide.sum(axis=1) > np.median(wide.sum(axis=1))).astype(np.int64)
+    rows = da.from_array(wide.toarray(), chunks=(100, -1)).map_blocks(sp.csr_array)
+    small_tiles_on_disk()
+    for settings in ({"fit_intercept": False}, {"penalty": "l1", "C": 1.0}):
+        model = LinearSVC(tol=1e-6, **settings).fit(rows, pieces(y, 100))
+        local = margrove.LinearSVC(tol=1e-6, **settings).fit(wide, y)
+        objectives_agree(model, local, 1e-5)
+
+
+class InOneProcess:
+    """What a fit asks of a gang, of members that are all here."""
+
+    def __init__(self, members: list[LinearTiles]) -> None:
+        self.members = members
+        self.asked: list[str] = []
+        self.most_bytes = 0
+
+    def ask(self, method: str, *arguments: Any, combine: str = "sum") -> Any:
+        replies = [getattr(member, method)(*arguments) for member in self.members]
+        self.asked.append(method)
+        self.most_bytes = max(self.most_bytes, tracemalloc.get_traced_memory()[0])
+        return replies if combine == "list" else combined(combine, replies)
+
+
+def members_of(parts: list[Any], y: Any, weight: Any = None) -> list[LinearTiles]:
+    """One for each part."""
+    members, start = [], 0
+    for part in parts:
+        stop = start + part.shape[0]
+        shard = Shard("", start, stop, ((0, 0, stop - start),))
+        own = [y[start:stop]], None if weight is None else [weight[start:stop]]
+        members.append(LinearTiles(tiles_of_shard(shard, [part], *own, 1, threading.Event())))
+        start = stop
+    return members
+
+
+def fitted_by(gang: InOneProcess, model: Any, shape: tuple[int, int]) -> Fitted:
+    return solve_on_gang(
+        gang,
+        model,
+        model._kind_on_cluster(),
+        SoFar(),
+        n_rows=shape[0],
+        n_features=shape[1],
+        feature_names=None,
+        learnt=lambda fitted: {},
+    )
+
+
+@pytest.fixture
+def on_disk(tmp_path: Any, monkeypatch: Any) -> Any:
+    monkeypatch.setattr(scratch, "_folder", lambda: str(tmp_path))
+    return scratch.PartOnDisk
+
+
+SINGLE = [name for name, (model, y) in CASES.items() if y is not THREE]
+
+
+@pytest.mark.parametrize("name", ["squared hinge", *SINGLE])
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["alike", "weighted"])
+def test_a_member_of_one_tile_does_not_notice_the_disk(
+    on_disk: Any, name: str, weight: Any
+) -> None:
+    model, y = CASES.get(name, (LinearSVC(), TWO))
+    halves = [X[:500], X[500:]]
+    ours = fitted_by(
+        InOneProcess(members_of(list(map(on_disk, halves)), y, weight)), model, X.shape
+    )
+    theirs = fitted_by(InOneProcess(members_of(halves, y, weight)), model, X.shape)
+    assert np.array_equal(ours.result.coef, theirs.result.coef)
+    assert np.array_equal(ours.result.intercept, theirs.result.intercept)
+    proofs = [found.record.certificate.machines[0] for found in (ours, theirs)]
+    assert proofs[0].violation == proofs[1].violation
+    assert np.array_equal(proofs[0].alpha, proofs[1].alpha)
+
+
+@pytest.mark.parametrize("model", [LinearSVC(), LinearSVC(penalty="l1", C=0.02)], ids=["l2", "l1"])
+def test_rows_on_disk_are_read_twice_a_step(on_disk: Any, monkeypatch: Any, model: Any) -> None:
+    reads: list[int] = []
+    usual = scratch.PartOnDisk.rows
+    monkeypatch.setattr(
+        scratch.PartOnDisk, "rows", lambda part, *rows: reads.append(1) or usual(part, *rows)
+    )
+    gang = InOneProcess(members_of([on_disk(X)], TWO))
+    found = fitted_by(gang, model, X.shape)
+    # Once to describe them, once at the beginning, and once to see where the steps have led.
+    assert len(reads) <= 3 + 2 * found.result.epochs
+    assert gang.asked.count("measure") >= found.result.epochs + 1
+
+
+@pytest.mark.parametrize("name", ["squared hinge", "hinge", "tube", "squared tube"])
+def test_what_is_kept_of_a_row_on_disk_is_little(on_disk: Any, name: str, monkeypatch: Any) -> None:
+    prototype, _ = CASES.get(name, (LinearSVC(), TWO))
+    model = type(prototype)(**prototype.get_params() | {"tol": 0.01})
+    monkeypatch.setattr("margrove.dask.linear_fit.MOST_ROWS", 100)
+    monkeypatch.setattr(shards, "_TILE_BYTES", 64_000)
+    n = 16_000
+    rows = RNG.normal(size=(n, 4))
+    scores = rows @ [1.0, 2.0, 0.5, 0.0] + RNG.normal(size=n)
+    y = scores if isinstance(model, LinearSVR) else (scores > 0).astype(np.int64)
+    members = members_of([on_disk(rows)], y)
+    fitted_by(InOneProcess(members_of([on_disk(rows[:2000])], y[:2000])), model, (2000, 4))
+    tracemalloc.start()
+    try:
+        gang = InOneProcess(members)
+        fitted_by(gang, model, rows.shape)
+    finally:
+        tracemalloc.stop()
+    assert gang.most_bytes < 50 * n  # beside y
+
+
+def test_what_was_kept_goes_at_once(on_disk: Any) -> None:
+    members = members_of([on_disk(X)], TWO)
+    fitted_by(InOneProcess(members), LinearSVC(), X.shape)
+    machine = weakref.ref(members[0]._tiles[0]._machines[0])
+    gc.disable()
+    try:
+        del members
+        assert machine() is None
+    finally:
+        gc.enable()
+
+
+# -- faults --
+
+
 @pytest.mark.nightly
+@pytest.mark.parametrize("place", ["memory", "disk"])
 @pytest.mark.parametrize("seed", range(10))
-def test_a_worker_killed_at_any_moment_changes_nothing(new_cluster: Any, seed: int) -> None:
+def test_a_worker_killed_at_any_moment_changes_nothing(
+    new_cluster: Any, seed: int, place: str
+) -> None:
     client = new_cluster(2)
+    if place == "disk":  # of the worker that comes instead, parts are in memory
+        client.run(setattr, scratch, "_SHARE", 0.0)
     generator = np.random.default_rng(seed)
     pids = list(client.run(os.getpid).values())
     victim = pids[int(generator.integers(len(pids)))]

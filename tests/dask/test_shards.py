@@ -11,7 +11,15 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from margrove.dask.shards import Shard, plan_shards, rows_of_shard
+from margrove.dask import scratch, shards
+from margrove.dask.shards import (
+    RowsOnDisk,
+    Shard,
+    plan_shards,
+    rows_of_shard,
+    shards_in_place,
+    tiles_of_shard,
+)
 
 WORKERS = ["a", "b", "c", "d"]
 
@@ -81,3 +89,75 @@ def test_arrays_that_came_over_the_network_become_writable():
     own = np.ones((4, 2))
     same = rows_of_shard(Shard("a", 0, 4, ((0, 0, 4),)), [own], None, None, 1, threading.Event())
     assert same.X is own  # a whole part is not copied
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 9), st.sets(st.sampled_from([*WORKERS, "z"]))),
+        min_size=1,
+        max_size=12,
+    ).filter(lambda parts: any(length for length, _ in parts))
+)
+def test_parts_stay_where_they_are(parts):
+    lengths = np.array([length for length, _ in parts])
+    where = [sorted(holders) for _, holders in parts]
+    found = shards_in_place(lengths, WORKERS, where)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    seen = []
+    for shard in found:
+        assert shard.pieces
+        for (k, first, last), start in zip(shard.pieces, shard.first_rows(), strict=True):
+            assert (first, last, start) == (0, lengths[k], offsets[k])
+            assert shard.worker in where[k] or not set(where[k]) & set(WORKERS)
+            assert shard.start <= start < shard.stop
+            seen.append(k)
+    assert sorted(seen) == np.flatnonzero(lengths).tolist()
+    assert len({shard.worker for shard in found}) == len(found)
+
+
+def test_parts_that_several_hold_go_to_whom_has_least():
+    found = shards_in_place(np.array([8, 5, 2]), WORKERS[:2], [["a"], ["a", "b"], ["a", "b"]])
+    assert [(shard.worker, [piece[0] for piece in shard.pieces]) for shard in found] == [
+        ("a", [0]),
+        ("b", [1, 2]),
+    ]
+
+
+@pytest.fixture
+def on_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr(scratch, "_folder", lambda: str(tmp_path))
+    return scratch.PartOnDisk
+
+
+def test_tiles_of_rows_on_disk(on_disk, monkeypatch):
+    monkeypatch.setattr(shards, "_TILE_BYTES", 3 * 2 * 8)
+    X = np.arange(40.0).reshape(20, 2)
+    shard = Shard("a", 2, 20, ((0, 2, 10), (2, 0, 5)), (2, 15))
+    parts = [on_disk(X[:10]), X[15:]]
+    y = [np.arange(0, 10), np.arange(15, 20)]
+    tiles = tiles_of_shard(shard, parts, y, None, 2, threading.Event())
+    assert [(tile.start, tile.stop) for tile in tiles] == [(2, 4), (4, 7), (7, 10), (15, 20)]
+    for tile in tiles:
+        rows = tile.X.read() if isinstance(tile.X, RowsOnDisk) else tile.X
+        assert tile.X.shape == rows.shape
+        np.testing.assert_array_equal(rows, X[tile.start : tile.stop])
+        np.testing.assert_array_equal(tile.y, np.arange(tile.start, tile.stop))
+        assert any(np.shares_memory(tile.y, own) for own in y)
+        assert tile.weight is None
+    assert [isinstance(tile.X, RowsOnDisk) for tile in tiles] == [True, True, True, False]
+
+
+def test_a_sparse_part_on_disk_is_one_tile(on_disk, monkeypatch):
+    monkeypatch.setattr(shards, "_TILE_BYTES", 1)
+    X = sp.random_array((9, 4), density=0.5, format="csr", rng=0)
+    (tile,) = tiles_of_shard(
+        Shard("a", 2, 8, ((0, 2, 8),)), [on_disk(X)], None, None, 1, threading.Event()
+    )
+    np.testing.assert_array_equal(tile.X.read().toarray(), X[2:8].toarray())
+
+
+def test_rows_in_memory_are_one_tile():
+    X = np.arange(24.0).reshape(12, 2)
+    shard = Shard("a", 3, 9, ((0, 3, 5), (1, 0, 4)))
+    (tile,) = tiles_of_shard(shard, [X[:5], X[5:]], None, None, 1, threading.Event())
+    np.testing.assert_array_equal(tile.X, X[3:9])

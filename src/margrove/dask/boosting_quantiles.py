@@ -230,6 +230,8 @@ def refined_columns(
     )
     splitters = [_splitters(sample[:, j], int(n)) for j, n in enumerate(n_categories)]
     sent = submit(_same, splitters)
+    own_rows = [submit(_same, own) for own in rows]
+    own_weights = [None if own is None else submit(_same, own) for own in weights]
     ends = range(0, len(n_categories), _COLUMNS_AT_ONCE)
     blocks = [(first, min(first + _COLUMNS_AT_ONCE, len(n_categories))) for first in ends]
 
@@ -237,7 +239,7 @@ def refined_columns(
         """Some columns after the others: what parts say of one takes memory on the workers."""
         found: list[Cells] = []
         for first, last in blocks:
-            own = zip(rows, weights, strict=True)
+            own = zip(own_rows, own_weights, strict=True)
             told = [(*pair, renumbered, first, last, sent, *more) for pair in own]
             found += results([submit(merged_cells, map_each(function, told))])[0]
         return found

@@ -264,7 +264,9 @@ def _with_room(tree: nodes.BoostedTree, n_more: int) -> nodes.BoostedTree:
 
 
 class BoostingShard:
-    """A program for `margrove.dask.gang`."""
+    """A program for `margrove.dask.gang`; its pieces are those of coded parts."""
+
+    takes = "pieces"
 
     def __init__(self, rows: Any) -> None:
         self._given = rows

@@ -26,11 +26,13 @@ from margrove.dask.boosting_rows import (
     survey_part,
     used_categories,
 )
+from margrove.dask.cluster import ask_workers, available_workers
 from margrove.dask.gang import Gang
 from margrove.dask.parts import Parts
 from margrove.dask.persistence import _wait_until_missed, persistently
+from margrove.dask.scratch import give_memory_back
 from margrove.dask.shards import Shard, _hosts, _pieces
-from margrove.dask.waiting import gathered
+from margrove.dask.waiting import gathered, wait_for_results
 from margrove.ensemble.gradient_monitor import SoFar
 from margrove.grove.packed import Kind
 
@@ -163,6 +165,9 @@ class Workforce:
         """
         client = self._parts.client
         self.close()
+        if self._parts.on_disk:
+            wait_for_results(client, self._coded)
+            ask_workers(client, list(available_workers(client)), give_memory_back)
         if lost is not None:
             _wait_until_missed(client, lost)
 
@@ -188,7 +193,7 @@ class Workforce:
         pieces = [_pieces(lengths, start, stop) for start, stop in runs]
         hosts = _hosts(pieces, workers, self._parts.where())
         shards = [
-            Shard(host, start, stop, own, in_pieces=True)
+            Shard(host, start, stop, own)
             for host, (start, stop), own in zip(hosts, runs, pieces, strict=True)
         ]
         coded = replace(self._parts, X=self._coded, y=None, weight=None)

@@ -57,7 +57,7 @@ class Gang:
         The table.
     program : str
         "module:ClassName". Each member makes one, `ClassName(rows, *arguments)`, where `rows` is
-        a `ShardRows`; `ask` calls its methods.
+        a `ShardRows`, or what the class `takes`, see `members`; `ask` calls its methods.
     *arguments
         The same for all members; pass large ones as futures.
     silence : float

@@ -12,14 +12,15 @@ from margrove.dask.linear_fit import Fitted, Scaled, SoFar, solve_on_gang
 from margrove.dask.linear_stream import learn_in_turn, require_y
 from margrove.dask.parts import Parts, is_collection, parts_of
 from margrove.dask.persistence import persistently
-from margrove.dask.shards import plan_shards
+from margrove.dask.shards import Shard, plan_shards, shards_in_place
+from margrove.dask.waiting import wait_for_results
 from margrove.margin.linear_svc import LinearSVC as LocalLinearSVC
 from margrove.margin.linear_svr import LinearSVR as LocalLinearSVR
 from margrove.margin.solvers.linear_choice import Kind
 
 __all__ = ["LinearSVC", "LinearSVR"]
 
-_PROGRAM = "margrove.dask.linear_rows:LinearRows"
+_PROGRAM = "margrove.dask.linear_tiles:LinearTiles"
 
 
 class _LinearOnCluster(OnCluster):
@@ -37,8 +38,7 @@ class _LinearOnCluster(OnCluster):
             return parts.attributes | self._learnt_on_cluster(fitted)
 
         def attempt(workers: list[str]) -> Fitted:
-            shards = plan_shards(parts.lengths, workers, parts.where())
-            with Gang(client, shards, parts, _PROGRAM) as gang:
+            with Gang(client, _shards(parts, workers), parts, _PROGRAM) as gang:
                 return solve_on_gang(
                     gang,
                     self,
@@ -70,6 +70,14 @@ class _LinearOnCluster(OnCluster):
         raise NotImplementedError
 
 
+def _shards(parts: Parts, workers: list[str]) -> list[Shard]:
+    """Sums have any order: parts on disk are summed up where they are."""
+    if not parts.on_disk:
+        return plan_shards(parts.lengths, workers, parts.where())
+    wait_for_results(parts.client, parts.futures)
+    return shards_in_place(parts.lengths, workers, parts.where())
+
+
 class LinearSVC(_LinearOnCluster, LocalLinearSVC):
     """`margrove.LinearSVC` for tables on a Dask cluster.
 
@@ -89,6 +97,8 @@ class LinearSVC(_LinearOnCluster, LocalLinearSVC):
     -----
     Not on a cluster: ``multi_class="crammer_singer"``, ``solver="cd"`` and ``solver="sgd"``.
     `certificate_` knows single rows only if they are few; its gap is always that of all rows.
+    Rows that are too many for the memory of the workers stay on their disks, and are read twice a
+    step; in memory are then about 40 bytes a row, and those of y.
     `warm_start` begins from the weights of the last fit to as many features and classes.
 
     Examples

@@ -22,7 +22,7 @@ from margrove._data import (
     check_weights,
 )
 from margrove._data.scan import scan_rows
-from margrove.dask.linear_rows import LinearPlan
+from margrove.dask.linear_plan import LinearPlan
 from margrove.exceptions import InvalidDataError
 from margrove.margin.sanity import _ROWS_LOOKED_AT, warn_of_unequal_scales
 from margrove.margin.single_machine import TargetScale
@@ -34,6 +34,7 @@ __all__ = [
     "facts_of_rows",
     "merged_classes",
     "merged_facts",
+    "prices_of_classes",
     "sampling_step",
     "targets_and_prices",
 ]
@@ -152,10 +153,21 @@ def codes_and_prices(
     given = check_weights(weight, len(y), allow_all_zero=True)
     rows = np.flatnonzero(given > 0)
     codes = check_labels(y, len(y)).codes_among(plan.classes)[rows]
-    own = _moderated(given[rows], plan.exponents[0])
-    counted = _moderated(own * plan.factors[codes], plan.exponents[1])
+    return rows, codes, _prices(given[rows], plan.factors[codes], plan)
+
+
+def prices_of_classes(plan: LinearPlan) -> np.ndarray:
+    """The price of an error of each class, of a row of weight one."""
+    assert plan.factors is not None
+    return _prices(np.ones(len(plan.factors)), plan.factors, plan)
+
+
+def _prices(weight: np.ndarray, factors: np.ndarray, plan: LinearPlan) -> np.ndarray:
+    own = _moderated(weight, plan.exponents[0])
+    counted = _moderated(own * factors, plan.exponents[1])
     power = 1 if plan.kind == "l1" else 2
-    return rows, codes, plan.model._prices(counted, *[plan.scale] * power)
+    prices: np.ndarray = plan.model._prices(counted, *[plan.scale] * power)
+    return prices
 
 
 def targets_and_prices(

@@ -1,8 +1,9 @@
 """The fit of a linear machine on a cluster: facts, plan, Newton steps, proof.
 
 All machines of a fit (one for each class against the rest) are solved in batches. A batch is as
-large as its dual variables are no larger than the rows themselves, and its machines go step by step
-together: each message of the gang serves all of them.
+large as its dual variables are no larger than the rows themselves, or as members that have these on
+disk have room for, and its machines go step by step together: each message of the gang serves all
+of them.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ from margrove._slices import Ending, drive, under_keeper
 from margrove.dask.linear_facts import MergedFacts, merged_facts, sampling_step
 from margrove.dask.linear_l1 import ClusterL1Newton
 from margrove.dask.linear_newton import ClusterNewton, System
+from margrove.dask.linear_plan import LinearPlan
 from margrove.dask.linear_proof import (
     MOST_ROWS,
     MachineOutcome,
     certificate_of_sums,
     machine_names,
 )
-from margrove.dask.linear_rows import LinearPlan
+from margrove.dask.linear_tiles import worst_of
 from margrove.margin.linear_machine import LinearRecord
 from margrove.margin.single_machine import TargetScale
 from margrove.margin.solvers.linear_choice import Kind
@@ -36,7 +38,6 @@ from margrove.margin.solvers.primal_newton import MOST_FEATURES
 
 __all__ = ["Fitted", "Scaled", "SoFar", "solve_on_gang"]
 
-_NUMBERS_OF_A_ROW = 9  # that a member keeps for a row and a machine
 _WAYS = {"l2": "NewtonProcess", "l1": "L1NewtonProcess"}
 
 
@@ -88,7 +89,7 @@ def solve_on_gang(
     """Solve all machines; `learnt` gives the fitted attributes, for callbacks."""
     of_classes = hasattr(model, "class_weight")
     facts = gang.ask("describe", of_classes, sampling_step(n_rows), combine="list")
-    merged = merged_facts(facts, model, feature_names)
+    merged = merged_facts([own for told in facts for own in told], model, feature_names)
     plan, target_scale = _plan(gang, model, kind, merged, n_features)
     count, spread = gang.ask("settle", plan, combine="sum")
     reach = 2.0 if of_classes else (float(spread / count) or 1.0)
@@ -192,7 +193,9 @@ class InBatches:
         self._demand = LinearDemand(float(model.tol), int(model.max_iter), seed)
         self._system: System = _system(model, plan)
         self._steps_before = so_far.steps
-        size = 1 if plan.kind == "l1" else max(1, plan.n_features // _NUMBERS_OF_A_ROW)
+        size = 1
+        if plan.kind != "l1" and plan.n_machines > 1:
+            size = int(gang.ask("machines_at_once", combine="min"))
         left = [k for k in range(plan.n_machines) if k not in so_far.solved]
         self._batches = [left[first : first + size] for first in range(0, len(left), size)]
         self.total: int | None = self._demand.epochs if len(self._batches) <= 1 else None
@@ -265,8 +268,7 @@ class InBatches:
     def _close(self) -> None:
         batch = self._batches.pop(0)
         result = self._process.result()
-        told = np.array(self._gang.ask("violations", batch, combine="list"))
-        worst = told[told[:, :, 0].argmax(axis=0), np.arange(len(batch))]
+        worst = worst_of(self._gang.ask("violations", batch, combine="list"))
         result = replace(result, violation=worst[:, 0])
         for place, k in enumerate(batch):
             rows = self._rows_of(k) if self._gathers else None
@@ -276,7 +278,11 @@ class InBatches:
 
     def _rows_of(self, k: int) -> dict[str, np.ndarray]:
         told = self._gang.ask("rows_of", k, combine="list")
-        return {name: np.concatenate([own[name] for own in told]) for name in told[0]}
+        found = {name: np.concatenate([own[name] for own in told]) for name in told[0]}
+        if np.all(np.diff(found["rows"]) > 0):
+            return found
+        order = np.argsort(found["rows"])  # members may hold rows between those of others
+        return {name: values[order] for name, values in found.items()}
 
 
 def _system(model: Any, plan: LinearPlan) -> System:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.dask.linear_rows import LinearPlan
+from margrove.dask.linear_plan import LinearPlan
 from margrove.margin.solvers.l1_newton import (
     _ARMIJO,
     _INNER_SHARE,

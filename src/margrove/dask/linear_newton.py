@@ -24,7 +24,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from margrove.dask.linear_rows import GROUPS_OF_KINKED, GROUPS_OF_SMOOTH, LinearPlan
+from margrove.dask.linear_machines import GROUPS_OF_KINKED, GROUPS_OF_SMOOTH
+from margrove.dask.linear_plan import LinearPlan
 from margrove.dask.linear_search import LineSearch, conjugate_gradients
 from margrove.margin.solvers.linear_result import EpochPoint, LinearDemand, LinearResult
 from margrove.margin.solvers.primal_newton import (

@@ -111,7 +111,6 @@ class Turns:
             self._given,
             pure=False,
             workers=list(self._holders[k]) or None,
-            allow_other_workers=bool(self._holders[k]),
         )
         # Only that it is done has to come here, not the model.
         self._planned.append((self.model, self._client.submit(_nothing, self.model, pure=False)))

@@ -26,7 +26,7 @@ import numpy as np
 
 from margrove.dask.cluster import GangBroken, threads_of_worker
 from margrove.dask.lines import Inbox, Line, Lost, connect_to, greet, keep_beating, listen_at
-from margrove.dask.shards import Shard, rows_of_shard
+from margrove.dask.shards import Shard, pieces_of_shard, rows_of_shard, tiles_of_shard
 
 __all__ = [
     "BEGINNING",
@@ -209,12 +209,25 @@ def run_member(
             meeting.connect(addresses[above], rank, above)
         member = _Member(meeting, rank, len(addresses), shard.worker)
         with joblib.parallel_config(backend="threading", n_jobs=n_threads):
-            made = partial(rows_of_shard, shard, X, y, weight, n_threads, meeting.gone)
-            member.serve(lambda: _class_at(program)(made(), *arguments))
+            made = partial(_program, program, arguments)
+            member.serve(partial(made, shard, X, y, weight, n_threads, meeting.gone))
     except (_Ended, OSError, EOFError):
         pass  # whoever was lost, the client knows
     finally:
         meeting.close()
+
+
+def _program(program: str, arguments: tuple[Any, ...], *rows: Any) -> Any:
+    """Made of its rows, or of what it `takes` instead: "tiles" of them, or "pieces" of parts."""
+    made = _class_at(program)
+    return made(_GATHERING[getattr(made, "takes", "rows")](*rows), *arguments)
+
+
+_GATHERING: dict[str, Callable[..., Any]] = {
+    "rows": rows_of_shard,
+    "tiles": tiles_of_shard,
+    "pieces": pieces_of_shard,
+}
 
 
 def _class_at(program: str) -> Any:

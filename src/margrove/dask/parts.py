@@ -19,7 +19,7 @@ from dask.base import is_dask_collection
 from dask.delayed import delayed
 
 from margrove._data.tables import _feature_names
-from margrove.dask.cluster import client_of
+from margrove.dask.cluster import available_workers, client_of
 from margrove.dask.part_checks import Form, PartCheck, checked_part, joined, vector_of
 from margrove.dask.scratch import PartOnDisk, give_memory_back, is_on_disk, loaded
 from margrove.dask.waiting import gathered
@@ -118,7 +118,6 @@ class Parts:
                 key=f"{name}-{k}",
                 pure=False,
                 workers=list(holders[k]) or None,
-                allow_other_workers=bool(holders[k]),
             )
             for k, (part, own) in enumerate(zip(self.X, arguments, strict=True))
         ]
@@ -180,7 +179,7 @@ def parts_of(
     names = _feature_names(X._meta) if _is_dataframe(X) else None
     columns = tuple(X.columns) if _is_dataframe(X) else None
     rows = _blocks(X)
-    n_workers = max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
+    n_workers = max(1, len(available_workers(client)))
     check = PartCheck(
         columns,
         names,
@@ -202,9 +201,7 @@ def parts_of(
         )
         for k in range(0, len(rows), at_once)
     ]
-    wanted = [[part[i] for part in made] for i in range(4)]
-    flat = client.compute(list(itertools.chain(*wanted)))
-    futures = [flat[i * len(made) : (i + 1) * len(made)] for i in range(4)]
+    futures = _computed(client, made, X)
     facts = gathered(client, futures[3], "partition {} of X")
     parts = _assembled(futures, facts, names, client, y is not None, sample_weight is not None)
     if target_is_local:
@@ -212,6 +209,31 @@ def parts_of(
     if weight_is_local:
         parts = replace(parts, weight=_cut(sample_weight, parts, "sample_weight"))
     return parts
+
+
+def _computed(client: Any, made: list[Any], X: Any) -> list[list[Any]]:
+    """Futures of rows, targets, weights and facts of all parts.
+
+    Neighbours go to one worker, as members of a gang have runs of rows; unless somebody keeps the
+    collection on the cluster already, or has said himself who is to do what. If the worker is lost,
+    others do it: see `waiting`.
+    """
+    there = [] if _has_places(X) else list(available_workers(client))
+    borders = [k * len(made) // max(1, len(there)) for k in range(max(1, len(there)) + 1)]
+    found: list[list[Any]] = [[], [], [], []]
+    for k, (start, stop) in enumerate(itertools.pairwise(borders)):
+        wanted = [part[i] for i in range(4) for part in made[start:stop]]
+        flat = client.compute(wanted, workers=there[k : k + 1] or None)
+        for i in range(4):
+            found[i] += flat[i * (stop - start) : (i + 1) * (stop - start)]
+    return found
+
+
+def _has_places(X: Any) -> bool:
+    graph = X.__dask_graph__()
+    if any(layer.annotations for layer in getattr(graph, "layers", {}).values()):
+        return True
+    return any(isinstance(own, distributed.Future) for own in dict(graph).values())
 
 
 # -- collections as blocks --

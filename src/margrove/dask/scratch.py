@@ -32,11 +32,11 @@ class PartOnDisk:
     def __init__(self, rows: Any) -> None:
         self.shape: tuple[int, int] = rows.shape
         self.dtype = getattr(rows, "dtype", None)
-        self._is_plain = isinstance(rows, np.ndarray) and rows.dtype.kind == "f"
+        self.is_plain = isinstance(rows, np.ndarray) and rows.dtype.kind == "f"
         handle, self._path = tempfile.mkstemp(".part", "margrove-", _folder())
         weakref.finalize(self, _remove, self._path)
         with os.fdopen(handle, "wb") as file:
-            if self._is_plain:
+            if self.is_plain:
                 np.ascontiguousarray(rows).tofile(file)
             else:
                 pickle.dump(rows, file, protocol=5)
@@ -44,7 +44,7 @@ class PartOnDisk:
     def rows(self, first: int = 0, last: int | None = None) -> Any:
         """Rows first .. last - 1, in memory of their own."""
         last = self.shape[0] if last is None else last
-        if not self._is_plain:
+        if not self.is_plain:
             with open(self._path, "rb") as file:
                 own = pickle.load(file)
             if first == 0 and last == self.shape[0]:

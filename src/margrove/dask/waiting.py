@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -64,8 +65,39 @@ def wait_for_results(
                 return
         if available_workers(client):
             last_seen = time.monotonic()
+            _free_the_stuck(client, futures)
         elif time.monotonic() - last_seen > seconds:
             raise ClusterError(_nobody_left(client, seconds))
+
+
+def _free_the_stuck(client: distributed.Client, futures: Sequence[Any]) -> None:
+    """Let tasks that were meant for workers which are lost be done by others.
+
+    Parts on disk are worked on where they are. Dask would wait for that worker for ever, even where
+    others are allowed, if there was none at all for a moment.
+    """
+    waiting = [future.key for future in futures if future.status == "pending"]
+    with contextlib.suppress(ValueError):  # a scheduler that runs nothing for clients
+        client.run_on_scheduler(_forget_lost_workers, waiting)
+
+
+def _forget_lost_workers(keys: list[Any], dask_scheduler: Any = None) -> None:
+    tasks, there = dask_scheduler.tasks, dask_scheduler.workers
+    waiting = [tasks[key] for key in keys if key in tasks]
+    seen, freed = set(), {}
+    while waiting:
+        task = waiting.pop()
+        if task.key in seen or task.state in ("memory", "erred"):
+            continue
+        seen.add(task.key)
+        waiting += task.dependencies
+        wanted = task.worker_restrictions
+        if wanted and not any(worker in there for worker in wanted):
+            task.worker_restrictions = set()
+            if task.state == "no-worker":
+                freed[task.key] = "processing"
+    if freed:
+        dask_scheduler.transitions(freed, "margrove-frees-tasks")
 
 
 def wait_for_workers(client: distributed.Client, seconds: float | None = None) -> None:
