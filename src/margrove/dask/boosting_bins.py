@@ -119,12 +119,11 @@ def distinct_values(
 
     renumbered {column: float64 (categories + 1,)}: new numbers of categories.
     """
-    own = rows.of(part)
-    if own.shape[0] == 0:
+    if part.shape[0] == 0 or (rows.rows is not None and len(rows.rows) == 0):
         return None
     found = []
-    for j, values in _each_column(own, first, last):
-        codes, distinct, _ = _coded(new_numbers(values, renumbered.get(j)))
+    for j, values in _each_column(part, first, last):
+        codes, distinct, _ = _coded(new_numbers(rows.of(values), renumbered.get(j)))
         n = len(distinct)
         counts = np.bincount(codes, minlength=n + 1)
         heavy = None if weight is None else np.bincount(codes, weights=weight, minlength=n)[:n]

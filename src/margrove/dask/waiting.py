@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -53,16 +54,22 @@ def wait_for_results(
 
     ClusterError when for some seconds (by default WITHOUT_WORKERS) there is no worker at all.
     """
-    seconds = WITHOUT_WORKERS if seconds is None else seconds
-    last_seen = time.monotonic()
+    if _waited(client, futures, WITHOUT_WORKERS if seconds is None else seconds):
+        gc.collect()  # errors that tell of the time hold on to futures, and these to memory
+
+
+def _waited(client: distributed.Client, futures: Sequence[Any], seconds: float) -> bool:
+    """Whether it took longer than one look."""
+    last_seen, took_long = time.monotonic(), False
     while True:
         try:
             with client.as_current():
                 distributed.wait(list(futures), timeout=_LOOK_EVERY)
-            return
+            return took_long
         except TimeoutError:
+            took_long = True
             if any(future.status in ("error", "cancelled") for future in futures):
-                return
+                return took_long
         if available_workers(client):
             last_seen = time.monotonic()
             _free_the_stuck(client, futures)
@@ -76,7 +83,7 @@ def _free_the_stuck(client: distributed.Client, futures: Sequence[Any]) -> None:
     Parts on disk are worked on where they are. Dask would wait for that worker for ever, even where
     others are allowed, if there was none at all for a moment.
     """
-    waiting = [future.key for future in futures if future.status == "pending"]
+    waiting = [own.key for own in futures if own.status not in ("finished", "error", "cancelled")]
     with contextlib.suppress(ValueError):  # a scheduler that runs nothing for clients
         client.run_on_scheduler(_forget_lost_workers, waiting)
 
