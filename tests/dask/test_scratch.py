@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
+import threading
 
 import dask.array as da
 import dask.dataframe as dd
@@ -11,6 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import margrove
+import margrove.dask
 from margrove.dask import scratch
 from margrove.dask.parts import parts_of
 from margrove.dask.waiting import gathered
@@ -20,13 +24,9 @@ from margrove.dask.waiting import gathered
 def everything_on_disk(cluster4):
     """Workers whose parts are all too large for them."""
     usual = scratch._SHARE
-
-    def set_share(share):
-        scratch._SHARE = share
-
-    cluster4.run(set_share, 0.0)
+    cluster4.run(_set_share, 0.0)
     yield cluster4
-    cluster4.run(set_share, usual)
+    cluster4.run(_set_share, usual)
 
 
 @pytest.fixture
@@ -106,3 +106,52 @@ def test_frames_become_numbers_on_disk(everything_on_disk):
 
 def _kind_of(client, part):
     return client.submit(lambda own: type(own).__name__, part, pure=False)
+
+
+def saved(model, folder):
+    margrove.save(model, folder / "model")
+    return (folder / "model").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "name", ["HistGradientBoostingClassifier", "RandomForestClassifier", "AdaBoostClassifier"]
+)
+def test_models_of_parts_on_disk_are_those_of_one_machine(everything_on_disk, tmp_path, name):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((12_000, 4)).round(2)
+    X[rng.random(X.shape) < 0.05 * (name != "AdaBoostClassifier")] = np.nan
+    y = (np.nan_to_num(X[:, 0]) + rng.standard_normal(len(X)) > 0).astype(int)
+    settings = {"random_state": 0}
+    settings |= {"max_iter": 5} if name.startswith("Hist") else {"n_estimators": 5}
+    parts = da.from_array(X, chunks=(3000, 4)), da.from_array(y, chunks=3000)
+    model = getattr(margrove.dask, name)(**settings).fit(*parts)
+    wanted = getattr(margrove, name)(**settings).fit(X, y)
+    assert saved(model.to_local(), tmp_path) == saved(wanted, tmp_path)
+
+
+@pytest.mark.nightly
+def test_parts_on_disk_are_made_again_when_all_workers_are_lost(new_cluster, tmp_path):
+    client = new_cluster(2)
+    client.run(_set_share, 0.0)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20_000, 4))
+    y = X[:, 0] + rng.standard_normal(len(X))
+    settings = {"max_iter": 300, "early_stopping": False, "random_state": 0}
+    wanted = margrove.HistGradientBoostingRegressor(**settings).fit(X, y)
+    workers = list(client.run(os.getpid).values())
+
+    def kill_all():
+        for process in workers:
+            os.kill(process, signal.SIGKILL)
+
+    killer = threading.Timer(3.0, kill_all)
+    killer.start()
+    parts = da.from_array(X, chunks=(2500, 4)), da.from_array(y, chunks=2500)
+    model = margrove.dask.HistGradientBoostingRegressor(**settings).fit(*parts)
+    killer.join()
+    assert set(client.run(os.getpid).values()).isdisjoint(workers)
+    assert saved(model.to_local(), tmp_path) == saved(wanted, tmp_path)
+
+
+def _set_share(share):
+    scratch._SHARE = share
