@@ -108,6 +108,7 @@ def rounds_by_columns(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return told
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", CASES)
 def test_every_way_to_boost_is_that_of_one_machine(
     cluster4: Any, tmp_path: Path, case: str
@@ -115,6 +116,7 @@ def test_every_way_to_boost_is_that_of_one_machine(
     require_same(CASES[case], ODD, tmp_path)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("n_workers", "partitioning"), [(1, "one"), (2, "even"), (4, "uneven, one empty")]
 )
@@ -130,6 +132,7 @@ def test_no_partitioning_and_no_number_of_workers_matters(
 OF_STUMPS = [name for name in CASES if name.startswith("stumps")]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", OF_STUMPS)
 def test_stumps_by_columns_are_those_of_one_machine(
     cluster4: Any, tmp_path: Path, rounds_by_columns: list[int], case: str
@@ -138,6 +141,7 @@ def test_stumps_by_columns_are_those_of_one_machine(
     assert rounds_by_columns == list(range(20))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("partitioning", PARTITIONINGS)
 @pytest.mark.parametrize("n_workers", [1, 2, 4])
 def test_columns_do_not_depend_on_workers_and_partitions(
@@ -173,6 +177,7 @@ def awkward_table(kind: str) -> tuple[Any, np.ndarray, np.ndarray | None]:
     return X, y, weight
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "kind",
     [
@@ -206,6 +211,7 @@ def test_awkward_tables_by_columns(
     assert len(rounds_by_columns) == len(local)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["missing", "categories", "early stopping", "warm start"])
 def test_other_tables_and_wishes_are_for_one_worker(
     cluster4: Any, rounds_by_columns: list[int], kind: str
@@ -392,6 +398,7 @@ def processes(client: Any) -> list[int]:
     return [int(pid) for pid in client.run(os.getpid, on_error="ignore").values()]
 
 
+@pytest.mark.nightly
 def test_a_killed_worker_changes_nothing(new_cluster: Any, tmp_path: Path) -> None:
     lose_workers(new_cluster, DecisionTreeClassifier(max_depth=8), 1, tmp_path)
 

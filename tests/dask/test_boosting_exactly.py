@@ -113,6 +113,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", SETTINGS)
 def test_settings(data, tmp_path, name):
     X, y = data

@@ -76,6 +76,7 @@ def client3(_three):
         yield _three
 
 
+@pytest.mark.nightly
 def test_a_killed_worker_is_named_and_the_result_is_the_same(client3):
     parts = made_parts(client3)
     with made_gang(client3, parts) as gang:

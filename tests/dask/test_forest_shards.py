@@ -160,6 +160,7 @@ GAPS_AT_EVERY_COMMIT = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize(
     ("case", "gaps"),
     [
@@ -185,6 +186,7 @@ def test_the_number_of_members_does_not_matter(tmp_path: Path, name: str) -> Non
     require_same_here(name, {}, (with_gaps(X), y), tmp_path, (1, 2, 4))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [CLASSES, NUMBERS, RANDOM_CLASSES, RANDOM_NUMBERS])
 @pytest.mark.parametrize("depth", [None, 4])
 def test_categories(tmp_path: Path, name: str, depth: int | None) -> None:
@@ -265,6 +267,7 @@ def in_small_shards(monkeypatch: pytest.MonkeyPatch) -> Any:
         yield
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("n_workers", "case"),
     [
@@ -288,6 +291,7 @@ def test_forests_of_a_cluster(
     assert saved(model.to_local(), tmp_path, "cluster") == saved(local, tmp_path, "local")
 
 
+@pytest.mark.nightly
 def test_categories_of_dataframes(cluster4: Any, in_small_shards: None, tmp_path: Path) -> None:
     X, y, _ = make_table(500)
     frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(5)])
@@ -344,6 +348,7 @@ def test_a_setting_that_does_not_exist(cluster4: Any) -> None:
         on_cluster.RandomForestClassifier(2).fit(as_array(X), as_array(y))
 
 
+@pytest.mark.nightly
 def test_an_interrupted_fit_goes_on_from_its_checkpoint(
     cluster4: Any, in_small_shards: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -389,6 +394,7 @@ def few_trees_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("margrove.dask.forest_sharded._MOST_TREES", 3)
 
 
+@pytest.mark.nightly
 def test_a_killed_worker_changes_nothing(
     new_cluster: Any, in_small_shards: None, few_trees_at_once: None, tmp_path: Path
 ) -> None:

@@ -88,6 +88,7 @@ def at_night(*values: Any) -> Any:
     return pytest.param(*values, marks=pytest.mark.nightly)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("n_workers", "partitioning"),
     [
@@ -151,6 +152,7 @@ AT_NIGHT = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", [at_night(case) if case in AT_NIGHT else case for case in CASES])
 def test_every_way_to_grow_a_forest_is_that_of_one_machine(
     cluster4: Any, tmp_path: Path, case: str
@@ -255,6 +257,7 @@ def test_bags(cluster4: Any, tmp_path: Path, name: str) -> None:
 # -- interruptions --
 
 
+@pytest.mark.nightly
 def test_an_interrupted_fit_goes_on_from_its_checkpoint(cluster4: Any, tmp_path: Path) -> None:
     X, y, _ = make_table(800)
     X_parts, y_parts = as_array(X, (300, 500)), as_array(y, (300, 500))

@@ -51,6 +51,7 @@ def objectives_agree(model: Any, local: Any, tolerance: float) -> None:
         assert own.norm == pytest.approx(other.norm, rel=1e-2)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("n_workers", [1, 2, 4])
 @pytest.mark.parametrize("sizes", [900, 130, (1, 0, 700, 199)], ids=["one", "even", "uneven"])
 def test_squared_hinge_has_the_local_objective(cluster4: Any, n_workers: int, sizes: Any) -> None:
@@ -78,6 +79,7 @@ CASES: dict[str, tuple[Any, Any]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", list(CASES))
 def test_both_certificates_meet_the_tolerance(cluster4: Any, name: str) -> None:
     prototype, y = CASES[name]
@@ -254,6 +256,7 @@ def small_tiles_on_disk(cluster4: Any) -> Iterator[Any]:
 ON_DISK = ["squared hinge", "hinge", "hinge of three classes", "l1", "tube", "squared tube"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ON_DISK)
 def test_rows_on_disk_give_the_same_machine(small_tiles_on_disk: Any, name: str) -> None:
     prototype, y = CASES.get(name, (LinearSVC(), TWO))
@@ -341,6 +344,7 @@ def on_disk(tmp_path: Any, monkeypatch: Any) -> Any:
 SINGLE = [name for name, (model, y) in CASES.items() if y is not THREE]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ["squared hinge", *SINGLE])
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["alike", "weighted"])
 def test_a_member_of_one_tile_does_not_notice_the_disk(
@@ -373,6 +377,7 @@ def test_rows_on_disk_are_read_twice_a_step(on_disk: Any, monkeypatch: Any, mode
     assert gang.asked.count("measure") >= found.result.epochs + 1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["squared hinge", "hinge", "tube", "squared tube"])
 def test_what_is_kept_of_a_row_on_disk_is_little(on_disk: Any, name: str, monkeypatch: Any) -> None:
     prototype, _ = CASES.get(name, (LinearSVC(), TWO))
@@ -429,6 +434,7 @@ def test_a_worker_killed_at_any_moment_changes_nothing(
     objectives_agree(model, local, 1e-8)
 
 
+@pytest.mark.nightly
 def test_a_worker_killed_in_the_middle_changes_nothing(new_cluster: Any) -> None:
     client = new_cluster(2)
     victim = next(iter(client.run(os.getpid).values()))

@@ -95,6 +95,7 @@ def counted_tasks(cluster4: Any) -> Callable[[], int]:
     return count
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("run", LEAVE, ids=lambda run: run.__name__)
 def test_a_cluster_gives_the_same_and_gets_the_work(
     run: Callable[[], Any], local: dict[str, Any], counted_tasks: Callable[[], int]
@@ -194,6 +195,7 @@ def assert_same_machine(found: Any, expected: Any, folder: Path) -> None:
         assert saved(found, folder) == saved(expected, folder)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", MACHINES)
 def test_machines_of_a_cluster_are_the_local_ones(
     name: str, tmp_path: Path, counted_tasks: Callable[[], int]
@@ -223,6 +225,7 @@ STAYING = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", STAYING)
 def test_machines_that_need_one_process_stay(
     name: str, counted_tasks: Callable[[], int], tmp_path: Path
@@ -315,6 +318,7 @@ def _paths(search: Any) -> list[Any]:
     return [path for folds in getattr(search, "paths_", []) for own in folds for path in own]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SEARCHES)
 def test_searches_on_a_cluster_are_the_local_ones(
     name: str, tmp_path: Path, counted_tasks: Callable[[], int]
@@ -328,6 +332,7 @@ def test_searches_on_a_cluster_are_the_local_ones(
     assert_same_search(found, expected, tmp_path)
 
 
+@pytest.mark.nightly
 def test_searches_of_processes_here_are_the_local_ones(tmp_path: Path) -> None:
     for name in ("classes", "linear", "pipeline"):
         search, rows, target = SEARCHES[name]
@@ -377,6 +382,7 @@ HASTY = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", HASTY)
 def test_warnings_of_tasks_are_warnings_here(name: str, cluster4: Any) -> None:
     expected = told_by(lambda: clone(HASTY[name]).fit(X, Y))
