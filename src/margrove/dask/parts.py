@@ -22,7 +22,7 @@ from margrove._data.tables import _feature_names
 from margrove.dask.cluster import available_workers, client_of
 from margrove.dask.part_checks import Form, PartCheck, checked_part, joined, vector_of
 from margrove.dask.scratch import PartOnDisk, give_memory_back, is_on_disk, loaded
-from margrove.dask.waiting import gathered
+from margrove.dask.waiting import forget_places, gathered, wait_for_results
 from margrove.exceptions import InvalidDataError
 
 __all__ = ["Parts", "is_collection", "parts_of"]
@@ -201,8 +201,12 @@ def parts_of(
         )
         for k in range(0, len(rows), at_once)
     ]
-    futures = _computed(client, made, X)
+    has_places = _has_places(X)
+    futures = _computed(client, made, [] if has_places else list(available_workers(client)))
     facts = gathered(client, futures[3], "partition {} of X")
+    if not has_places:
+        wait_for_results(client, futures[0])
+        forget_places(client, [*futures[0], *futures[1], *futures[2]])
     parts = _assembled(futures, facts, names, client, y is not None, sample_weight is not None)
     if target_is_local:
         parts = replace(parts, y=_cut(y, parts, "y"))
@@ -211,14 +215,12 @@ def parts_of(
     return parts
 
 
-def _computed(client: Any, made: list[Any], X: Any) -> list[list[Any]]:
+def _computed(client: Any, made: list[Any], there: list[str]) -> list[list[Any]]:
     """Futures of rows, targets, weights and facts of all parts.
 
-    Neighbours go to one worker, as members of a gang have runs of rows; unless somebody keeps the
-    collection on the cluster already, or has said himself who is to do what. If the worker is lost,
-    others do it: see `waiting`.
+    Neighbours go to one worker, as members of a gang have runs of rows. If it is lost, others do
+    it: see `waiting`.
     """
-    there = [] if _has_places(X) else list(available_workers(client))
     borders = [k * len(made) // max(1, len(there)) for k in range(max(1, len(there)) + 1)]
     found: list[list[Any]] = [[], [], [], []]
     for k, (start, stop) in enumerate(itertools.pairwise(borders)):
@@ -230,6 +232,7 @@ def _computed(client: Any, made: list[Any], X: Any) -> list[list[Any]]:
 
 
 def _has_places(X: Any) -> bool:
+    """Whether somebody keeps the collection on the cluster, or has said who is to do what."""
     graph = X.__dask_graph__()
     if any(layer.annotations for layer in getattr(graph, "layers", {}).values()):
         return True

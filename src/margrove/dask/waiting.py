@@ -17,7 +17,7 @@ from margrove.dask.cluster import (
     named_errors,
 )
 
-__all__ = ["WITHOUT_WORKERS", "gathered", "wait_for_results", "wait_for_workers"]
+__all__ = ["WITHOUT_WORKERS", "forget_places", "gathered", "wait_for_results", "wait_for_workers"]
 
 WITHOUT_WORKERS = 50.0  # seconds without a single worker after which a wait is given up
 _LOOK_EVERY = 2.0
@@ -100,11 +100,29 @@ def _forget_lost_workers(keys: list[Any], dask_scheduler: Any = None) -> None:
         waiting += task.dependencies
         wanted = task.worker_restrictions
         if wanted and not any(worker in there for worker in wanted):
-            task.worker_restrictions = set()
-            if task.state == "no-worker":
-                freed[task.key] = "processing"
+            task.worker_restrictions = wanted = set()
+        others = task.host_restrictions or task.resource_restrictions
+        if task.state == "no-worker" and not wanted and not others:
+            freed[task.key] = "processing"
     if freed:
         dask_scheduler.transitions(freed, "margrove-frees-tasks")
+
+
+def forget_places(client: distributed.Client, futures: Sequence[Any]) -> None:
+    """What was meant for certain workers, and is done: should it be lost, anybody may do it."""
+    with contextlib.suppress(ValueError):
+        client.run_on_scheduler(_forget_places, [future.key for future in futures])
+
+
+def _forget_places(keys: list[Any], dask_scheduler: Any = None) -> None:
+    tasks = dask_scheduler.tasks
+    waiting, seen = [tasks[key] for key in keys if key in tasks], set()
+    while waiting:
+        task = waiting.pop()
+        if task.key not in seen:
+            seen.add(task.key)
+            task.worker_restrictions = set()
+            waiting += task.dependencies
 
 
 def wait_for_workers(client: distributed.Client, seconds: float | None = None) -> None:
