@@ -17,13 +17,13 @@ test: test-jit test-nojit
 
 test-jit: $(VENV)/.dev
 	$(BIN)/margrove warmup
-	$(BIN)/pytest -n 2 --dist loadgroup -m "not nightly"
+	$(BIN)/pytest -n 2 -m "not nightly"
 
 test-nojit: $(VENV)/.dev
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -m "nojit and not nightly"
 
 coverage: $(VENV)/.dev
-	$(BIN)/pytest -n 2 --dist loadgroup -m "not nightly" --cov --cov-report=
+	$(BIN)/pytest -n 2 -m "not nightly" --cov --cov-report=
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -m "nojit and not nightly" --cov --cov-append --cov-report=term:skip-covered
 
 lint: $(VENV)/.dev
@@ -39,7 +39,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/compare.py
 
 nightly: $(VENV)/.dev coverage
-	$(BIN)/pytest -n 2 --dist loadgroup -m nightly
+	$(BIN)/pytest -n 2 -m nightly
 	NUMBA_BOUNDSCHECK=1 MARGROVE_CACHE_DIR= $(BIN)/pytest -n 2 -m "not nightly and not packaging" tests/data tests/margin
 
 docs: $(VENV)/.docs

@@ -31,9 +31,9 @@ from sklearn.metrics import log_loss
 
 import margrove
 import margrove.dask
+from compare import write_section
 from data import HAS_REAL, ORIGIN, covtype
 
-ROUNDS = 100
 PARTS = 8
 REPEATS = 3  # of the smaller table; of the larger one there is one run
 LARGE_ROWS, LARGE_COLUMNS, LARGE_FILES = 20_000_000, 32, 40
@@ -190,9 +190,9 @@ def grown(module, trees, **settings):
 CASES = (
     ("Boosting, covtype (464,810 rows, 54 columns, 7 classes), 100 rounds", covtype_parted,
      boosted, 100, {}, True),
-    ("Boosting, 5 million rows, 20 columns, 100 rounds", five_million, boosted, 100, {}, True),
-    ("Forest, covtype, 50 trees", covtype_parted, grown, 50, {}, False),
-    ("Forest, 5 million rows, 8 trees, max_bins=255, min_samples_leaf=20", five_million, grown, 8,
+    ("Boosting, 5 million rows, 20 columns, 30 rounds", five_million, boosted, 30, {}, True),
+    ("Forest, covtype, 20 trees", covtype_parted, grown, 20, {}, False),
+    ("Forest, 5 million rows, 4 trees, max_bins=255, min_samples_leaf=20", five_million, grown, 4,
      {"max_bins": 255, "min_samples_leaf": 20}, False),
 )  # fmt: skip
 
@@ -326,6 +326,6 @@ def scaling():
 
 if __name__ == "__main__":
     if sys.argv[1] == "large":
-        print(large(sys.argv[2] if len(sys.argv) > 2 else tempfile.mkdtemp()))
+        write_section("dask_large", large(sys.argv[2] if len(sys.argv) > 2 else tempfile.mkdtemp()))
     else:
-        print(scaling())
+        write_section("dask_workers", scaling())

@@ -5,23 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-HERE = Path(__file__).parent
-
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Side by side, processes of several clusters would wait for each other's cores."""
-    for item in items:
-        if item.path.parent == HERE:
-            item.add_marker(pytest.mark.xdist_group("clusters"))
 
 
 def local_client(n_workers: int, stack: ExitStack, **settings: Any) -> Any:
