@@ -5,12 +5,36 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+HERE = Path(__file__).parent
+
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
+
+
+_CLUSTERS = {"_four", "cluster4", "new_cluster"}
+_SHARE = 5
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Clusters take their time on two cores: of the tests that need one, every fifth of a file runs
+    at each commit, and all of them at night."""
+    counts: dict[Path, int] = {}
+    for item in items:
+        own = getattr(item, "fixturenames", ())
+        if (
+            item.path.parent != HERE
+            or not _CLUSTERS & set(own)
+            or item.get_closest_marker("nightly")
+        ):
+            continue
+        counts[item.path] = counts.get(item.path, -1) + 1
+        if counts[item.path] % _SHARE:
+            item.add_marker("nightly")
 
 
 def local_client(n_workers: int, stack: ExitStack, **settings: Any) -> Any:
