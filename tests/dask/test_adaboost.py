@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
-import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.naive_bayes import GaussianNB
+from tests.dask.killing import processes, require_same_whoever_dies
 
 import margrove
 from margrove import DecisionTreeClassifier, DecisionTreeRegressor
@@ -369,33 +367,12 @@ def lose_workers(new_cluster: Any, base: Any, n_runs: int, folder: Path) -> None
     settings = {"estimator": base, "n_estimators": 60, "random_state": 1}
     wanted = saved(margrove.AdaBoostClassifier(**settings).fit(X, y), folder, "local")
     X_parts, y_parts = as_array(X, (2000,) * 3), as_array(y, (2000,) * 3)
-    client = new_cluster(3)
 
-    def fitted() -> bytes:
+    def fitted(client: Any) -> bytes:
         model = on_cluster.AdaBoostClassifier(**settings).fit(X_parts, y_parts, client=client)
         return saved(model.to_local(), folder, "cluster")
 
-    assert fitted() == wanted
-    start = time.monotonic()
-    fitted()
-    seconds = time.monotonic() - start
-    chance = random.Random(0)
-    for _ in range(n_runs):
-        try:
-            client.wait_for_workers(2, timeout=30)
-        except TimeoutError:  # of a busy machine: nobody has started them again
-            client = new_cluster(3)
-        pid = chance.choice(processes(client))
-        killing = threading.Timer(chance.random() * seconds, os.kill, (pid, signal.SIGKILL))
-        killing.start()
-        assert fitted() == wanted
-        killing.join()
-        while pid in processes(client):
-            time.sleep(0.05)
-
-
-def processes(client: Any) -> list[int]:
-    return [int(pid) for pid in client.run(os.getpid, on_error="ignore").values()]
+    require_same_whoever_dies(new_cluster, fitted, wanted, n_runs)
 
 
 @pytest.mark.nightly

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.dask.killing import processes, require_same_whoever_dies
 
 import margrove
 from margrove.ensemble.forest_shards import draw_some, strike_some
@@ -378,10 +377,6 @@ def test_an_interrupted_fit_goes_on_from_its_checkpoint(
 # -- workers that are lost --
 
 
-def processes(client: Any) -> list[int]:
-    return [int(pid) for pid in client.run(os.getpid, on_error="ignore").values()]
-
-
 def killed_and_wanted(folder: Path) -> tuple[dict[str, Any], Any, Any, bytes]:
     X, y, _ = make_table(3000)
     settings = {"n_estimators": 12, "random_state": 3, "oob_score": True}
@@ -419,26 +414,9 @@ def test_workers_killed_at_any_time_change_nothing(
     new_cluster: Any, in_small_shards: None, few_trees_at_once: None, tmp_path: Path
 ) -> None:
     settings, X, y, wanted = killed_and_wanted(tmp_path)
-    client = new_cluster(3)
 
-    def fitted() -> bytes:
+    def fitted(client: Any) -> bytes:
         model = on_cluster.RandomForestClassifier(**settings).fit(X, y, client=client)
         return saved(model.to_local(), tmp_path, "cluster")
 
-    assert fitted() == wanted
-    start = time.monotonic()
-    fitted()
-    seconds = time.monotonic() - start
-    chance = random.Random(0)
-    for _ in range(20):
-        try:
-            client.wait_for_workers(2, timeout=30)
-        except TimeoutError:  # of a busy machine: nobody has started them again
-            client = new_cluster(3)
-        pid = chance.choice(processes(client))
-        killing = threading.Timer(chance.random() * seconds, os.kill, (pid, signal.SIGKILL))
-        killing.start()
-        assert fitted() == wanted
-        killing.join()
-        while pid in processes(client):
-            time.sleep(0.05)
+    require_same_whoever_dies(new_cluster, fitted, wanted, 20)

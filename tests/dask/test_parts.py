@@ -214,3 +214,16 @@ def test_what_is_no_table_is_refused(cluster4):
         parts_of(da.ones((4, 1)), sample_weight=dask.delayed(np.ones(4)))
     assert is_collection(da.ones(3))
     assert not is_collection(np.ones(3))
+
+
+def test_a_scheduler_that_does_nothing_for_clients(cluster4, monkeypatch):
+    """Then nothing is placed, as nobody could free it again."""
+
+    def refuse(*given, **options):
+        raise ValueError("not allowed")
+
+    monkeypatch.setattr(cluster4, "run_on_scheduler", refuse)
+    X = np.arange(40.0).reshape(20, 2)
+    parts = parts_of(da.from_array(X, chunks=(5, 2)), client=cluster4)
+    np.testing.assert_array_equal(np.concatenate(gathered(cluster4, parts.X)), X)
+    assert list(parts.places()) == [()] * 4

@@ -9,7 +9,7 @@ import numpy as np
 from margrove.dask.estimators import OnCluster
 from margrove.dask.gang import Gang
 from margrove.dask.linear_fit import Fitted, Scaled, SoFar, solve_on_gang
-from margrove.dask.linear_stream import learn_in_turn, require_y
+from margrove.dask.linear_stream import LearnsInTurn, learn_in_turn, require_y
 from margrove.dask.parts import Parts, is_collection, parts_of
 from margrove.dask.persistence import persistently
 from margrove.dask.shards import Shard, plan_shards, shards_in_place
@@ -78,7 +78,7 @@ def _shards(parts: Parts, workers: list[str]) -> list[Shard]:
     return shards_in_place(parts.lengths, workers, parts.where())
 
 
-class LinearSVC(_LinearOnCluster, LocalLinearSVC):
+class LinearSVC(LearnsInTurn, _LinearOnCluster, LocalLinearSVC):
     """`margrove.LinearSVC` for tables on a Dask cluster.
 
     Parameters, attributes and predictions are those of `margrove.LinearSVC`. Fitted to Dask
@@ -112,37 +112,6 @@ class LinearSVC(_LinearOnCluster, LocalLinearSVC):
     >>> model.certificate_.relative_gap < 1e-4  # doctest: +SKIP
     True
     """
-
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        classes: Any = None,
-        sample_weight: Any = None,
-        *,
-        client: Any = None,
-    ) -> Self:
-        """Learn from one more batch; of Dask collections each partition is a batch, in order.
-
-        The model travels from worker to worker, the rows stay.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As `fit` takes them.
-        classes : array-like, optional
-            All classes that will ever occur; in the first call, by default those of y.
-        client : distributed.Client, optional
-            By default the current one.
-
-        Returns
-        -------
-        self
-        """
-        if is_collection(X):
-            learn_in_turn(self, X, y, sample_weight, client, classes)
-            return self
-        return super().partial_fit(X, y, classes, sample_weight)
 
     def _kind_on_cluster(self) -> Kind:
         kind = self._kind()

@@ -8,20 +8,21 @@ feature; the result is what calling `partial_fit` with one partition after the o
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import is_classifier
 
 from margrove._data import TrainingLabels, check_weights
 from margrove.dask.cluster import client_of, named_errors
+from margrove.dask.estimators import OnCluster
 from margrove.dask.linear_facts import class_table, merged_classes
-from margrove.dask.parts import Parts, parts_of
+from margrove.dask.parts import Parts, is_collection, parts_of
 from margrove.dask.scratch import loaded
 from margrove.dask.waiting import gathered
 from margrove.exceptions import InvalidDataError
 
-__all__ = ["Turns", "classes_of_parts", "learn_in_turn", "require_y"]
+__all__ = ["LearnsInTurn", "Turns", "classes_of_parts", "learn_in_turn", "require_y"]
 
 _AHEAD = 64  # partitions whose turns are planned at a time
 
@@ -40,6 +41,42 @@ def learn_in_turn(
         while not turns.finished:
             turns.advance()
         model._commit(attributes_of(turns.learnt(), parts))
+
+
+class LearnsInTurn(OnCluster):
+    """Mixin of classifiers that take batches: those of a Dask collection are its partitions."""
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        *,
+        client: Any = None,
+    ) -> Self:
+        """Learn from one more batch; of Dask collections each partition is a batch, in order.
+
+        The model travels from worker to worker, the rows stay.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As `fit` takes them.
+        classes : array-like, optional
+            All classes that will ever occur; in the first call, by default those of y.
+        client : distributed.Client, optional
+            By default the current one.
+
+        Returns
+        -------
+        self
+        """
+        if is_collection(X):
+            learn_in_turn(self, X, y, sample_weight, client, classes)
+            return self
+        found: Self = super().partial_fit(X, y, classes, sample_weight)  # type: ignore[misc]
+        return found
 
 
 def require_y(model: Any, y: Any) -> None:
@@ -77,7 +114,7 @@ class Turns:
         self._parts, self._client = parts, parts.client
         self._given = {} if classes is None else {"classes": np.asarray(classes)}
         self.model = model
-        self._holders = parts.where() if parts.on_disk else [()] * len(parts.X)
+        self._holders = parts.places()
         self._planned: list[Any] = []
         self._n_planned = 0
         self.n_done = 0

@@ -87,6 +87,12 @@ class Parts:
         holders = self.client.who_has(self.X)
         return [tuple(holders.get(future.key, ())) for future in self.X]
 
+    def places(self) -> Sequence[tuple[str, ...]]:
+        """Who is to work on each part: of parts on disk those that hold them, otherwise anybody."""
+        if self.on_disk and forget_places(self.client):
+            return self.where()
+        return [()] * len(self.X)
+
     def map(self, function: Callable[..., Any], *arguments: Any, stores: bool = False) -> list[Any]:
         """Futures of `function(X part, *arguments)`, one a part; pass large arguments as futures.
 
@@ -107,7 +113,7 @@ class Parts:
         takes parts on disk for small; so it is told not to move them.
         """
         name = f"{getattr(function, '__name__', 'task').strip('_')}-{secrets.token_hex(8)}"
-        holders = self.where() if self.on_disk else [()] * len(self.X)
+        holders = self.places()
         return [
             self.client.submit(
                 _on_one_thread,
@@ -201,7 +207,7 @@ def parts_of(
         )
         for k in range(0, len(rows), at_once)
     ]
-    has_places = _has_places(X)
+    has_places = _has_places(X) or not forget_places(client)
     futures = _computed(client, made, [] if has_places else list(available_workers(client)))
     facts = gathered(client, futures[3], "partition {} of X")
     if not has_places:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from margrove._data import check_labels
 from margrove._data.scan import scan_rows
 from margrove._slices import drive, under_keeper
-from margrove.dask.estimators import OnCluster
 from margrove.dask.linear_stream import (
+    LearnsInTurn,
     Turns,
     attributes_of,
     classes_of_parts,
-    learn_in_turn,
     require_y,
     traveller,
 )
-from margrove.dask.parts import Parts, is_collection, parts_of
+from margrove.dask.parts import Parts, parts_of
 from margrove.dask.waiting import gathered
 from margrove.margin.mistake_driven import separation_attributes
 from margrove.margin.perceptron import Perceptron as LocalPerceptron
@@ -27,7 +26,7 @@ from margrove.margin.solvers.separation import measure_separation
 __all__ = ["Perceptron"]
 
 
-class Perceptron(OnCluster, LocalPerceptron):  # type: ignore[misc]
+class Perceptron(LearnsInTurn, LocalPerceptron):  # type: ignore[misc]
     """`margrove.Perceptron` for tables on a Dask cluster.
 
     Parameters, attributes and predictions are those of `margrove.Perceptron`. Of Dask collections
@@ -55,35 +54,6 @@ class Perceptron(OnCluster, LocalPerceptron):  # type: ignore[misc]
     >>> X = da.random.default_rng(0).normal(size=(1_000_000, 20), chunks=(100_000, -1))
     >>> model = Perceptron(max_iter=5, tol=None).fit(X, X[:, 0] > 0)  # doctest: +SKIP
     """
-
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        classes: Any = None,
-        sample_weight: Any = None,
-        *,
-        client: Any = None,
-    ) -> Self:
-        """Learn from one more batch; of Dask collections each partition is a batch, in order.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As `fit` takes them.
-        classes : array-like, optional
-            All classes that will ever occur; in the first call, by default those of y.
-        client : distributed.Client, optional
-            By default the current one.
-
-        Returns
-        -------
-        self
-        """
-        if is_collection(X):
-            learn_in_turn(self, X, y, sample_weight, client, classes)
-            return self
-        return super().partial_fit(X, y, classes, sample_weight)
 
     def _fit_on_cluster(
         self, X: Any, y: Any, sample_weight: Any, client: Any, **others: Any

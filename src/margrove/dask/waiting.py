@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import time
 from collections.abc import Sequence
@@ -84,45 +83,45 @@ def _free_the_stuck(client: distributed.Client, futures: Sequence[Any]) -> None:
     others are allowed, if there was none at all for a moment.
     """
     waiting = [own.key for own in futures if own.status not in ("finished", "error", "cancelled")]
-    with contextlib.suppress(ValueError):  # a scheduler that runs nothing for clients
-        client.run_on_scheduler(_forget_lost_workers, waiting)
+    _tell_scheduler(client, waiting, of_lost_workers=True)
 
 
-def _forget_lost_workers(keys: list[Any], dask_scheduler: Any = None) -> None:
-    tasks, there = dask_scheduler.tasks, dask_scheduler.workers
-    waiting = [tasks[key] for key in keys if key in tasks]
-    seen, freed = set(), {}
-    while waiting:
-        task = waiting.pop()
-        if task.key in seen or task.state in ("memory", "erred"):
-            continue
-        seen.add(task.key)
-        waiting += task.dependencies
-        wanted = task.worker_restrictions
-        if wanted and not any(worker in there for worker in wanted):
-            task.worker_restrictions = wanted = set()
-        others = task.host_restrictions or task.resource_restrictions
-        if task.state == "no-worker" and not wanted and not others:
-            freed[task.key] = "processing"
-    if freed:
-        dask_scheduler.transitions(freed, "margrove-frees-tasks")
+def forget_places(client: distributed.Client, futures: Sequence[Any] = ()) -> bool:
+    """What was meant for certain workers, and is done: should it be lost, anybody may do it.
+
+    Whether the scheduler does as it is told; where it does not, nothing should be placed.
+    """
+    return _tell_scheduler(client, [own.key for own in futures], of_lost_workers=False)
 
 
-def forget_places(client: distributed.Client, futures: Sequence[Any]) -> None:
-    """What was meant for certain workers, and is done: should it be lost, anybody may do it."""
-    with contextlib.suppress(ValueError):
-        client.run_on_scheduler(_forget_places, [future.key for future in futures])
+def _tell_scheduler(client: distributed.Client, keys: list[Any], *, of_lost_workers: bool) -> bool:
+    """Have the tasks behind these keys done by anybody; or only those whose workers are lost."""
 
-
-def _forget_places(keys: list[Any], dask_scheduler: Any = None) -> None:
-    tasks = dask_scheduler.tasks
-    waiting, seen = [tasks[key] for key in keys if key in tasks], set()
-    while waiting:
-        task = waiting.pop()
-        if task.key not in seen:
+    def forget(dask_scheduler: Any = None) -> None:  # sent as it is: schedulers may lack margrove
+        tasks, there = dask_scheduler.tasks, dask_scheduler.workers
+        waiting = [tasks[key] for key in keys if key in tasks]
+        seen, freed = set(), {}
+        while waiting:
+            task = waiting.pop()
+            if task.key in seen or (of_lost_workers and task.state in ("memory", "erred")):
+                continue
             seen.add(task.key)
-            task.worker_restrictions = set()
             waiting += task.dependencies
+            if not (
+                of_lost_workers and any(own in there for own in task.worker_restrictions or ())
+            ):
+                task.worker_restrictions = set()
+                others = task.host_restrictions or task.resource_restrictions
+                if task.state == "no-worker" and not others:
+                    freed[task.key] = "processing"
+        if freed:
+            dask_scheduler.transitions(freed, "margrove-frees-tasks")
+
+    try:
+        client.run_on_scheduler(forget)
+    except Exception:  # one that runs nothing for clients, or is lost: others will say so
+        return False
+    return True
 
 
 def wait_for_workers(client: distributed.Client, seconds: float | None = None) -> None:
