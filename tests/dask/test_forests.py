@@ -312,6 +312,10 @@ def lose_workers(new_cluster: Any, n_runs: int, folder: Path) -> None:
     require_same_whoever_dies(new_cluster, fitted, wanted, n_runs)
 
 
+def test_a_killed_worker_changes_nothing(new_cluster: Any, tmp_path: Path) -> None:
+    lose_workers(new_cluster, 2, tmp_path)
+
+
 @pytest.mark.nightly
 def test_a_worker_that_is_stopped_is_not_waited_for(
     new_cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
