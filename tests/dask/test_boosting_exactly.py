@@ -18,10 +18,10 @@ import margrove
 from margrove.dask import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
-    boosting_quantiles,
     boosting_workforce,
 )
 from margrove.dask.boosting_bins import bundles_of, find_conflicts
+from margrove.ensemble import gradient_cells
 from margrove.ensemble.gradient_tables import _bundles, _code
 from margrove.grove.encoding import read_table
 
@@ -229,7 +229,7 @@ def test_categories(data, tmp_path, weighted, settings):
 @pytest.mark.parametrize("weighted", [None, "whole", "real"])
 def test_bins_by_refinement(data, weights, tmp_path, monkeypatch, weighted):
     monkeypatch.setattr(boosting_workforce, "_MANY_ROWS", 0)
-    monkeypatch.setattr(boosting_quantiles, "_N_SPLITTERS", 300)
+    monkeypatch.setattr(gradient_cells, "N_SPLITTERS", 300)
     require_same(tmp_path, NUMBERS, *data, weights[weighted], max_bins=30)
 
 

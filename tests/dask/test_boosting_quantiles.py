@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from margrove.dask import boosting_quantiles as quantiles
 from margrove.dask.boosting_bins import columns_of_parts
 from margrove.dask.boosting_rows import part_rows
+from margrove.ensemble import gradient_cells
 
 
 def bins_by(X, weight, n_categories, max_bins, lengths, *, n_splitters=None):
@@ -29,13 +30,13 @@ def bins_by(X, weight, n_categories, max_bins, lengths, *, n_splitters=None):
     if n_splitters is None:
         found = columns_of_parts(map_each, submit, rows, weights, {}, n_categories, max_bins)
         return [column for block in found for column in block]
-    usual, quantiles._N_SPLITTERS = quantiles._N_SPLITTERS, n_splitters
+    usual, gradient_cells.N_SPLITTERS = gradient_cells.N_SPLITTERS, n_splitters
     try:
         return quantiles.refined_columns(
             map_each, submit, list, rows, len(X), weights, {}, n_categories, max_bins
         )
     finally:
-        quantiles._N_SPLITTERS = usual
+        gradient_cells.N_SPLITTERS = usual
 
 
 def require_same_bins(X, weight, n_categories, max_bins, lengths, n_splitters):
@@ -100,12 +101,7 @@ def test_categories():
 
 def test_few_values_are_brought_together():
     rng = np.random.default_rng(0)
-    cells = quantiles._cells(
-        np.sort(rng.random(100_000)),
-        np.ones(100_000),
-        np.ones(100_000),
-        0,
-        np.sort(rng.random(8192)),
-    )
-    chosen = quantiles.cells_to_open(cells, 255)
+    cells = gradient_cells.cells_of(rng.random(100_000), np.sort(rng.random(8192)))
+    cells = gradient_cells.without_empty(cells)
+    chosen = gradient_cells.cells_to_open(cells, 255)
     assert cells.rows[chosen].sum() < 0.1 * 100_000

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove.dask.boosting_rows import PartRows, new_numbers
+from margrove.ensemble.gradient_cells import code_values
 from margrove.ensemble.gradient_tables import (
     _BYTES_OF_A_LIST,
     _BYTES_OF_AN_ENTRY,
@@ -203,14 +204,11 @@ def code_columns(
 
 
 def _codes(values: np.ndarray, column: ColumnCodes) -> np.ndarray:
-    if len(values) == 0:
-        return np.empty(0, np.uint8)
-    ranks, distinct, _ = _coded(values)
-    if column.of_categories is not None:
-        codes = column.of_categories[distinct.astype(np.int64)]
-    else:
-        codes = np.searchsorted(column.lows, distinct, side="right") - 1
-    return np.append(codes, len(column.lows)).astype(np.uint8)[ranks]
+    if column.of_categories is None:
+        return code_values(values, column.lows)
+    is_missing = np.isnan(values)
+    codes = column.of_categories[np.where(is_missing, 0.0, values).astype(np.int64)]
+    return np.where(is_missing, len(column.lows), codes).astype(np.uint8)
 
 
 def find_conflicts(columns: Sequence[_Column], n: int) -> np.ndarray:

@@ -22,6 +22,7 @@ __all__ = [
     "DrawsByHash",
     "PartRows",
     "RowsElsewhere",
+    "distinct_rows",
     "hash_rows",
     "new_numbers",
     "part_rows",
@@ -60,6 +61,13 @@ class PartRows:
 
     def of(self, part: Any) -> Any:
         return part if self.rows is None else part[self.rows]
+
+
+def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers that ascend, each once, and where in these the given ones are: `np.unique` sorts."""
+    is_new = np.ones(len(rows), np.bool_)
+    np.not_equal(rows[1:], rows[:-1], out=is_new[1:])
+    return rows[is_new], np.cumsum(is_new) - 1
 
 
 def part_rows(rows: np.ndarray, offsets: np.ndarray) -> list[PartRows]:

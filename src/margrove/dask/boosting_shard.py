@@ -108,6 +108,7 @@ class _Slice:
         self._rows, self._others = self._everyone, self._everyone[:0]
         self._trees: dict[int, nodes.BoostedTree] = {}
         self._sources: dict[int, nodes.Source] = {}
+        self._reply = np.empty(0, np.int64)
         self._table: GradientTable
         self._room: nodes.Room
 
@@ -165,6 +166,15 @@ class _Slice:
         )
 
     # -- trees --
+
+    def room_for_reply(self, shape: Any) -> np.ndarray:
+        """Zeros; memory that a process has had before is several times as fast as new memory."""
+        size = int(np.prod(shape))
+        if len(self._reply) < size:
+            self._reply = np.empty(2 * size, np.int64)
+        reply = self._reply[:size]
+        reply[:] = 0
+        return reply.reshape(shape)
 
     def plant(self, plantings: Sequence[Planting], reply: np.ndarray) -> None:
         for own in plantings:
@@ -337,8 +347,10 @@ class BoostingShard:
         return list(self._threads.map(do, things))
 
     def _summed(self, shape: Any, do: Callable[[_Slice, np.ndarray], None]) -> np.ndarray:
+        """A reply is sent before the next one is asked for: they may lie in the same place."""
+
         def reply_of(own: _Slice) -> np.ndarray:
-            reply = np.zeros(shape, np.int64)
+            reply = own.room_for_reply(shape)
             do(own, reply)
             return reply
 

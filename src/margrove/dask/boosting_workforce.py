@@ -20,6 +20,7 @@ from margrove.dask.boosting_crew import borders_of_runs, runs_of_rows
 from margrove.dask.boosting_quantiles import refined_columns
 from margrove.dask.boosting_rows import (
     PartRows,
+    distinct_rows,
     hash_rows,
     part_rows,
     stand_in_for_nan,
@@ -93,7 +94,7 @@ class Workforce:
 
     def hashes(self, rows: np.ndarray, renumbered: dict[int, np.ndarray]) -> np.ndarray:
         """Of the content of rows, ascending; copies of a row are hashed once."""
-        distinct, places = np.unique(rows, return_inverse=True)
+        distinct, places = distinct_rows(rows)
         own = part_rows(distinct, self._offsets())
         facts = self._on_parts(survey_part, own)
         has_infinity = any(fact.has_infinity for fact in facts)
@@ -146,7 +147,7 @@ class Workforce:
     ) -> None:
         """Have all parts coded, for the gangs that are to come."""
         offsets = self._offsets()
-        own = part_rows(np.unique(train), offsets)
+        own = part_rows(distinct_rows(train)[0], offsets)
         cuts = np.searchsorted(held_out, offsets)
         apart = [held_out[cuts[k] : cuts[k + 1]] - offsets[k] for k in range(len(own))]
         arguments = [

@@ -37,6 +37,7 @@ _LONGEST_PAUSE = 2.0
 _HANDSHAKE_SECONDS = 20.0
 _AT_ONCE = 1 << 20
 _MOST_BUFFERS = 1 << 20
+_MOST_PIECES = 64  # of a message that the system takes at once
 _NONCE = 32
 _COUNT = struct.Struct("<Q")
 _WHO = struct.Struct("<q")
@@ -77,13 +78,7 @@ class Line:
         sizes = (_COUNT.pack(buffer.nbytes) for buffer in buffers)
         head = b"".join([_COUNT.pack(len(buffers)), *sizes])
         with self._sending:
-            if sum(buffer.nbytes for buffer in buffers) < _AT_ONCE:
-                self._connection.sendall(b"".join([head, *buffers]))
-                return
-            self._connection.sendall(head)
-            for buffer in buffers:  # a limit of time holds for a piece, not for a long message
-                for start in range(0, buffer.nbytes, _AT_ONCE):
-                    self._connection.sendall(buffer[start : start + _AT_ONCE])
+            _send_all(self._connection, [memoryview(head), *buffers])
 
     def beat(self) -> None:
         """Say that we are alive, unless something longer is just being said."""
@@ -132,6 +127,17 @@ class Line:
 
 
 _BEAT = object()
+
+
+def _send_all(connection: socket.socket, buffers: list[memoryview]) -> None:
+    """One after the other, as they lie in memory; a limit of time holds for a piece."""
+    waiting = [buffer for buffer in buffers if buffer.nbytes]
+    while waiting:
+        sent = connection.sendmsg(waiting[:_MOST_PIECES])
+        while waiting and sent >= waiting[0].nbytes:
+            sent -= waiting.pop(0).nbytes
+        if sent:
+            waiting[0] = waiting[0][sent:]
 
 
 def _received(connection: socket.socket, size: int) -> bytearray:

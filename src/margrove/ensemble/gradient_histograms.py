@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from margrove._jit import kernel
+from margrove._prefetch import are_scattered, fetch, row_ahead
 from margrove._team import meet
 from margrove.ensemble.gradient_nodes import (
     COPIES,
@@ -99,12 +100,16 @@ def _count_words(table, packed, rows, start, end, first, last, words):
 @kernel(inner=True)
 def _count_bytes(table, packed, rows, start, end, begin, stop, words):
     """Hot: one addition for each row and column."""
-    by_rows = table.by_rows
+    by_rows, is_scattered = table.by_rows, are_scattered(rows, start, end)
     while begin < stop:
         block = begin - begin % COLUMNS_OF_A_BLOCK
         last = min(stop, block + COLUMNS_OF_A_BLOCK)
         own = words[table.cells_at[block] :]
         for p in range(start, end):
+            if is_scattered:
+                ahead = np.uint64(row_ahead(rows, p, end))
+                fetch(packed, ahead)
+                fetch(by_rows[ahead], begin)
             row = np.uint64(rows[p])
             word = packed[row]
             for k in range(begin, last):

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from margrove._jit import kernel
+from margrove._prefetch import are_scattered, fetch, row_ahead
 from margrove.ensemble.gradient_histograms import _clear, _count_entries
 from margrove.ensemble.gradient_nodes import (
     CODE,
@@ -103,7 +104,7 @@ def expand(table, source, tree, room, orders, sets, reply):
         for word in range(8):
             tree.sets[node, word] = sets[k, word]
         say_who_goes_left(table, tree, node, room.goes_left)
-        middle = _part_node(table, tree, node, room.goes_left)
+        middle = _part_node(table, tree, node, room.goes_left, order[COUNTED] == 0)
         whole[first, START], whole[first, END] = whole[node, START], middle
         whole[first + 1, START], whole[first + 1, END] = middle, whole[node, END]
         state[N_NODES] += 2
@@ -141,8 +142,12 @@ def _count_node(table, source, tree, room, node, in_words, reply):
 def _count_words(table, packed, rows, start, end, words):
     """Hot: one addition for each row and column."""
     by_rows, cells_at = table.by_rows, table.cells_at
-    n_columns = len(cells_at)
+    n_columns, is_scattered = len(cells_at), are_scattered(rows, start, end)
     for p in range(start, end):
+        if is_scattered:
+            ahead = np.uint64(row_ahead(rows, p, end))
+            fetch(packed, ahead)
+            fetch(by_rows[ahead], 0)
         row = np.uint64(rows[p])
         word = packed[row]
         for k in range(n_columns):
@@ -178,34 +183,61 @@ def _count_widely(table, source, rows, start, end, sums):
 
 
 @kernel(inner=True)
-def _part_node(table, tree, node, goes_left):
-    """Rows that go left come first, all in their order; where the others begin."""
+def _part_node(table, tree, node, goes_left, is_left_small):
+    """Rows that go left come first, all in their order; where the others begin.
+
+    Those of the larger child, as far as that is known, are moved up where they lie; the others are
+    put aside meanwhile.
+    """
     start, end, place = tree.whole[node, START], tree.whole[node, END], tree.whole[node, PLACE]
     rows, spare, column = tree.rows, tree.spare, table.columns[place]
-    if column >= 0:
-        n_left = _part_by_bytes(table.by_rows, column, goes_left, rows, spare, start, end)
-    else:
+    if column < 0:
         n_left = _part_by_list(table, place, goes_left, rows, spare, start, end)
-    for k in range(n_left):
-        rows[start + k] = spare[start + k]
-    for k in range(end - start - n_left):
-        rows[start + n_left + k] = spare[end - 1 - k]
-    return start + n_left
+        for k in range(n_left):
+            rows[start + k] = spare[start + k]
+        for k in range(end - start - n_left):
+            rows[start + n_left + k] = spare[end - 1 - k]
+        return start + n_left
+    if is_left_small:
+        n_left = _part_backwards(table.by_rows, column, goes_left, rows, spare, start, end)
+        for k in range(n_left):
+            rows[start + k] = spare[n_left - 1 - k]
+        return start + n_left
+    middle = _part_forwards(table.by_rows, column, goes_left, rows, spare, start, end)
+    for k in range(end - middle):
+        rows[middle + k] = spare[k]
+    return middle
 
 
 @kernel(inner=True)
-def _part_by_bytes(by_rows, column, goes_left, rows, spare, start, end):
-    """Without a branch: each row is written to both sides, and one of them moves on."""
-    low, high = np.uint64(start), np.uint64(end - 1)
+def _part_forwards(by_rows, column, goes_left, rows, spare, start, end):
+    """Who goes left is moved to the front, who goes right is put aside. Without a branch: each row
+    is written to both places, and one of them moves on."""
+    place, aside = np.uint64(start), np.uint64(0)
     one, at = np.uint64(1), np.uint64(column)
     for p in range(start, end):
         row = rows[p]
         is_left = np.uint64(goes_left[by_rows[np.uint64(row), at]])
-        spare[low] = row
-        spare[high] = row
-        low += is_left
-        high -= one - is_left
-    return np.int64(low) - start
+        rows[place] = row
+        spare[aside] = row
+        place += is_left
+        aside += one - is_left
+    return np.int64(place)
+
+
+@kernel(inner=True)
+def _part_backwards(by_rows, column, goes_left, rows, spare, start, end):
+    """Who goes right is moved to the end, who goes left is put aside, the last one first."""
+    place, aside = np.uint64(end), np.uint64(0)
+    one, at = np.uint64(1), np.uint64(column)
+    for k in range(end - start):
+        row = rows[np.uint64(end - 1 - k)]
+        is_left = np.uint64(goes_left[by_rows[np.uint64(row), at]])
+        rows[place - one] = row
+        spare[aside] = row
+        place -= one - is_left
+        aside += is_left
+    return np.int64(aside)
 
 
 @kernel(bare=True)

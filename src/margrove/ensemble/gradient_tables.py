@@ -18,12 +18,14 @@ import scipy.sparse as sp
 from margrove._jit import kernel
 from margrove._memory import require_memory
 from margrove._threads import run_tiles
-from margrove.grove.binning import _coded, _take_columns
+from margrove.ensemble.gradient_cells import code_values, refined_cells
+from margrove.grove.binning import _are_few_integers, _coded, _take_columns
 
 __all__ = ["COLUMNS_OF_A_BLOCK", "MOST_BINS", "GradientBins", "GradientTable", "bins_and_table"]
 
 MOST_BINS = 255  # and one for what is missing
 COLUMNS_OF_A_BLOCK = 256  # whose cells have numbers of 16 bits
+_MANY_ROWS = 1 << 17  # from which on columns are not sorted, see `gradient_cells`
 _RARE = 0.3  # share of other codes up to which the commonest is left out
 _COLUMNS_AT_ONCE = 8  # a cache line of float64
 _CELLS_AT_ONCE = 1 << 22  # fewer columns of many rows, between which an interrupt is heard
@@ -166,6 +168,9 @@ def _whole_weights(weight: np.ndarray) -> np.ndarray:
 def _code(
     values: np.ndarray, n_categories: int, max_bins: int, weight: np.ndarray | None
 ) -> _Column:
+    if len(values) > _MANY_ROWS and not n_categories and not _are_few_integers(values):
+        codes, lows, highs = _refined_numbers(values, max_bins, weight)
+        return _rare_apart(codes, lows, highs, None)
     codes, distinct, _ = _coded(values)
     if n_categories:
         codes, numbers, of_categories = _few_categories(
@@ -175,6 +180,13 @@ def _code(
     else:
         of_categories = None
         codes, lows, highs = _few_numbers(codes, distinct, max_bins, weight)
+    return _rare_apart(codes, lows, highs, of_categories)
+
+
+def _rare_apart(
+    codes: np.ndarray, lows: np.ndarray, highs: np.ndarray, of_categories: np.ndarray | None
+) -> _Column:
+    """The commonest code is left out where others are rare."""
     sizes = np.bincount(codes, minlength=1)
     omitted = int(np.argmax(sizes))
     if len(codes) - sizes[omitted] >= _RARE * len(codes):
@@ -215,6 +227,17 @@ def _few_numbers(
     table = np.append(np.cumsum(begins) - 1, len(starts)).astype(np.uint8)
     ends = np.append(starts[1:], len(values)) - 1
     return table[codes], values[starts], values[ends]
+
+
+def _refined_numbers(
+    values: np.ndarray, max_bins: int, weight: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The same of a column that has not been sorted."""
+    cells = refined_cells(values, max_bins, weight)
+    places = np.arange(len(cells.lows))
+    _, starts, ends = _few_numbers(places, places, max_bins, cells.weight)
+    lows, highs = cells.lows[starts], cells.highs[ends]
+    return code_values(values, lows), lows, highs
 
 
 @kernel

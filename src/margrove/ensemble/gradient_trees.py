@@ -17,6 +17,7 @@ import math
 import numpy as np
 
 from margrove._jit import kernel
+from margrove._prefetch import fetch, row_ahead
 from margrove._team import (
     await_order,
     call_up,
@@ -661,6 +662,9 @@ def _add_up(source, rows, begin, stop, scales, sums):
     g, h = np.int64(0), np.int64(0)
     has_copies = len(source.copies) > 0
     for p in range(begin, stop):
+        ahead = np.uint64(row_ahead(rows, p, stop))
+        fetch(source.gradient, ahead)
+        fetch(source.hessian, ahead)
         row = np.uint64(rows[p])
         times = source.copies[row] if has_copies else np.int64(1)
         g += times * np.int64(np.rint(source.gradient[row] * scales[0]))

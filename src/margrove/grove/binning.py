@@ -143,16 +143,24 @@ def bin_columns(
 
 def _coded(column: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
     """Codes of one column in their own type, the distinct values, and whether any is missing."""
-    n = len(column)
-    codes = np.empty(n, np.uint32)
+    codes = np.empty(len(column), np.uint32)
     low, high, n_missing, whole = _survey(column)
-    span = high - low
-    if whole and n_missing < n and span < min(4.0 * n + 1024.0, _LARGEST_TABLE):
-        values = _code_integers(column, low, int(span) + 1, codes)
+    if _is_short_range(len(column), low, high, n_missing, whole):
+        values = _code_integers(column, low, int(high - low) + 1, codes)
     else:
         values = _code_by_sorting(column, codes)
     kind = np.uint8 if len(values) < 256 else np.uint16 if len(values) < 65536 else np.uint32
     return codes.astype(kind), values, n_missing > 0
+
+
+def _is_short_range(n: int, low: float, high: float, n_missing: int, whole: bool) -> bool:
+    """Whether a table of all whole numbers in between is no longer than the column, about."""
+    return whole and n_missing < n and high - low < min(4.0 * n + 1024.0, _LARGEST_TABLE)
+
+
+def _are_few_integers(column: np.ndarray) -> bool:
+    """Whether a column is coded without being sorted."""
+    return _is_short_range(len(column), *_survey(column))
 
 
 def _grouped(

@@ -1,0 +1,92 @@
+"""Bins that are found by refinement are those of a column that was sorted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from margrove.ensemble import gradient_cells, gradient_tables
+
+KINDS = ("even", "heavy", "few", "steps", "missing", "infinite", "nothing", "far", "zeros")
+
+
+def column(kind, n, rng):
+    if kind == "heavy":
+        return np.where(rng.random(n) < 0.9, 0.0, rng.exponential(size=n))
+    if kind == "few":
+        return rng.integers(0, 5, n) + 0.5
+    if kind == "steps":
+        return np.round(rng.standard_normal(n) * 30) / 7
+    if kind == "missing":
+        return np.where(rng.random(n) < 0.3, np.nan, rng.standard_normal(n))
+    if kind == "infinite":
+        return np.where(rng.random(n) < 0.1, np.inf, -np.where(rng.random(n) < 0.1, np.inf, 1.5))
+    if kind == "nothing":
+        return np.full(n, np.nan)
+    if kind == "zeros":
+        return np.where(rng.random(n) < 0.5, 0.0, -0.0) * rng.integers(-1, 2, n)
+    return np.exp(20 * rng.standard_normal(n)) if kind == "far" else rng.random(n)
+
+
+def both_ways(monkeypatch, values, max_bins, weight, n_splitters):
+    """The coded column: sorted, and refined."""
+    found = []
+    for most, splitters in ((1 << 60, 8192), (-1, n_splitters)):
+        monkeypatch.setattr(gradient_tables, "_MANY_ROWS", most)
+        monkeypatch.setattr(gradient_tables, "_are_few_integers", lambda values: False)
+        monkeypatch.setattr(gradient_cells, "N_SPLITTERS", splitters)
+        found.append(gradient_tables._code(values, 0, max_bins, weight))
+    return found
+
+
+def assert_same_columns(one, other) -> None:
+    for name in ("codes", "rows", "lows", "highs"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    assert one.omitted == other.omitted
+
+
+@pytest.mark.nojit
+@settings(max_examples=80, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    kind=st.sampled_from(KINDS),
+    n=st.integers(1, 1500),
+    max_bins=st.sampled_from([2, 3, 16, 255]),
+    n_splitters=st.sampled_from([1, 2, 10, 100]),
+    is_weighted=st.booleans(),
+)
+def test_any_column(seed, kind, n, max_bins, n_splitters, is_weighted) -> None:
+    rng = np.random.default_rng(seed)
+    values = column(kind, n, rng)
+    weight = rng.integers(1, 1000, n).astype(float) if is_weighted else None
+    with pytest.MonkeyPatch.context() as patch:
+        assert_same_columns(*both_ways(patch, values, max_bins, weight, n_splitters))
+
+
+def test_a_heavy_value_that_the_sample_has_missed(monkeypatch) -> None:
+    values = np.arange(1000.0) / 7
+    values[1:900:2] = 3.14159  # every second row, where the sample has the others
+    assert_same_columns(*both_ways(monkeypatch, values, 10, None, 500))
+
+
+def test_many_rows_take_that_way(monkeypatch) -> None:
+    values = np.random.default_rng(0).standard_normal(gradient_tables._MANY_ROWS + 1)
+    refined = gradient_tables._code(values, 0, 255, None)
+    monkeypatch.setattr(gradient_tables, "_MANY_ROWS", len(values))
+    monkeypatch.setattr(gradient_tables, "refined_cells", None)
+    assert_same_columns(refined, gradient_tables._code(values, 0, 255, None))
+    with pytest.raises(TypeError):
+        gradient_tables._code(np.append(values, 0.5), 0, 255, None)
+
+
+@given(
+    values=st.lists(st.floats(width=16), max_size=40),
+    borders=st.lists(st.floats(allow_nan=False, width=16), max_size=40),
+)
+def test_codes_by_where_bins_begin(values, borders) -> None:
+    lows = np.unique(np.array([-np.inf, *borders]))
+    values = np.array(values)
+    expected = np.where(np.isnan(values), len(lows), np.searchsorted(lows, values, "right") - 1)
+    np.testing.assert_array_equal(gradient_cells.code_values(values, lows), expected)
