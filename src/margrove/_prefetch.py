@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import config, types
-from numba.core import cgutils
+from numba import types
+from numba.core import cgutils, config
 from numba.extending import intrinsic
 
 from margrove._jit import kernel
@@ -43,7 +43,7 @@ def _nothing(array: Any, index: Any) -> None:
     """Without the compiler."""
 
 
-fetch: Any = _nothing if config.DISABLE_JIT else intrinsic(_fetch)
+fetch: Any = _nothing if vars(config)["DISABLE_JIT"] else intrinsic(_fetch)
 
 
 @kernel(inlined=True)

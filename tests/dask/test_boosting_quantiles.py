@@ -101,7 +101,8 @@ def test_categories():
 
 def test_few_values_are_brought_together():
     rng = np.random.default_rng(0)
-    cells = gradient_cells.cells_of(rng.random(100_000), np.sort(rng.random(8192)))
-    cells = gradient_cells.without_empty(cells)
+    counter = gradient_cells.CellCounter(np.sort(rng.random(8192)))
+    counter.add(rng.random(100_000))
+    cells = gradient_cells.without_empty(counter.cells())
     chosen = gradient_cells.cells_to_open(cells, 255)
     assert cells.rows[chosen].sum() < 0.1 * 100_000

@@ -35,8 +35,9 @@ __all__ = [
     "bins_of",
     "blocks_of_columns",
     "bundles_of",
-    "code_columns",
+    "coded_columns",
     "codes_of_column",
+    "column_tiles",
     "columns_of_parts",
     "distinct_values",
     "empty_table",
@@ -47,6 +48,7 @@ __all__ = [
 ]
 
 _COLUMNS_AT_ONCE = 8  # a cache line of float64
+_CELLS_AT_ONCE = 1 << 18  # of values that are in the cache while they are looked at
 _MOST_TASKS = 4096  # that look for distinct values
 _MOST_SPARSE = 4096  # sparse columns of which it is found out who can share a byte
 
@@ -92,20 +94,32 @@ def whole_weights(weight: np.ndarray, bits: int) -> np.ndarray:
 # -- on the workers --
 
 
-def _each_column(X: Any, first: int, last: int) -> Iterator[tuple[int, np.ndarray]]:
-    """The columns first .. last - 1 as float64 (n,), some at a time."""
-    if sp.issparse(X):
-        X = X[:, first:last].tocsc()
+def column_tiles(
+    part: Any, rows: PartRows, renumbered: dict[int, np.ndarray], first: int, last: int
+) -> Iterator[tuple[int, int, np.ndarray]]:
+    """The columns first .. last - 1 of some rows of a part, some rows after the others: a column,
+    the place of the first row, and values float64, which the next ones are written over.
+
+    renumbered {column: float64 (categories + 1,)}: new numbers of categories.
+    """
+    if sp.issparse(part):
+        X = rows.of(part)[:, first:last].tocsc()
         for k in range(last - first):
             values, own = np.zeros(X.shape[0]), slice(X.indptr[k], X.indptr[k + 1])
             values[X.indices[own]] = X.data[own]
-            yield first + k, values
+            yield first + k, 0, new_numbers(values, renumbered.get(first + k))
         return
-    X = np.ascontiguousarray(X)
-    for begin in range(first, last, _COLUMNS_AT_ONCE):
-        block = np.empty((min(_COLUMNS_AT_ONCE, last - begin), X.shape[0]))
-        _take_columns(X, begin, block)
-        yield from enumerate(block, start=begin)
+    X = np.ascontiguousarray(part)
+    n = X.shape[0] if rows.rows is None else len(rows.rows)
+    step = min(max(_CELLS_AT_ONCE // max(last - first, 1), 1), max(n, 1))
+    room = np.empty((last - first) * step)
+    for start in range(0, n, step):
+        stop = min(start + step, n)
+        some = X[start:stop] if rows.rows is None else X[rows.rows[start:stop]]
+        tile = room[: (last - first) * (stop - start)].reshape(last - first, stop - start)
+        _take_columns(some, first, tile)
+        for k in range(last - first):
+            yield first + k, start, new_numbers(tile[k], renumbered.get(first + k))
 
 
 def distinct_values(
@@ -116,15 +130,15 @@ def distinct_values(
     first: int,
     last: int,
 ) -> list[_Distinct] | None:
-    """Of the columns first .. last - 1 of some rows of a part; None without rows.
-
-    renumbered {column: float64 (categories + 1,)}: new numbers of categories.
-    """
+    """Of the columns first .. last - 1 of some rows of a part; None without rows."""
     if part.shape[0] == 0 or (rows.rows is not None and len(rows.rows) == 0):
         return None
+    tiles: list[list[np.ndarray]] = [[] for _ in range(first, last)]
+    for j, _, values in column_tiles(part, rows, renumbered, first, last):
+        tiles[j - first].append(values.copy())
     found = []
-    for j, values in _each_column(part, first, last):
-        codes, distinct, _ = _coded(new_numbers(rows.of(values), renumbered.get(j)))
+    for own in tiles:
+        codes, distinct, _ = _coded(np.concatenate(own))
         n = len(distinct)
         counts = np.bincount(codes, minlength=n + 1)
         heavy = None if weight is None else np.bincount(codes, weights=weight, minlength=n)[:n]
@@ -187,20 +201,28 @@ def codes_of_column(
     return ColumnCodes(lows, highs, of_categories, omitted, n_entries)
 
 
-def code_columns(
-    X: Any, columns: Sequence[ColumnCodes], renumbered: dict[int, np.ndarray]
-) -> list[_Column]:
-    """The rows of a shard as codes."""
-    found = []
-    for j, values in _each_column(X, 0, len(columns)):
-        own = columns[j]
-        codes = _codes(new_numbers(values, renumbered.get(j)), own)
-        rows = None
-        if own.omitted >= 0:
-            rows = np.flatnonzero(codes != own.omitted).astype(np.int32)
-            codes = codes[rows]
-        found.append(_Column(codes, rows, own.omitted, own.lows, own.highs, own.of_categories))
-    return found
+def coded_columns(
+    part: Any, rows: PartRows, columns: Sequence[ColumnCodes], renumbered: dict[int, np.ndarray]
+) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
+    """Some rows of a part as codes: uint8 (n, dense columns), and of each sparse column the rows
+    int32 that have another code than the omitted one, with these codes."""
+    n = part.shape[0] if rows.rows is None else len(rows.rows)
+    dense = [j for j, own in enumerate(columns) if own.omitted < 0]
+    places = {j: place for place, j in enumerate(dense)}
+    codes = np.empty((n, len(dense)), np.uint8)
+    no_entries = np.empty(0, np.int32), np.empty(0, np.uint8)
+    entries = {j: [no_entries] for j in range(len(columns)) if j not in places}
+    for j, start, values in column_tiles(part, rows, renumbered, 0, len(columns)):
+        own = _codes(values, columns[j])
+        if j in places:
+            codes[start : start + len(own), places[j]] = own
+        else:
+            found = np.flatnonzero(own != columns[j].omitted).astype(np.int32)
+            entries[j].append((found + np.int32(start), own[found]))
+    return codes, [
+        (np.concatenate([one for one, _ in own]), np.concatenate([other for _, other in own]))
+        for own in entries.values()
+    ]
 
 
 def _codes(values: np.ndarray, column: ColumnCodes) -> np.ndarray:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.dask.boosting_bins import ColumnCodes, code_columns, find_conflicts
+from margrove.dask.boosting_bins import ColumnCodes, coded_columns, find_conflicts
 from margrove.dask.boosting_rows import PartRows, renumber
 from margrove.dask.scratch import PartOnDisk, is_on_disk, loaded
 from margrove.ensemble.gradient_monitor import SoFar, add_trees
@@ -68,15 +68,17 @@ def code_part(
     kind: Kind,
 ) -> CodedPart:
     """Code the rows of a part that are there to train on, and keep those that are held out."""
-    own, apart = train.of(part), renumber(part[held_out], renumbered)
-    coded = code_columns(own, columns, renumbered)
-    dense = [column.codes for column in coded if column.rows is None]
+    apart = renumber(part[held_out], renumbered)
+    dense, sparse = coded_columns(part, train, columns, renumbered)
+    raw = None
+    if not so_far.is_constant:
+        raw = so_far.raw_of(renumber(train.of(part), renumbered), kind)
     return CodedPart(
         part.shape[0],
         train.rows,
-        np.stack(dense, axis=1) if dense else np.empty((own.shape[0], 0), np.uint8),
-        [(column.rows, column.codes) for column in coded if column.rows is not None],
-        None if so_far.is_constant else so_far.raw_of(renumber(own, renumbered), kind),
+        dense,
+        sparse,
+        raw,
         apart,
         held_out,
         None if so_far.is_constant else so_far.raw_of(apart, kind),

@@ -6,29 +6,31 @@ table has. Two passes over the rows, as a rule, and some thousand numbers a colu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from margrove.dask.boosting_bins import ColumnCodes, _each_column, codes_of_column
+from margrove.dask.boosting_bins import ColumnCodes, codes_of_column, column_tiles
 from margrove.dask.boosting_rows import PartRows, new_numbers
 from margrove.ensemble import gradient_cells as cells_module
 from margrove.ensemble.gradient_cells import (
+    CellCounter,
     Cells,
-    cells_of,
+    ValueFinder,
     cells_to_open,
     merged_cells,
     merged_values,
     splitters_of,
-    values_within,
     with_values,
     without_empty,
 )
 
 __all__ = ["refined_columns"]
 
-_COLUMNS_AT_ONCE = 16  # of which workers hold what some parts say
+_COLUMNS_AT_ONCE = 8  # of which workers hold what some parts say
+_BLOCKS_AT_ONCE = 3  # of such columns: workers do one while we fetch another
 _PARTS_AT_ONCE = 8  # whose cells are added up by one task
 
 Stretches = list[tuple[np.ndarray, np.ndarray]]
@@ -58,10 +60,8 @@ def cells_of_part(
     splitters: list[np.ndarray],
 ) -> list[Cells]:
     """What a part has in the cells of columns first .. last - 1."""
-    return [
-        cells_of(new_numbers(rows.of(values), renumbered.get(j)), splitters[j], weight)
-        for j, values in _each_column(part, first, last)
-    ]
+    counters = [CellCounter(own, is_weighted=weight is not None) for own in splitters[first:last]]
+    return _counted(counters, column_tiles(part, rows, renumbered, first, last), first, weight)
 
 
 def values_of_part(
@@ -74,10 +74,20 @@ def values_of_part(
     opened: Stretches,
 ) -> list[Cells]:
     """The values that a part has in some cells."""
-    return [
-        values_within(new_numbers(rows.of(values), renumbered.get(j)), *opened[j], weight)
-        for j, values in _each_column(part, first, last)
-    ]
+    finders = [ValueFinder(*own, is_weighted=weight is not None) for own in opened[first:last]]
+    return _counted(finders, column_tiles(part, rows, renumbered, first, last), first, weight)
+
+
+def _counted(
+    counters: Sequence[CellCounter | ValueFinder],
+    tiles: Iterable[tuple[int, int, np.ndarray]],
+    first: int,
+    weight: np.ndarray | None,
+) -> list[Cells]:
+    for column, start, values in tiles:
+        own = None if weight is None else weight[start : start + len(values)]
+        counters[column - first].add(values, own)
+    return [own.cells() for own in counters]
 
 
 def all_cells(pieces: Sequence[list[Cells]]) -> list[Cells]:
@@ -115,6 +125,7 @@ def refined_columns(
     def ask(function: Callable[..., Any], merge: Callable[..., Any], told: Any) -> list[Cells]:
         """Some columns after the others: what parts say of one takes memory on the workers."""
         found: list[Cells] = []
+        waiting: deque[list[Any]] = deque()
         sent = submit(_same, told)
         for first in range(0, d, _COLUMNS_AT_ONCE):
             last = min(first + _COLUMNS_AT_ONCE, d)
@@ -123,8 +134,10 @@ def refined_columns(
             while len(pieces) > 1:
                 groups = range(0, len(pieces), _PARTS_AT_ONCE)
                 pieces = [submit(merge, pieces[k : k + _PARTS_AT_ONCE]) for k in groups]
-            found += results(pieces)[0]
-        return found
+            waiting.append(pieces)
+            if len(waiting) == _BLOCKS_AT_ONCE:
+                found += results(waiting.popleft())[0]
+        return found + [own for pieces in waiting for own in results(pieces)[0]]
 
     splitters = [_splitters(sample[:, j], int(n)) for j, n in enumerate(n_categories)]
     cells = [without_empty(own) for own in ask(cells_of_part, all_cells, splitters)]

@@ -23,15 +23,15 @@ from margrove._jit import kernel
 
 __all__ = [
     "N_SPLITTERS",
+    "CellCounter",
     "Cells",
-    "cells_of",
+    "ValueFinder",
     "cells_to_open",
     "code_values",
     "merged_cells",
     "merged_values",
     "refined_cells",
     "splitters_of",
-    "values_within",
     "with_values",
     "without_empty",
 ]
@@ -40,6 +40,7 @@ N_SPLITTERS = 8192
 _ROWS_AT_ONCE = 1 << 16
 _TILE = 512  # values that are searched for together
 _NO_WEIGHT = np.empty(0)
+_LOW, _HIGH, _ROWS, _WEIGHT, _N_COUNTS = range(5)  # of a cell, side by side
 
 
 @dataclass(frozen=True)
@@ -70,30 +71,45 @@ def splitters_of(sample: np.ndarray) -> np.ndarray:
 # -- rows --
 
 
-def cells_of(values: np.ndarray, splitters: np.ndarray, weight: np.ndarray | None = None) -> Cells:
-    """What a column has in the cells 2 k, before splitter k, and 2 k + 1, splitter k itself."""
-    size = 2 * len(splitters) + 1
-    lows, highs, rows = np.full(size, np.inf), np.full(size, -np.inf), np.zeros(size)
-    weights = rows if weight is None else np.zeros(size)
-    own = _NO_WEIGHT if weight is None else weight
-    n_missing = _count_cells(values, splitters, own, rows, weights, lows, highs)
-    return Cells(lows, highs, rows, weights, int(n_missing))
+class CellCounter:
+    """Counts what a column has in the cells 2 k, before splitter k, and 2 k + 1, splitter k itself,
+    some rows after the others."""
+
+    def __init__(self, splitters: np.ndarray, *, is_weighted: bool = False) -> None:
+        self._splitters, self._is_weighted = splitters, is_weighted
+        self._counts = np.zeros((2 * len(splitters) + 1, _N_COUNTS))
+        self._counts[:, _LOW], self._counts[:, _HIGH] = np.inf, -np.inf
+        self._n_missing = 0
+
+    def add(self, values: np.ndarray, weight: np.ndarray | None = None) -> None:
+        own = _NO_WEIGHT if weight is None else weight
+        self._n_missing += _count_cells(values, self._splitters, own, self._counts)
+
+    def cells(self) -> Cells:
+        lows, highs, rows, weight = self._counts.T.copy()
+        weight = weight if self._is_weighted else rows
+        return Cells(lows, highs, rows, weight, int(self._n_missing))
 
 
-def values_within(
-    values: np.ndarray, lows: np.ndarray, highs: np.ndarray, weight: np.ndarray | None = None
-) -> Cells:
-    """The values in some stretches, as cells of one value each."""
-    found, weights = [np.empty(0)], [np.empty(0)]
-    for start in range(0, len(values), _ROWS_AT_ONCE):
-        part = slice(start, start + _ROWS_AT_ONCE)
-        places = np.empty(len(values[part]), np.int64)
-        places = places[: _find_within(values[part], lows, highs, places)]
-        found.append(values[part][places] + 0.0)
-        if weight is not None:
-            weights.append(weight[part][places])
-    own = None if weight is None else np.concatenate(weights)
-    return _known(np.concatenate(found), None, own)
+class ValueFinder:
+    """Looks up the values of a column that lie in some stretches, some rows after the others."""
+
+    def __init__(self, lows: np.ndarray, highs: np.ndarray, *, is_weighted: bool = False) -> None:
+        self._lows, self._highs = lows, highs
+        self._values = [np.empty(0)]
+        self._weights = [np.empty(0)] if is_weighted else None
+
+    def add(self, values: np.ndarray, weight: np.ndarray | None = None) -> None:
+        places = np.empty(len(values), np.int64)
+        places = places[: _find_within(values, self._lows, self._highs, places)]
+        self._values.append(values[places] + 0.0)
+        if self._weights is not None and weight is not None:
+            self._weights.append(weight[places])
+
+    def cells(self) -> Cells:
+        """Of one value each."""
+        weight = None if self._weights is None else np.concatenate(self._weights)
+        return _known(np.concatenate(self._values), weight)
 
 
 def code_values(values: np.ndarray, lows: np.ndarray) -> np.ndarray:
@@ -128,7 +144,7 @@ def _count_below(values, borders, or_equal, counts):
 
 
 @kernel
-def _count_cells(values, splitters, weight, rows, weights, lows, highs):
+def _count_cells(values, splitters, weight, counts):
     n_missing, has_weight = 0, len(weight) > 0
     room = np.empty(_TILE, np.int32)
     for start in range(0, len(values), _TILE):
@@ -142,11 +158,11 @@ def _count_cells(values, splitters, weight, rows, weights, lows, highs):
                 continue
             at = places[i]
             cell = np.uint64(2 * at + np.int32(at < len(splitters) and splitters[at] == value))
-            rows[cell] += 1.0
+            counts[cell, _LOW] = min(counts[cell, _LOW], value)
+            counts[cell, _HIGH] = max(counts[cell, _HIGH], value)
+            counts[cell, _ROWS] += 1.0
             if has_weight:
-                weights[cell] += weight[start + i]
-            lows[cell] = min(lows[cell], value)
-            highs[cell] = max(highs[cell], value)
+                counts[cell, _WEIGHT] += weight[start + i]
     return n_missing
 
 
@@ -191,18 +207,51 @@ def merged_cells(pieces: Sequence[Cells]) -> Cells:
 
 
 def merged_values(pieces: Sequence[Cells]) -> Cells:
-    """The same of values that were looked up."""
-    return _known(*(np.concatenate([getattr(own, name) for own in pieces]) for name in _OF_VALUES))
+    """The same of values that were looked up: each once."""
+    left = list(pieces)
+    while len(left) > 1:
+        left = [_merged_two(*left[k : k + 2]) for k in range(0, len(left), 2)]
+    return left[0]
 
 
-_OF_VALUES = ("lows", "rows", "weight")
+def _merged_two(one: Cells, other: Cells | None = None) -> Cells:
+    if other is None:
+        return one
+    size = len(one.lows) + len(other.lows)
+    values, rows, weight = np.empty(size), np.empty(size), np.empty(size)
+    n = _merge(
+        one.lows, one.rows, one.weight, other.lows, other.rows, other.weight, values, rows, weight
+    )
+    return Cells(values[:n], values[:n], rows[:n], weight[:n], 0)
 
 
-def _known(values: np.ndarray, rows: np.ndarray | None, weight: np.ndarray | None) -> Cells:
-    """Values, each once; rows of them, and their weight, which by default is as many."""
+@kernel
+def _merge(values, rows, weight, others, rows_of_others, weight_of_others, to, to_rows, to_weight):
+    """Values that ascend, each with its rows and weight; how many there are together."""
+    i, j, n = 0, 0, 0
+    while i < len(values) or j < len(others):
+        is_mine = j == len(others) or (i < len(values) and values[i] <= others[j])
+        is_theirs = i == len(values) or (j < len(others) and others[j] <= values[i])
+        to_rows[n] = to_weight[n] = 0.0
+        if is_mine:
+            to[n] = values[i]
+            to_rows[n] += rows[i]
+            to_weight[n] += weight[i]
+            i += 1
+        if is_theirs:
+            to[n] = others[j]
+            to_rows[n] += rows_of_others[j]
+            to_weight[n] += weight_of_others[j]
+            j += 1
+        n += 1
+    return n
+
+
+def _known(values: np.ndarray, weight: np.ndarray | None) -> Cells:
+    """Values, each once, and their weight, which by default is how often they are there."""
     distinct, places = np.unique(values, return_inverse=True)
     n = len(distinct)
-    counts = np.bincount(places, weights=rows, minlength=n).astype(np.float64)
+    counts = np.bincount(places, minlength=n).astype(np.float64)
     weights = counts if weight is None else np.bincount(places, weights=weight, minlength=n)
     return Cells(distinct, distinct, counts, weights, 0)
 
@@ -259,14 +308,24 @@ def with_values(cells: Cells, opened: np.ndarray, values: Cells) -> Cells:
         for name in names
     }
     order = np.argsort(together["lows"], kind="stable")
-    return Cells(*(together[name][order] for name in names), cells.n_missing)
+    lows, highs, rows, weight = (together[name][order] for name in names)
+    return Cells(lows, highs, rows, weight, cells.n_missing)
 
 
 def refined_cells(values: np.ndarray, max_bins: int, weight: np.ndarray | None = None) -> Cells:
     """Cells of a column that no bin begins inside of."""
-    step = max(1, len(values) // N_SPLITTERS)
-    cells = without_empty(cells_of(values, splitters_of(values[::step]), weight))
+    step, is_weighted = max(1, len(values) // N_SPLITTERS), weight is not None
+
+    def counted(by: CellCounter | ValueFinder) -> Cells:
+        for start in range(0, len(values), _ROWS_AT_ONCE):
+            part = slice(start, start + _ROWS_AT_ONCE)
+            by.add(values[part], None if weight is None else weight[part])
+        return by.cells()
+
+    splitters = splitters_of(values[::step])
+    cells = without_empty(counted(CellCounter(splitters, is_weighted=is_weighted)))
     while (opened := cells_to_open(cells, max_bins)).any():
-        found = values_within(values, cells.lows[opened], cells.highs[opened], weight)
+        stretches = cells.lows[opened], cells.highs[opened]
+        found = counted(ValueFinder(*stretches, is_weighted=is_weighted))
         cells = with_values(cells, opened, found)
     return cells

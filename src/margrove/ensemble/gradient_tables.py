@@ -28,7 +28,7 @@ COLUMNS_OF_A_BLOCK = 256  # whose cells have numbers of 16 bits
 _MANY_ROWS = 1 << 17  # from which on columns are not sorted, see `gradient_cells`
 _RARE = 0.3  # share of other codes up to which the commonest is left out
 _COLUMNS_AT_ONCE = 8  # a cache line of float64
-_CELLS_AT_ONCE = 1 << 22  # fewer columns of many rows, between which an interrupt is heard
+_CELLS_AT_ONCE = 1 << 24  # fewer columns of many rows, between which an interrupt is heard
 # Reading a row's list takes as long as some bytes, and so does each entry of it.
 _BYTES_OF_A_LIST = 4
 _BYTES_OF_AN_ENTRY = 2
@@ -136,6 +136,7 @@ def bins_and_table(
         X = X.tocsc()
         X.sort_indices()
     step = 1 if is_sparse else max(1, min(_COLUMNS_AT_ONCE, _CELLS_AT_ONCE // max(n, 1)))
+    rooms: list[np.ndarray] = []  # of threads that have done a tile: new memory is slow
 
     def code(tile: int) -> None:
         first = tile * step
@@ -143,10 +144,12 @@ def bins_and_table(
             part = slice(X.indptr[first], X.indptr[first + 1])
             columns[first] = _code_sparse(X.data[part], X.indices[part], n, max_bins, weight)
             return
-        block = np.empty((min(step, d - first), n))
+        room = rooms.pop() if rooms else np.empty((step, n))
+        block = room[: min(step, d - first)]
         _take_columns(X, first, block)
         for j, values in enumerate(block, start=first):
             columns[j] = _code(values, int(n_categories[j]), max_bins, weight)
+        rooms.append(room)
 
     run_tiles(code, -(-d // step), n_threads)
     bins = GradientBins(
