@@ -232,11 +232,15 @@ def _run_on_many_rows() -> None:
 
 
 def _run_gradient_boosting() -> None:
-    """Both pairs, with weights and lists of entries; enough rows to be packed, and for tables."""
+    """Both pairs, with weights and lists of entries; enough rows to be packed, and for tables.
+
+    Columns of still more rows are binned without being sorted.
+    """
     from margrove.ensemble.gradient_boosting import (
         GradientBoostingClassifier,
         GradientBoostingRegressor,
     )
+    from margrove.ensemble.gradient_cells import code_values, refined_cells
     from margrove.ensemble.hist_gradient_boosting import (
         HistGradientBoostingClassifier,
         HistGradientBoostingRegressor,
@@ -244,6 +248,7 @@ def _run_gradient_boosting() -> None:
 
     rng = np.random.default_rng(0)
     X = rng.standard_normal((_MANY_ROWS, 20)).round(1)
+    code_values(X[:, 0].copy(), refined_cells(X[:, 0].copy(), 10).lows)
     y = X[:, 0] + X[:, 1] > 0
     three = (X[:, 0] > 0).astype(int) + (X[:, 1] > 0)
     brief: dict[str, Any] = {"max_iter": 2, "early_stopping": False}

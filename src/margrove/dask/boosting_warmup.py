@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from margrove.dask.boosting_bins import bins_of, distinct_values, merged_columns
+from margrove.dask.boosting_bins import ColumnCodes, bins_of, columns_of_parts
 from margrove.dask.boosting_codes import CodedPart, code_part
 from margrove.dask.boosting_crew import Crew
 from margrove.dask.boosting_growth import RemoteTree, Workplace
+from margrove.dask.boosting_quantiles import refined_columns
 from margrove.dask.boosting_rows import PartRows, RowsElsewhere
 from margrove.dask.boosting_shard import BoostingShard, Common, Grown
 from margrove.ensemble import gradient_nodes as nodes
@@ -81,8 +82,7 @@ def _crew(X: np.ndarray) -> Crew:
     n, d = X.shape
     numbers = np.zeros(d, np.int64)
     table = TreeTable(RowsElsewhere(np.arange(n), d), None, {})
-    found = distinct_values(X, PartRows(None), None, {}, 0, d)
-    columns, kind = merged_columns([found], numbers, 255), kind_of(numbers)
+    columns, kind = _columns(X, numbers), kind_of(numbers)
     so_far, held_out = SoFar([], np.zeros(1), (), (), 1.0), np.arange(100)
     common = Common(columns, numbers > 0, kind, so_far)
     part = code_part(X, PartRows(None), held_out, columns, {}, so_far, kind)
@@ -94,6 +94,22 @@ def _crew(X: np.ndarray) -> Crew:
 
     given = GradientData(table, X[:, 0].copy(), None, None, None)
     return Crew(open_gang, given, held_out, common)
+
+
+def _columns(X: np.ndarray, numbers: np.ndarray) -> list[ColumnCodes]:
+    """By both ways to bins, of parts that may be written to, or, as some of Dask's, may not."""
+    kept = X.copy()
+    kept.flags.writeable = False
+    parts, rows = [X, kept], [PartRows(None)] * 2
+
+    def map_each(function: Any, arguments: Any) -> list[Any]:
+        return [function(part, *own) for part, own in zip(parts, arguments, strict=True)]
+
+    def submit(function: Any, *arguments: Any) -> Any:
+        return function(*arguments)
+
+    columns_of_parts(map_each, submit, rows, [None, None], {}, numbers, 255)
+    return refined_columns(map_each, submit, list, rows, 2 * len(X), [None, None], {}, numbers, 255)
 
 
 def _rules(order: int) -> nodes.GrowthRules:
