@@ -159,7 +159,6 @@ def compared(table, made, size, settings, has_peers, repeats):
             losses[name] = log_loss(y_test, model.predict_proba(X_test), labels=np.unique(y))
             if name in (LOCAL, REMOTE):
                 files[name] = file_of(model, folder)
-        return model
 
     with cluster() as client, tempfile.TemporaryDirectory() as folder:
         parts = on_cluster(X, y)
@@ -171,10 +170,12 @@ def compared(table, made, size, settings, has_peers, repeats):
         }
         for name, fit in boosting(size).items() if has_peers else ():
             contestants[name] = lambda fit=fit: fit(*parts, client)
-        models = {name: run(name, fit) for name, fit in contestants.items()}
+        for name, fit in contestants.items():
+            run(name, fit)
         if has_peers:
             best = min(losses[name] for name in boosting(size))
-            enough = rounds_for(models[REMOTE], best, X_test, y_test)
+            longer = made(margrove, 3 * size // 2, n_jobs=2, **settings)().fit(X, y)
+            enough = rounds_for(longer, best, X_test, y_test)
             name = f"{REMOTE}, {enough} rounds: the best loss of the others"
             contestants[name] = lambda: ours(enough)().fit(*parts).to_local()
             run(name, contestants[name])
@@ -193,10 +194,9 @@ def compared(table, made, size, settings, has_peers, repeats):
 
 def rounds_for(model, loss, X, y):
     """After how many rounds a model is as good as that."""
-    for k, found in enumerate(model.staged_predict_proba(X), start=1):
-        if log_loss(y, found, labels=model.classes_) <= loss:
-            break
-    return k
+    stages = enumerate(model.staged_predict_proba(X), start=1)
+    good = (k for k, found in stages if log_loss(y, found, labels=model.classes_) <= loss)
+    return next(good, model.n_iter_)
 
 
 def boosted(module, rounds, **settings):

@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 
 from margrove._jit import kernel
 
-__all__ = ["are_scattered", "fetch", "row_ahead"]
+__all__ = ["are_scattered", "fetch", "row_ahead", "row_behind"]
 
 _AHEAD = 12  # rows: about what is counted while memory answers
 _FAR_APART = 4  # times as many rows in between as in the node
@@ -56,3 +56,9 @@ def are_scattered(rows, start, end):
 def row_ahead(rows, p, end):
     """The row that comes some places after rows[p]."""
     return rows[min(p + _AHEAD, end - 1)]
+
+
+@kernel(inlined=True)
+def row_behind(rows, p, start):
+    """The row that comes some places before rows[p], for loops that go backwards."""
+    return rows[max(p - _AHEAD, start)]

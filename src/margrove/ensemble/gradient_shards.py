@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from margrove._jit import kernel
-from margrove._prefetch import are_scattered, fetch, row_ahead
+from margrove._prefetch import are_scattered, fetch, row_ahead, row_behind
 from margrove.ensemble.gradient_histograms import _clear, _count_entries
 from margrove.ensemble.gradient_nodes import (
     CODE,
@@ -61,6 +61,8 @@ __all__ = [
 # 1, -1 for none), whether in words, where in the reply its sums begin; and the leader's number
 (HANDLE, SPLIT_PLACE, SPLIT_CODE, SPLIT_MISSING, CODED_AS_SET, COUNTED, WORDS, AT, OF_LEADER,
  N_OF_ORDER) = range(10)  # fmt: skip
+
+_BEYOND_CACHES = 1 << 24  # bytes
 
 
 @kernel(bare=True)
@@ -198,24 +200,29 @@ def _part_node(table, tree, node, goes_left, is_left_small):
         for k in range(end - start - n_left):
             rows[start + n_left + k] = spare[end - 1 - k]
         return start + n_left
+    is_scattered = table.by_rows.size > _BEYOND_CACHES and are_scattered(rows, start, end)
     if is_left_small:
-        n_left = _part_backwards(table.by_rows, column, goes_left, rows, spare, start, end)
+        n_left = _part_backwards(table.by_rows, column, goes_left, rows, spare, start, end,
+                                 is_scattered)  # fmt: skip
         for k in range(n_left):
             rows[start + k] = spare[n_left - 1 - k]
         return start + n_left
-    middle = _part_forwards(table.by_rows, column, goes_left, rows, spare, start, end)
+    middle = _part_forwards(table.by_rows, column, goes_left, rows, spare, start, end,
+                            is_scattered)  # fmt: skip
     for k in range(end - middle):
         rows[middle + k] = spare[k]
     return middle
 
 
 @kernel(inner=True)
-def _part_forwards(by_rows, column, goes_left, rows, spare, start, end):
+def _part_forwards(by_rows, column, goes_left, rows, spare, start, end, is_scattered):
     """Who goes left is moved to the front, who goes right is put aside. Without a branch: each row
     is written to both places, and one of them moves on."""
     place, aside = np.uint64(start), np.uint64(0)
     one, at = np.uint64(1), np.uint64(column)
     for p in range(start, end):
+        if is_scattered:
+            fetch(by_rows[np.uint64(row_ahead(rows, p, end))], at)
         row = rows[p]
         is_left = np.uint64(goes_left[by_rows[np.uint64(row), at]])
         rows[place] = row
@@ -226,12 +233,15 @@ def _part_forwards(by_rows, column, goes_left, rows, spare, start, end):
 
 
 @kernel(inner=True)
-def _part_backwards(by_rows, column, goes_left, rows, spare, start, end):
+def _part_backwards(by_rows, column, goes_left, rows, spare, start, end, is_scattered):
     """Who goes right is moved to the end, who goes left is put aside, the last one first."""
     place, aside = np.uint64(end), np.uint64(0)
     one, at = np.uint64(1), np.uint64(column)
     for k in range(end - start):
-        row = rows[np.uint64(end - 1 - k)]
+        p = end - 1 - k
+        if is_scattered:
+            fetch(by_rows[np.uint64(row_behind(rows, p, start))], at)
+        row = rows[np.uint64(p)]
         is_left = np.uint64(goes_left[by_rows[np.uint64(row), at]])
         rows[place - one] = row
         spare[aside] = row
