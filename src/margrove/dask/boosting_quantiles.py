@@ -7,7 +7,7 @@ table has. Two passes over the rows, as a rule, and some thousand numbers a colu
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from margrove.ensemble.gradient_cells import (
 __all__ = ["refined_columns"]
 
 _COLUMNS_AT_ONCE = 8  # of which workers hold what some parts say
-_BLOCKS_AT_ONCE = 3  # of such columns: workers do one while we fetch another
+_BLOCKS_AT_ONCE = 3  # of such columns: workers count one while we look at another
 _PARTS_AT_ONCE = 8  # whose cells are added up by one task
 
 Stretches = list[tuple[np.ndarray, np.ndarray]]
@@ -74,7 +74,7 @@ def values_of_part(
     opened: Stretches,
 ) -> list[Cells]:
     """The values that a part has in some cells."""
-    finders = [ValueFinder(*own, is_weighted=weight is not None) for own in opened[first:last]]
+    finders = [ValueFinder(*own, is_weighted=weight is not None) for own in opened]
     return _counted(finders, column_tiles(part, rows, renumbered, first, last), first, weight)
 
 
@@ -99,6 +99,35 @@ def all_values(pieces: Sequence[list[Cells]]) -> list[Cells]:
     return [merged_values(own) for own in zip(*pieces, strict=True)]
 
 
+def filled_cells(cells: list[Cells]) -> list[Cells]:
+    return [without_empty(own) for own in cells]
+
+
+def stretches_to_open(cells: list[Cells], max_bins: int) -> Stretches:
+    found = []
+    for own in cells:
+        opened = cells_to_open(own, max_bins)
+        found.append((own.lows[opened], own.highs[opened]))
+    return found
+
+
+def opened_cells(cells: list[Cells], values: list[Cells], max_bins: int) -> list[Cells]:
+    """The same, with the values of those that were to be opened."""
+    return [
+        with_values(own, cells_to_open(own, max_bins), found)
+        for own, found in zip(cells, values, strict=True)
+    ]
+
+
+def columns_of_cells(
+    cells: list[Cells], n_categories: np.ndarray, max_bins: int
+) -> list[ColumnCodes]:
+    return [
+        codes_of_column(own.lows, own.highs, own.rows, own.weight, own.n_missing, int(n), max_bins)
+        for own, n in zip(cells, n_categories, strict=True)
+    ]
+
+
 # -- on the client --
 
 
@@ -113,48 +142,55 @@ def refined_columns(
     n_categories: np.ndarray,
     max_bins: int,
 ) -> list[ColumnCodes]:
-    """What the codes of all columns stand for; see `columns_of_parts` for the functions."""
+    """What the codes of all columns stand for; see `columns_of_parts` for the functions.
+
+    Cells stay on the workers. Columns come in blocks, some of which are under way at a time: what
+    parts say of one takes memory there.
+    """
     step = -(-n_rows // cells_module.N_SPLITTERS)
     sample = np.concatenate(
         results(map_each(sample_part, [(own, step, renumbered) for own in rows]))
     )
+    splitters = submit(
+        _same, [_splitters(sample[:, j], int(n)) for j, n in enumerate(n_categories)]
+    )
     own_rows = [submit(_same, own) for own in rows]
     own_weights = [None if own is None else submit(_same, own) for own in weights]
-    d = len(n_categories)
+    ends = range(0, len(n_categories), _COLUMNS_AT_ONCE)
+    blocks = [(first, min(first + _COLUMNS_AT_ONCE, len(n_categories))) for first in ends]
 
-    def ask(function: Callable[..., Any], merge: Callable[..., Any], told: Any) -> list[Cells]:
-        """Some columns after the others: what parts say of one takes memory on the workers."""
-        found: list[Cells] = []
-        waiting: deque[list[Any]] = deque()
-        sent = submit(_same, told)
-        for first in range(0, d, _COLUMNS_AT_ONCE):
-            last = min(first + _COLUMNS_AT_ONCE, d)
-            own = zip(own_rows, own_weights, strict=True)
-            pieces = map_each(function, [(*pair, renumbered, first, last, sent) for pair in own])
-            while len(pieces) > 1:
-                groups = range(0, len(pieces), _PARTS_AT_ONCE)
-                pieces = [submit(merge, pieces[k : k + _PARTS_AT_ONCE]) for k in groups]
-            waiting.append(pieces)
-            if len(waiting) == _BLOCKS_AT_ONCE:
-                found += results(waiting.popleft())[0]
-        return found + [own for pieces in waiting for own in results(pieces)[0]]
+    def all_parts(function: Any, merge: Any, block: tuple[int, int], told: Any) -> Any:
+        own = zip(own_rows, own_weights, strict=True)
+        pieces = map_each(function, [(*pair, renumbered, *block, told) for pair in own])
+        while len(pieces) > 1:
+            groups = range(0, len(pieces), _PARTS_AT_ONCE)
+            pieces = [submit(merge, pieces[k : k + _PARTS_AT_ONCE]) for k in groups]
+        return pieces[0]
 
-    splitters = [_splitters(sample[:, j], int(n)) for j, n in enumerate(n_categories)]
-    cells = [without_empty(own) for own in ask(cells_of_part, all_cells, splitters)]
-    while True:
-        opened = [cells_to_open(own, max_bins) for own in cells]
-        if not any(own.any() for own in opened):
-            break
-        stretches = [
-            (own.lows[chosen], own.highs[chosen]) for own, chosen in zip(cells, opened, strict=True)
-        ]
-        values = ask(values_of_part, all_values, stretches)
-        triples = zip(cells, opened, values, strict=True)
-        cells = [with_values(*triple) for triple in triples]
-    return [
-        codes_of_column(own.lows, own.highs, own.rows, own.weight, own.n_missing, int(n), max_bins)
-        for own, n in zip(cells, n_categories, strict=True)
-    ]
+    def refined(block: tuple[int, int]) -> Generator[Any, bool, Any]:
+        """Yields what tells whether there are cells to open, and is told."""
+        cells = submit(filled_cells, all_parts(cells_of_part, all_cells, block, splitters))
+        while True:
+            stretches = submit(stretches_to_open, cells, max_bins)
+            if not (yield stretches):
+                return submit(columns_of_cells, cells, n_categories[slice(*block)], max_bins)
+            values = all_parts(values_of_part, all_values, block, stretches)
+            cells = submit(opened_cells, cells, values, max_bins)
+
+    columns: dict[int, Any] = {}
+    waiting, under_way = deque(enumerate(map(refined, blocks))), deque[tuple[int, Any, Any]]()
+    while waiting or under_way:
+        if waiting and len(under_way) < _BLOCKS_AT_ONCE:
+            k, block = waiting.popleft()
+            under_way.append((k, block, next(block)))
+            continue
+        k, block, stretches = under_way.popleft()
+        has_more = any(len(lows) for lows, _ in results([stretches])[0])
+        try:
+            under_way.append((k, block, block.send(has_more)))
+        except StopIteration as end:
+            columns[k] = end.value
+    return [column for own in results([columns[k] for k in sorted(columns)]) for column in own]
 
 
 def _same(thing: Any) -> Any:
