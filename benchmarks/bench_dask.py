@@ -209,7 +209,7 @@ def grown(module, trees, **settings):
     return lambda: module.RandomForestClassifier(trees, random_state=0, **settings)
 
 
-CASES = (
+TABLES = (
     ("Boosting, covtype (464,810 rows, 54 columns, 7 classes), 100 rounds", covtype_parted,
      boosted, 100, {}, True),
     ("Boosting, 5 million rows, 20 columns, 30 rounds", five_million, boosted, 30, {}, True),
@@ -221,7 +221,7 @@ CASES = (
 
 def report():
     sections = ["A ratio above 1: two workers are faster.", ORIGIN if not HAS_REAL else ""]
-    for name, table, made, size, settings, has_peers in CASES:
+    for name, table, made, size, settings, has_peers in TABLES:
         print(name, flush=True)
         repeats = REPEATS if "5 million" not in name else 1
         found = compared(table, made, size, settings, has_peers, repeats)
