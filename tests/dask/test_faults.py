@@ -135,6 +135,22 @@ def test_a_task_that_kills_its_workers_is_named(client3):
         parts_of(deadly, client=client3)
 
 
+def test_results_that_are_lost_before_they_are_fetched(client3, monkeypatch):
+    """Tasks meant for one worker are done by others, should it die with their results."""
+    victim = workers_of(client3)[0]
+    futures = [client3.submit(pow, k, 2, workers=[victim], pure=False) for k in range(3)]
+    usual = waiting.wait_for_results
+
+    def wait_and_kill(client, own):
+        usual(client, own)
+        kill(client, victim)
+        while victim in client.scheduler_info(n_workers=-1)["workers"]:
+            time.sleep(0.05)
+
+    monkeypatch.setattr(waiting, "wait_for_results", wait_and_kill)
+    assert gathered(client3, futures) == [0, 1, 4]
+
+
 def test_without_workers_a_fit_ends_in_a_named_error(client3, monkeypatch):
     monkeypatch.setattr(waiting, "WITHOUT_WORKERS", 1.0)
     client, parts = client3, made_parts(client3)

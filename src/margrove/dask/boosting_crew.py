@@ -86,7 +86,7 @@ class Crew:
         common = pickle.dumps(replace(self._common, rounds=rounds))
 
         def prepare(gang: Any, runs: Sequence[tuple[int, int]]) -> None:
-            told = [(pickle.dumps(own), common) for own in self._owns(runs)]
+            told = [(own, common) for own in self._owns(runs)]
             conflicts = gang.ask_each("set_up", told, combine="max")
             if self._bundles is None:
                 self._bundles = bundles_of(self.columns, conflicts, self._n_rows)

@@ -2,7 +2,8 @@
 
 Answers are whole numbers that are added up on their way, or short lists. Where a member may use
 several threads, its rows are cut into slices, each of which is a small member of its own. Messages
-for compiled code come as pickles, whose arrays can be written to: it is compiled for such.
+for compiled code come as pickles, whose arrays can be written to: it is compiled for such. (What a
+member is told of its rows does not: it is too long to be copied.)
 """
 
 from __future__ import annotations
@@ -286,10 +287,10 @@ class BoostingShard:
         self._common: Common
         self._loss: GradientLoss
 
-    def set_up(self, own: bytes, common: bytes) -> np.ndarray:
+    def set_up(self, own: Own, common: bytes) -> np.ndarray:
         """Take the codes of the rows; which sparse columns cannot share a byte."""
-        told, self._common = pickle.loads(own), pickle.loads(common)
-        parts = _sliced(told, self._n_threads)
+        self._common = pickle.loads(common)
+        parts = _sliced(own, self._n_threads)
         given = CodedRows(self._given.X, self._common.columns)
         self._slices = self._at_once(lambda part: _Slice(given, part, self._common), parts)
         found: np.ndarray = np.max(self._each(lambda own: own.conflicts()), axis=0)

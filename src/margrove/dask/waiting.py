@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import gc
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import distributed
@@ -33,7 +35,23 @@ def gathered(client: distributed.Client, futures: Sequence[Any], what: str = "")
         for number, future in enumerate(futures):  # of several errors always the first
             if future.status == "error":
                 _raise_error_of(future, what.format(number))
-        found: list[Any] = client.gather(list(futures))
+        return _fetched(client, futures)
+
+
+def _fetched(client: distributed.Client, futures: Sequence[Any]) -> list[Any]:
+    """Results of tasks that are done; if their worker is lost just now, they are done again."""
+    coming, loop = client.gather(list(futures), asynchronous=True), vars(client.loop)
+    asked = asyncio.run_coroutine_threadsafe(coming, loop["asyncio_loop"])
+
+    def look(seconds: float) -> bool:
+        concurrent.futures.wait([asked], timeout=seconds)
+        return asked.done()
+
+    try:
+        _wait_until(look, client, futures, WITHOUT_WORKERS)
+    finally:
+        asked.cancel()
+    found: list[Any] = asked.result()
     return found
 
 
@@ -53,27 +71,34 @@ def wait_for_results(
 
     ClusterError when for some seconds (by default WITHOUT_WORKERS) there is no worker at all.
     """
-    if _waited(client, futures, WITHOUT_WORKERS if seconds is None else seconds):
-        gc.collect()  # errors that tell of the time hold on to futures, and these to memory
 
-
-def _waited(client: distributed.Client, futures: Sequence[Any], seconds: float) -> bool:
-    """Whether it took longer than one look."""
-    last_seen, took_long = time.monotonic(), False
-    while True:
+    def look(seconds: float) -> bool:
         try:
             with client.as_current():
-                distributed.wait(list(futures), timeout=_LOOK_EVERY)
-            return took_long
+                distributed.wait(list(futures), timeout=seconds)
         except TimeoutError:
-            took_long = True
-            if any(future.status in ("error", "cancelled") for future in futures):
-                return took_long
+            return any(future.status in ("error", "cancelled") for future in futures)
+        return True
+
+    _wait_until(look, client, futures, WITHOUT_WORKERS if seconds is None else seconds)
+
+
+def _wait_until(
+    look: Callable[[float], bool], client: distributed.Client, futures: Sequence[Any], most: float
+) -> None:
+    """Call look(seconds) until it says that it is over, while there is somebody to work on it."""
+    last_seen = time.monotonic()
+    if look(_LOOK_EVERY):
+        return
+    while True:
         if available_workers(client):
             last_seen = time.monotonic()
             _free_the_stuck(client, futures)
-        elif time.monotonic() - last_seen > seconds:
-            raise ClusterError(_nobody_left(client, seconds))
+        elif time.monotonic() - last_seen > most:
+            raise ClusterError(_nobody_left(client, most))
+        if look(_LOOK_EVERY):
+            break
+    gc.collect()  # errors that tell of the time hold on to futures, and these to memory
 
 
 def _free_the_stuck(client: distributed.Client, futures: Sequence[Any]) -> None:
