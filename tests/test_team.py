@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from margrove._atomics import atomic_add, atomic_read, atomic_swap, atomic_write, give_way
+from margrove._instructions import atomic_add, atomic_read, atomic_swap, atomic_write, give_way
 from margrove._jit import compiled_for_user
 from margrove._team import (
     await_order,

@@ -147,7 +147,7 @@ def _stamp_of_all_kernels() -> str:
     digest = hashlib.sha256(f"{__version__} {numba.__version__} {sys.version_info[:2]}".encode())
     for path in sorted(package.rglob("*.py")):
         source = path.read_bytes()
-        if b"_jit" in source:
+        if b"_jit" in source or b"@intrinsic" in source:
             digest.update(str(path.relative_to(package)).encode())
             digest.update(source)
     return digest.hexdigest()[:16]

@@ -22,7 +22,14 @@ from typing import TypeVar
 
 import numpy as np
 
-from margrove._atomics import atomic_add, atomic_read, atomic_swap, atomic_write, give_way, relax
+from margrove._instructions import (
+    atomic_add,
+    atomic_read,
+    atomic_swap,
+    atomic_write,
+    give_way,
+    relax,
+)
 from margrove._jit import kernel
 
 __all__ = ["Team", "await_order", "call_up", "dismiss", "enlist", "meet", "report", "ring",

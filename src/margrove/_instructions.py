@@ -1,7 +1,8 @@
-"""Words of memory that several threads of compiled code share, and giving way to other threads.
+"""Instructions of processors that Numba does not offer, and LLVM does.
 
-Numba has no atomic operations for processors, LLVM has: these are its instructions on places of an
-int64 array. There is no lock in here, so nothing can be left locked.
+Words of memory that several threads of compiled code share, places of an int64 array; giving way to
+other threads; asking for memory before it is needed. There is no lock in here, so nothing can be
+left locked.
 """
 
 from __future__ import annotations
@@ -14,10 +15,18 @@ from typing import Any
 import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, config
 from numba.extending import intrinsic
 
-__all__ = ["atomic_add", "atomic_read", "atomic_swap", "atomic_write", "give_way", "relax"]
+__all__ = [
+    "atomic_add",
+    "atomic_read",
+    "atomic_swap",
+    "atomic_write",
+    "fetch",
+    "give_way",
+    "relax",
+]
 
 _GIVE_WAY = "margrove_give_way"
 _WORD = 8
@@ -107,3 +116,25 @@ def give_way(typing: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(), generate
+
+
+def _fetch(typing: Any, array: Any, index: Any) -> Any:
+    """Ask for array[index], which is to be read soon; the index may not be negative."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        place = _place(context, builder, signature.args[0], *given)
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        form = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        ask = cgutils.get_or_insert_function(builder.module, form, "llvm.prefetch.p0i8")
+        to_read, keep_it, is_data = number(0), number(3), number(1)
+        builder.call(ask, [builder.bitcast(place, byte), to_read, keep_it, is_data])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate
+
+
+def _nothing(array: Any, index: Any) -> None:
+    """Without the compiler."""
+
+
+fetch: Any = _nothing if vars(config)["DISABLE_JIT"] else intrinsic(_fetch)
