@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.ensemble.odd_columns import KINDS, column
 
 from margrove.dask import boosting_quantiles as quantiles
 from margrove.dask.boosting_bins import columns_of_parts
@@ -47,25 +48,6 @@ def require_same_bins(X, weight, n_categories, max_bins, lengths, n_splitters):
         np.testing.assert_array_equal(own.highs, other.highs)
         np.testing.assert_array_equal(own.of_categories, other.of_categories)
         assert (own.omitted, own.n_entries) == (other.omitted, other.n_entries)
-
-
-def column(kind, n, rng):
-    if kind == "even":
-        return rng.random(n)
-    if kind == "heavy":
-        return np.where(rng.random(n) < 0.9, 0.0, rng.exponential(size=n))
-    if kind == "few":
-        return rng.integers(0, 5, n).astype(float)
-    if kind == "steps":
-        return np.round(rng.standard_normal(n) * 30)
-    if kind == "missing":
-        return np.where(rng.random(n) < 0.3, np.nan, rng.standard_normal(n))
-    if kind == "infinite":
-        return np.where(rng.random(n) < 0.1, np.inf, -np.where(rng.random(n) < 0.1, np.inf, 1.0))
-    return np.full(n, np.nan) if kind == "nothing" else np.exp(20 * rng.standard_normal(n))
-
-
-KINDS = ("even", "heavy", "few", "steps", "missing", "infinite", "nothing", "far")
 
 
 @settings(max_examples=60, deadline=None)
