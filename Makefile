@@ -5,7 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: demo studio test test-jit test-nojit coverage lint format bench nightly docs page page-check clean
+PREVIOUS := .venv-previous
+SUITE := python -m pytest -c tests/sklearn_suite/pytest.ini -n 2 -q
+
+.PHONY: demo studio test test-jit test-nojit test-sklearn test-sklearn-previous coverage lint format bench nightly docs page page-check clean
 
 demo: $(VENV)/.workbench
 	$(BIN)/python examples/demo.py
@@ -13,7 +16,7 @@ demo: $(VENV)/.workbench
 studio: $(VENV)/.studio
 	$(BIN)/margrove studio
 
-test: test-jit test-nojit
+test: test-jit test-sklearn test-nojit
 
 test-jit: $(VENV)/.dev
 	$(BIN)/margrove warmup
@@ -21,6 +24,13 @@ test-jit: $(VENV)/.dev
 
 test-nojit: $(VENV)/.dev
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -m "nojit and not nightly"
+
+# scikit-learn's own tests, run against our classes; at night also those of its previous version.
+test-sklearn: $(VENV)/.dev
+	$(BIN)/$(SUITE)
+
+test-sklearn-previous: $(PREVIOUS)/.test
+	$(PREVIOUS)/bin/$(SUITE)
 
 coverage: $(VENV)/.dev
 	$(BIN)/pytest -n 2 -m "not nightly" --cov --cov-report=
@@ -38,7 +48,7 @@ format: $(VENV)/.dev
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/compare.py
 
-nightly: $(VENV)/.dev coverage
+nightly: $(VENV)/.dev coverage test-sklearn test-sklearn-previous
 	$(BIN)/pytest -n 2 -m nightly
 	NUMBA_BOUNDSCHECK=1 MARGROVE_CACHE_DIR= $(BIN)/pytest -n 2 -m "not nightly and not packaging" tests/data tests/margin
 
@@ -55,7 +65,7 @@ page-check: studio-ui/node_modules
 	diff -r build/page src/margrove/studio/static
 
 clean:
-	rm -rf $(VENV) docs/_build docs/tutorials studio-ui/node_modules build/page .coverage .coverage.*
+	rm -rf $(VENV) $(PREVIOUS) docs/_build docs/tutorials studio-ui/node_modules build/page .coverage .coverage.*
 
 studio-ui/node_modules: studio-ui/package-lock.json
 	cd studio-ui && npm ci --no-fund --no-audit --silent
@@ -74,6 +84,11 @@ $(VENV)/.studio: $(BIN)/python pyproject.toml
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml
 	$(PIP) -e '.[dev]'
+	touch $@
+
+$(PREVIOUS)/.test: pyproject.toml
+	$(PYTHON) -m venv $(PREVIOUS)
+	$(PREVIOUS)/bin/pip install --quiet --disable-pip-version-check -e '.[test]' 'scikit-learn==1.8.*'
 	touch $@
 
 $(VENV)/.bench: $(BIN)/python pyproject.toml

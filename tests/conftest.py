@@ -26,8 +26,6 @@ settings.load_profile("margrove")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     by_function: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if "interrupt" in item.name:  # inside coverage's tracer one leaves a lock taken for ever
-            item.add_marker("no_cover")
         if item.get_closest_marker("sampled"):
             by_function.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for cases in by_function.values():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -22,21 +21,38 @@ def compare():
     del sys.modules["compare"]
 
 
+class Clock:
+    """Goes on when somebody works."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def perf_counter(self):
+        return self.now
+
+    def work(self, seconds, result):
+        self.now += seconds
+        return result
+
+
 def contest(compare, our_quality, peer_quality, decisive="accuracy", allowance=0.0):
+    clock = Clock()
     case = compare.Case(
         name="a case",
         data=lambda: None,
-        ours={"margrove": lambda data: our_quality},
+        ours={"margrove": lambda data: clock.work(0.01, our_quality)},
         peers={
-            "slow": lambda data: time.sleep(0.02) or peer_quality,
-            "slower": lambda data: time.sleep(0.04) or peer_quality,
+            "slow": lambda data: clock.work(0.02, peer_quality),
+            "slower": lambda data: clock.work(0.04, peer_quality),
         },
         quality=lambda result, data: {"accuracy": result},
         decisive=decisive,
         allowance=allowance,
         repeats=2,
     )
-    return compare.run_case(case, "nothing", None, with_memory=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compare, "time", clock)
+        return compare.run_case(case, "nothing", None, with_memory=False)
 
 
 def test_ratios_to_each_peer_and_to_the_fastest(compare) -> None:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import _thread
 import dataclasses
-import os
 import signal
-import subprocess
 import sys
 import threading
-import time
 import warnings
 
 import numpy as np
@@ -65,6 +61,7 @@ from margrove.exchange.archive import read_archive, write_archive
 from margrove.margin.solvers import linear_cd, many
 from margrove.margin.solvers.perceptron import PerceptronProcess
 from margrove.margin.solvers.primal_newton import NewtonProcess
+from tests.interrupts import run_with_signals, steady_clock
 
 
 def classes(n=120, d=5, k=3, seed=0):
@@ -476,15 +473,14 @@ def test_every_way_to_end_early_is_a_way_to_go_on(name, tmp_path) -> None:
 
 
 def pressing_ctrl_c(times, patch):
-    """Perceptrons that end their fourth epoch with so many signals."""
+    """Perceptrons that end their fourth epoch with so many interrupts, handled as Python does."""
     usual = PerceptronProcess._end_epoch
 
     def end_epoch(process):
         usual(process)
         if process.rounds == 4:
             for _ in range(times):
-                _thread.interrupt_main()
-                time.sleep(0.01)  # signals are heard between two lines
+                signal.getsignal(signal.SIGINT)(signal.SIGINT, None)
 
     patch.setattr(PerceptronProcess, "_end_epoch", end_epoch)
 
@@ -504,35 +500,39 @@ def test_an_interrupt_by_ctrl_c_loses_nothing(times, tmp_path) -> None:
         assert_same(whole, model.fit(*THREE))
 
 
+SLOWLY = """
+import sys, threading
+from margrove import RandomForestClassifier, watch
+from margrove._checkpoints import checkpoint
+from margrove.datasets import load_iris
+
+def wait_at_seven(progress):
+    if progress.done == 7:
+        print("now", flush=True)
+        threading.Event().wait()
+
+X, y = load_iris(return_X_y=True)
+try:
+    with checkpoint(sys.argv[1], every_rounds=1), watch(on_progress=wait_at_seven):
+        RandomForestClassifier(20, random_state=2).fit(X, y)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
-def test_a_killed_process_is_resumed(tmp_path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_process_that_was_ended_is_resumed(number, tmp_path) -> None:
     path = tmp_path / "fit.margrove"
-    code = (
-        "import sys, time, numpy as np\n"
-        "from margrove import RandomForestClassifier, watch\n"
-        "from margrove._checkpoints import checkpoint\n"
-        "from margrove.datasets import load_iris\n"
-        "X, y = load_iris(return_X_y=True)\n"
-        "def slowly(progress):\n"
-        "    print(progress.done, flush=True)\n"
-        "    time.sleep(0.02)\n"
-        "with checkpoint(sys.argv[1], every_rounds=1), watch(on_progress=slowly):\n"
-        "    RandomForestClassifier(90, random_state=2).fit(X, y)\n"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, text=True
-    ) as process:
-        while int(process.stdout.readline() or 90) < 7:
-            pass
-        os.kill(process.pid, signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL
+    done = run_with_signals(SLOWLY, path, number=number)
+    is_killed = number == signal.SIGKILL
+    assert (done.returncode, done.stdout) == ((-number, "") if is_killed else (0, "interrupted\n"))
     entry = read_archive(path)[1]["drives"][0]
-    assert 6 <= entry["rounds"] < 90
-    assert not entry["finished"]
+    assert (entry["rounds"], entry["finished"]) == (7, False)
     X, y = load_iris(return_X_y=True)
-    whole = RandomForestClassifier(90, random_state=2).fit(X, y)
+    whole = RandomForestClassifier(20, random_state=2).fit(X, y)
     with checkpoint(path, resume=True):
-        resumed = RandomForestClassifier(90, random_state=2).fit(X, y)
+        resumed = RandomForestClassifier(20, random_state=2).fit(X, y)
     assert_same(whole, resumed)
 
 
@@ -980,12 +980,16 @@ def test_listeners_hear_of_what_is_new(tmp_path) -> None:
 
 def test_budgets_count_from_the_last_start(tmp_path) -> None:
     path = tmp_path / "fit.margrove"
-    model = Perceptron(max_iter=10**9, tol=None, max_time=0.1)
+    model, seen = Perceptron(max_iter=10**9, tol=None, max_time=0.1), []
     for _ in range(2):
-        start = time.monotonic()
-        with checkpoint(path, resume=True), pytest.warns(ConvergenceWarning, match="max_time"):
+        with (
+            steady_clock(),
+            checkpoint(path, resume=True),
+            watch(on_progress=lambda progress: seen.append(progress.seconds)),
+            pytest.warns(ConvergenceWarning, match="max_time"),
+        ):
             model.fit(*THREE)
-        assert 0.1 <= time.monotonic() - start < 10
+    assert seen == [0.05, 0.1] * 2
 
 
 def test_no_state_is_asked_for_without_a_checkpoint(monkeypatch) -> None:

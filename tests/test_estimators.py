@@ -88,6 +88,7 @@ def test_the_search_finds_the_estimators() -> None:
 
 
 @parametrize_with_checks([small(cls) for cls in ESTIMATORS])
+@pytest.mark.sampled(600)
 def test_scikit_learn_checks(estimator, check) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the checks provoke warnings on purpose
@@ -135,6 +136,7 @@ def test_pickles_of_another_version_warn(cls, monkeypatch) -> None:
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)
 @pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.sampled(12)
 def test_results_do_not_depend_on_n_jobs(cls, kind) -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((700, 30)) * (rng.random((700, 30)) < 0.5)

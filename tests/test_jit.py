@@ -33,9 +33,17 @@ print(json.dumps({
 }))
 """
 
+LOOK = """
+import json, logging
+logging.basicConfig(level="INFO")
+from margrove._jit import cache_directory
+print(json.dumps({"directory": str(cache_directory())}))
+"""
+NOT_FOR_CHILDREN = ("NUMBA_DISABLE_JIT", "PYTHONPATH", "MARGROVE_CACHE_DIR")
+
 
 def run(code=FIT, **environment):
-    settings = {k: v for k, v in os.environ.items() if k not in ("NUMBA_DISABLE_JIT", "PYTHONPATH")}
+    settings = {k: v for k, v in os.environ.items() if k not in NOT_FOR_CHILDREN}
     settings |= {name: str(value) for name, value in environment.items()}
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=settings, check=False
@@ -87,12 +95,12 @@ def test_damaged_entries_are_thrown_away(warm_cache, tmp_path, damage) -> None:
 
 
 def test_no_cache_when_switched_off_or_without_a_home(tmp_path) -> None:
-    for environment in (
-        {"MARGROVE_CACHE_DIR": ""},
-        {"HOME": "/proc/nowhere", "XDG_CACHE_HOME": ""},
-        {"XDG_CACHE_HOME": "/proc/nowhere"},
+    for code, environment in (
+        (FIT, {"MARGROVE_CACHE_DIR": ""}),
+        (LOOK, {"HOME": "/proc/nowhere", "XDG_CACHE_HOME": ""}),
+        (LOOK, {"XDG_CACHE_HOME": "/proc/nowhere"}),
     ):
-        found, _ = run(**environment)
+        found, _ = run(code, **environment)
         assert found["directory"] == "None", environment
 
 
@@ -101,14 +109,14 @@ def test_a_directory_that_others_can_write_is_refused(tmp_path) -> None:
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
-    found, log = run(MARGROVE_CACHE_DIR=shared)
+    found, log = run(LOOK, MARGROVE_CACHE_DIR=shared)
     assert found["directory"] == "None"
     assert "can be written by another user" in log
 
 
 @pytest.mark.skipif(os.name != "posix", reason="umask of POSIX")
 def test_a_lax_umask_does_not_spoil_the_cache(tmp_path) -> None:
-    found, _ = run("import os; os.umask(0o002)\n" + FIT, XDG_CACHE_HOME=tmp_path / "home")
+    found, _ = run("import os; os.umask(0o002)\n" + LOOK, XDG_CACHE_HOME=tmp_path / "home")
     assert Path(found["directory"]).parent == tmp_path / "home" / "margrove"
 
 
@@ -117,10 +125,11 @@ def test_a_directory_of_another_user_is_refused(tmp_path) -> None:
     foreign = tmp_path / "foreign"
     foreign.mkdir()
     os.chown(foreign, 12345, 12345)
-    found, _ = run(MARGROVE_CACHE_DIR=foreign)
+    found, _ = run(LOOK, MARGROVE_CACHE_DIR=foreign)
     assert found["directory"] == "None"
 
 
+@pytest.mark.nightly
 def test_an_edit_of_any_kernel_file_is_another_generation(tmp_path) -> None:
     """The case Numba gets wrong: the callee is in another file than the caller."""
     site = tmp_path / "site"
@@ -150,7 +159,7 @@ def test_old_generations_are_removed(tmp_path) -> None:
     mine.mkdir()
     (mine / "thesis.txt").write_text("not machine code")
     (tmp_path / "kernels-of-truth").mkdir()
-    run(MARGROVE_CACHE_DIR=tmp_path)
+    run(LOOK, MARGROVE_CACHE_DIR=tmp_path)
     assert (mine / "thesis.txt").exists()
     assert (tmp_path / "kernels-of-truth").exists()
     assert len(list(tmp_path.glob("kernels-*"))) == 6

@@ -16,6 +16,19 @@ from margrove.cli import _COMMANDS
 PACKAGE = Path(margrove.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
+TESTS = Path(__file__).parent
+# What only helpers may use that deal with other processes, and programs that are run as such.
+HELPERS = {
+    "interrupts.py", "dask/killing.py", "exchange/killed_savers.py", "exchange/altered_files.py",
+}  # fmt: skip
+CLOCKS = {"time", "monotonic", "perf_counter", "process_time", "thread_time"}
+KEPT_FROM_TESTS = {
+    "time": CLOCKS | {f"{name}_ns" for name in CLOCKS},
+    "os": {"kill", "killpg"},
+    "signal": {"alarm", "setitimer", "raise_signal", "pthread_kill"},
+    "_thread": {"interrupt_main"},
+}
+
 
 def test_every_room_is_there() -> None:
     rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
@@ -70,3 +83,18 @@ def test_help_loads_nothing_heavy() -> None:
 def test_each_command_has_its_file() -> None:
     for name in _COMMANDS:
         assert (PACKAGE / "cli" / f"{name}.py").exists()
+
+
+def test_tests_ask_no_clock_and_signal_no_process_of_their_own() -> None:
+    """Machines are busy, and late signals end the run of all tests: see `tests.interrupts`."""
+    refused = set()
+    for path in TESTS.rglob("*.py"):
+        used = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                used.add((node.value.id, node.attr))
+            elif isinstance(node, ast.ImportFrom):
+                used |= {(node.module, alias.name) for alias in node.names}
+        name = path.relative_to(TESTS).as_posix()
+        refused |= {(name, *own) for own in used if own[1] in KEPT_FROM_TESTS.get(own[0], ())}
+    assert {name for name, *_ in refused} <= HELPERS, refused

@@ -21,11 +21,11 @@ from margrove._team import (
     size_of_order,
     wait_for_reports,
 )
+from tests.interrupts import PATIENCE, wait_until
 from tests.oracles.teams import run_team
 
 NUMBERS = np.arange(1000)
 TOTAL = int(NUMBERS.sum())
-SOON = 10.0  # seconds
 
 
 @compiled_for_user
@@ -85,21 +85,8 @@ class Sums:
         self.home.append(assist(team, NUMBERS, self.shares, self.totals))
 
 
-def wait_until(condition):
-    deadline = time.monotonic() + SOON
-    while not condition():
-        assert time.monotonic() < deadline, "it takes too long"
-        time.sleep(1e-3)
-
-
 def n_enlisted(team):
     return int(team[0])
-
-
-def seconds_of_work_during(seconds):
-    before = time.process_time()
-    time.sleep(seconds)
-    return time.process_time() - before
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3, 5])
@@ -143,7 +130,7 @@ def test_helpers_may_come_while_the_leader_is_at_work() -> None:
         return last_step(team, NUMBERS, sums.sizes, sums.shares, sums.totals)
 
     def assist_later(team):
-        assert may_come.wait(SOON)
+        assert may_come.wait(PATIENCE)
         sums.assist(team)
 
     assert run_team(lead_and_wait, assist_later, 2) == 2 * TOTAL
@@ -173,7 +160,7 @@ def test_who_comes_too_late_goes_away() -> None:
 
     def assist_too_late(team):
         called.append(1)
-        assert is_over.wait(SOON)
+        assert is_over.wait(PATIENCE)
         sums.assist(team)
 
     def lead_later(team):
@@ -218,7 +205,7 @@ def test_no_more_threads_to_be_had(monkeypatch) -> None:
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
 def test_an_interrupt_of_the_leader_leaves_nobody_spinning(error) -> None:
-    sums = Sums(10, 3)
+    sums, n_threads = Sums(10, 3), _thread._count()
 
     def lead_nowhere(team):
         wait_until(lambda: n_enlisted(team) == 2)
@@ -228,16 +215,16 @@ def test_an_interrupt_of_the_leader_leaves_nobody_spinning(error) -> None:
         run_team(lead_nowhere, sums.assist, 3)
     wait_until(lambda: len(sums.home) == 2)
     assert sorted(sums.home) == [1, 2]
-    time.sleep(0.2)  # for which they stay awake at most
-    wait_until(lambda: seconds_of_work_during(0.2) < 0.05)  # spinning never ends by itself
+    wait_until(lambda: _thread._count() <= n_threads)  # who spins never ends
 
 
 def test_an_interrupt_before_helpers_have_come_sends_them_home() -> None:
     sums, called, is_over = Sums(10, 3), [], threading.Event()
+    n_threads = _thread._count()
 
     def assist_too_late(team):
         called.append(1)
-        assert is_over.wait(SOON)
+        assert is_over.wait(PATIENCE)
         sums.assist(team)
 
     def lead_nowhere(team):
@@ -249,8 +236,7 @@ def test_an_interrupt_before_helpers_have_come_sends_them_home() -> None:
     is_over.set()
     wait_until(lambda: len(sums.home) == 2)
     assert sums.home == [-1, -1]
-    time.sleep(0.2)  # for which they stay awake at most
-    wait_until(lambda: seconds_of_work_during(0.2) < 0.05)  # spinning never ends by itself
+    wait_until(lambda: _thread._count() <= n_threads)  # who spins never ends
 
 
 def test_teams_of_several_threads_do_not_meet() -> None:
@@ -264,7 +250,7 @@ def test_teams_of_several_threads_do_not_meet() -> None:
     for own in threads:
         own.start()
     for own in threads:
-        own.join(SOON)
+        own.join(PATIENCE)
     assert results == [300 * TOTAL] * 3
 
 
@@ -303,5 +289,5 @@ def test_words_are_read_and_changed_in_one_step() -> None:
     for own in threads:
         own.start()
     for own in threads:
-        own.join(SOON)
+        own.join(PATIENCE)
     assert words[0] == 400_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import multiprocessing
 import os
 import subprocess
@@ -121,16 +120,25 @@ def test_overlapping_sections_of_two_threads_restore_once() -> None:
     assert blas_threads() == before
 
 
-def test_an_interrupt_while_waiting_waits_for_the_helpers() -> None:
+def test_an_interrupt_while_waiting_waits_for_the_helpers(monkeypatch) -> None:
     """They write to arrays that the caller reads next, and BLAS must be as it was."""
     before, finished, both = blas_threads(), [], threading.Barrier(2)
+    interrupted = threading.Event()
+
+    class Helper(threading.Thread):
+        def join(self, timeout=None):
+            if not interrupted.is_set():
+                interrupted.set()
+                raise KeyboardInterrupt
+            super().join(timeout)
 
     def task(tile):
         both.wait()
-        time.sleep(0.01 if threading.current_thread() is threading.main_thread() else 0.6)
+        if threading.current_thread() is not threading.main_thread():
+            interrupted.wait()
         finished.append(tile)
 
-    threading.Timer(0.2, _thread.interrupt_main).start()
+    monkeypatch.setattr(threading, "Thread", Helper)
     with pytest.raises(KeyboardInterrupt):
         run_tiles(task, 2, 2)
     assert sorted(finished) == [0, 1]

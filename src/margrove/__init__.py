@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from margrove.evaluate.comparison import compare
     from margrove.evaluate.reliability import reliability
     from margrove.exchange.model_files import inspect_file, load, save
+    from margrove.exchange.patching import patch_sklearn, patched, unpatch_sklearn
+    from margrove.exchange.scikit_learn import from_sklearn
     from margrove.grove.criteria import register_criterion
     from margrove.grove.export import (
         export_dot,
@@ -153,7 +155,14 @@ _HOME_OF = {
     "save": "margrove.exchange.model_files",
     "load": "margrove.exchange.model_files",
     "inspect_file": "margrove.exchange.model_files",
+    "from_sklearn": "margrove.exchange.scikit_learn",
     "checkpoint": "margrove._checkpoints",
+    # in place of scikit-learn
+    "patch_sklearn": "margrove.exchange.patching",
+    "unpatch_sklearn": "margrove.exchange.patching",
+    "patched": "margrove.exchange.patching",
+    "load_ipython_extension": "margrove.exchange.patching",
+    "unload_ipython_extension": "margrove.exchange.patching",
     # watching and preparing
     "Progress": "margrove._slices",
     "watch": "margrove._slices",
@@ -221,6 +230,7 @@ __all__ = [
     "export_sql",
     "export_text",
     "facts",
+    "from_sklearn",
     "inspect_file",
     "kernels",
     "leaf_probabilities",
@@ -230,6 +240,8 @@ __all__ = [
     "oob_importances",
     "oob_impurity_importances",
     "partial_dependence",
+    "patch_sklearn",
+    "patched",
     "permutation_importances",
     "plot",
     "proximities",
@@ -250,6 +262,7 @@ __all__ = [
     "tables",
     "tree_correlation",
     "tune",
+    "unpatch_sklearn",
     "warmup",
     "watch",
 ]

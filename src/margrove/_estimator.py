@@ -66,6 +66,26 @@ class Estimator(BaseEstimator):
             CallbackSupportMixin.set_callbacks(self, *callbacks)
             return self
 
+    def to_sklearn(self) -> Any:
+        """The fitted model as an estimator of scikit-learn's, which predicts the same.
+
+        Trees of scikit-learn's compare X rounded to float32: they agree wherever X holds float32
+        numbers, and on other numbers unless a threshold lies between one and what it is rounded to.
+
+        Returns
+        -------
+        estimator of scikit-learn
+            Of the same name. Parameters that it does not have are left out.
+
+        Raises
+        ------
+        ConversionError
+            If scikit-learn has nothing that could hold this model. It says why.
+        """
+        from margrove.exchange.scikit_learn import to_sklearn
+
+        return to_sklearn(self)
+
     def _check_parameters(self) -> None:
         """scikit-learn's parameter validation; in addition, True is not a number.
 

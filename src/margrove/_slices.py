@@ -15,7 +15,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
@@ -260,7 +260,9 @@ def drive(
             f"This {name} is being fitted already: a callback of its own fit called fit again. "
             "Fit a clone instead: sklearn.base.clone(estimator).fit(X, y)."
         )
-    token = _FITTING.set((*_FITTING.get(), id(estimator)))
+    # A context of its own ends with the fit, also where an interrupt comes between two lines here.
+    inside = copy_context()
+    inside.run(_FITTING.set, (*_FITTING.get(), id(estimator)))
     try:
         everything = {"X": X, "y": y, **(given or {})}
         with (
@@ -269,15 +271,13 @@ def drive(
         ):
             run = partial(_drive, process, advance, name, max_time, bar)
             if getattr(estimator, "_skl_callbacks", None):
-                ending = _drive_with_callbacks(estimator, process, run, X, y, fitted)
+                ending = inside.run(_drive_with_callbacks, estimator, process, run, X, y, fitted)
             else:
-                ending = run(_no_callback)
+                ending = inside.run(run, _no_callback)
     except KeyboardInterrupt:
         if on_interrupt != "keep":
             raise
         ending = "interrupt"
-    finally:
-        _FITTING.reset(token)
     _warn_of_early_end(ending, name, process, max_time)
     return ending
 

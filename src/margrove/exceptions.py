@@ -11,7 +11,9 @@ __all__ = [
     "CheckpointWarning",
     "ClusterError",
     "ConvergenceWarning",
+    "ConversionError",
     "DataWarning",
+    "FallbackWarning",
     "FitCancelled",
     "InexactExplanationError",
     "InfeasibleNuError",
@@ -118,6 +120,17 @@ class CheckpointError(ValueError):
         return f"{self.file}: {self.reason}. {self.way_out}"
 
 
+class ConversionError(ValueError):
+    """A model has something in it that the other library does not have."""
+
+    def __init__(self, model: str, problem: str, way_out: str) -> None:
+        super().__init__(model, problem, way_out)
+        self.model, self.problem, self.way_out = model, problem, way_out
+
+    def __str__(self) -> str:
+        return f"This {self.model} cannot be converted: {self.problem}. {self.way_out}."
+
+
 class ClusterError(RuntimeError):
     """A cluster cannot do what was asked of it, or has lost what it needs for it."""
 
@@ -132,6 +145,10 @@ class InterruptedFitWarning(UserWarning):
 
 class CheckpointWarning(UserWarning):
     """A fit inside a `checkpoint` block goes on, but is not, or not yet, kept in the file."""
+
+
+class FallbackWarning(UserWarning):
+    """A fit ran in scikit-learn, because margrove refuses what scikit-learn accepts."""
 
 
 class DataWarning(UserWarning):

@@ -7,9 +7,9 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
+from tests.interrupts import run_with_signals
 
 from margrove import __version__
 from margrove.cli import _COMMANDS
@@ -24,7 +24,7 @@ def forever(*arguments, **settings):
     from margrove.datasets import make_xor
     X, y = make_xor(500, return_X_y=True)
     Perceptron(max_iter=5, tol=None).fit(X, y)  # compiled before the signal comes
-    print("ready", flush=True)
+    print("now", flush=True)
     while True:
         Perceptron(max_iter=10**9, tol=None).fit(X, y)
 
@@ -79,17 +79,9 @@ def test_an_interrupt_is_exit_code_130(run, monkeypatch) -> None:
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
 def test_signals_end_a_fit(number, code, tmp_path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", ENDLESS], cwd=tmp_path, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    ) as process:  # fmt: skip
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(0.2)
-        process.send_signal(number)
-        _, err = process.communicate(timeout=30)
-    assert process.returncode == code
-    assert re.fullmatch(r"margrove: (interrupted|told to end)", err.strip()), err
+    done = run_with_signals(ENDLESS, number=number, cwd=tmp_path)
+    assert done.returncode == code
+    assert re.fullmatch(r"margrove: (interrupted|told to end)", done.stderr.strip()), done.stderr
     assert list(tmp_path.iterdir()) == []
 
 

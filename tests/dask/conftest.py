@@ -17,11 +17,11 @@ distributed = pytest.importorskip("distributed")
 
 
 _CLUSTERS = {"_four", "cluster4", "new_cluster"}
-_SHARE = 5
+_SHARE = 10
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Clusters take their time on two cores: of the tests that need one, every fifth of a file runs
+    """Clusters take their time on two cores: of the tests that need one, every tenth of a file runs
     at each commit, and all of them at night."""
     counts: dict[Path, int] = {}
     for item in items:

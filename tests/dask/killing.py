@@ -7,8 +7,41 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
+
+import psutil
+from tests.interrupts import wait_until
+
+_SECONDS_OF_A_FIT = 2.0  # about
+
+
+def kill(process: int) -> None:
+    _signal(process, signal.SIGKILL)
+
+
+@contextmanager
+def stopped(process: int) -> Iterator[None]:
+    """A block in which a worker stands still; all of its threads, which takes a moment."""
+    _signal(process, signal.SIGSTOP)
+    wait_until(lambda: psutil.Process(process).status() == psutil.STATUS_STOPPED)
+    try:
+        yield
+    finally:
+        _signal(process, signal.SIGCONT)
+
+
+def _signal(process: int, number: int) -> None:
+    assert process != os.getpid()
+    os.kill(process, number)
+
+
+def kill_later(process: int, seconds: float) -> threading.Timer:
+    """To be joined before the next one."""
+    timer = threading.Timer(seconds, kill, [process])
+    timer.start()
+    return timer
 
 
 def processes(client: Any) -> list[int]:
@@ -22,9 +55,6 @@ def require_same_whoever_dies(
     """`fitted(client)`, a model file, is the wanted one though a worker is killed each time."""
     client = new_cluster(3)
     assert fitted(client) == wanted
-    start = time.monotonic()
-    fitted(client)
-    seconds = time.monotonic() - start
     chance = random.Random(0)
     for _ in range(n_runs):
         try:
@@ -32,8 +62,7 @@ def require_same_whoever_dies(
         except TimeoutError:  # of a busy machine: nobody has started them again
             client = new_cluster(3)
         pid = chance.choice(processes(client))
-        killing = threading.Timer(chance.random() * seconds, os.kill, (pid, signal.SIGKILL))
-        killing.start()
+        killing = kill_later(pid, chance.random() * _SECONDS_OF_A_FIT)
         assert fitted(client) == wanted
         killing.join()
         while pid in processes(client):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
 import time
 from typing import Any
@@ -64,7 +63,7 @@ class Sums:
 
     def die_at(self, start: int) -> None:
         if self.rows.start == start:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os._exit(1)
         time.sleep(0.2)
 
     def leave_threads(self) -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.naive_bayes import GaussianNB
-from tests.dask.killing import processes, require_same_whoever_dies
+from tests.dask.killing import kill, processes, require_same_whoever_dies
 
 import margrove
 from margrove import DecisionTreeClassifier, DecisionTreeRegressor
@@ -271,7 +269,7 @@ def test_a_worker_that_is_lost_between_rounds(
         found = sides(booster, gang, feature, code)
         if booster.rounds == 4 and not victims:
             victims.append(processes(client)[-1])
-            os.kill(victims[0], signal.SIGKILL)
+            kill(victims[0])
         return found
 
     monkeypatch.setattr(adaboost_columns.ColumnBooster, "_sides", losing)

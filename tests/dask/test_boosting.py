@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
 
 import numpy as np
@@ -14,6 +13,7 @@ pytest.importorskip("distributed")
 import dask
 import dask.array as da
 from sklearn.base import clone
+from tests.dask.killing import kill, kill_later
 
 import margrove
 from margrove.dask import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -158,13 +158,13 @@ def test_a_worker_that_is_killed(new_cluster, data, wanted, tmp_path):
     victims = [pids[address] for address in sorted(pids)][:1]
     seen = []
 
-    def kill(progress):
+    def kill_at_14(progress):
         seen.append(progress)
         if len(seen) == 14:
-            os.kill(victims[0], signal.SIGKILL)
+            kill(victims[0])
 
     model = HistGradientBoostingRegressor(**BRIEF)
-    with margrove.watch(on_progress=kill):
+    with margrove.watch(on_progress=kill_at_14):
         model.fit(*in_chunks(30_000, X, y, weight))
     assert saved(model, tmp_path) == wanted
 
@@ -178,9 +178,8 @@ def test_workers_that_are_killed_at_any_moment(new_cluster, data, wanted, tmp_pa
         if len(pids) < 2:  # nobody starts all of those again that were killed
             client = new_cluster(3)
             pids = list(client.run(os.getpid, on_error="ignore").values())
-        kill = threading.Timer(float(rng.uniform(0.0, 1.5)), os.kill, (pids[0], signal.SIGKILL))
-        kill.start()
+        killing = kill_later(pids[0], rng.uniform(0.0, 1.5))
         model = HistGradientBoostingRegressor(**BRIEF)
         model.fit(*in_chunks(30_000, *data), client=client)
-        kill.join()
+        killing.join()
         assert saved(model, tmp_path) == wanted

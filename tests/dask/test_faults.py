@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -17,6 +16,8 @@ import numpy as np
 import pytest
 from distributed import Client
 from tests.dask.conftest import local_client
+from tests.dask.killing import kill, stopped
+from tests.interrupts import PATIENCE, wait_until
 
 from margrove.dask import waiting
 from margrove.dask.cluster import available_workers, client_of, workers_of
@@ -40,8 +41,8 @@ def made_gang(client, parts, workers=None, **settings):
     return Gang(client, shards, parts, PROGRAM, **settings)
 
 
-def kill(client, worker, how=signal.SIGKILL):
-    os.kill(client.run(os.getpid, workers=[worker])[worker], how)
+def kill_worker(client, worker):
+    kill(client.run(os.getpid, workers=[worker])[worker])
 
 
 def summed(client, parts, disturb=lambda done, gang: None, rounds=5):
@@ -82,18 +83,16 @@ def test_a_killed_worker_is_named_and_the_result_is_the_same(client3):
     with made_gang(client3, parts) as gang:
         victim = gang.workers[1]
         start = gang.ask("rows_held", combine="list")[1][0]
-        began = time.monotonic()
         with pytest.raises(GangBroken, match=f"Worker {victim}, which held rows") as caught:
             gang.ask("die_at", start)
         assert caught.value.worker == victim
-        assert time.monotonic() - began < 30
     np.testing.assert_array_equal(np.concatenate(gathered(client3, parts.X)), X)  # rebuilt
     killed = []
 
     def disturb(done, gang):
         if done == 3 and not killed:
             killed.append(gang.workers[0])
-            kill(client3, gang.workers[0])
+            kill_worker(client3, gang.workers[0])
 
     np.testing.assert_array_equal(summed(client3, parts, disturb), 5 * X.sum(axis=0))
     assert killed
@@ -106,12 +105,9 @@ def test_a_worker_that_is_stopped_counts_as_lost(client3):
     with made_gang(client3, parts, silence=1.0) as gang:
         worker = gang.workers[2]
         pid = client3.run(os.getpid, workers=[worker])[worker]
-        os.kill(pid, signal.SIGSTOP)
-        try:
-            with pytest.raises(GangBroken, match=f"{worker}.* nothing was heard of it"):
-                gang.ask("whole_sum")
-        finally:
-            os.kill(pid, signal.SIGCONT)
+        lost = pytest.raises(GangBroken, match=f"{worker}.* nothing was heard of it")
+        with stopped(pid), lost:
+            gang.ask("whole_sum")
 
 
 @pytest.mark.nightly
@@ -126,7 +122,7 @@ def test_a_worker_that_joins_takes_part_in_the_next_attempt(client3):
 
 
 def _die() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
+    os._exit(1)
 
 
 def test_a_task_that_kills_its_workers_is_named(client3):
@@ -135,6 +131,7 @@ def test_a_task_that_kills_its_workers_is_named(client3):
         parts_of(deadly, client=client3)
 
 
+@pytest.mark.nightly
 def test_results_that_are_lost_before_they_are_fetched(client3, monkeypatch):
     """Tasks meant for one worker are done by others, should it die with their results."""
     victim = workers_of(client3)[0]
@@ -143,7 +140,7 @@ def test_results_that_are_lost_before_they_are_fetched(client3, monkeypatch):
 
     def wait_and_kill(client, own):
         usual(client, own)
-        kill(client, victim)
+        kill_worker(client, victim)
         while victim in client.scheduler_info(n_workers=-1)["workers"]:
             time.sleep(0.05)
 
@@ -204,10 +201,8 @@ def test_a_lost_scheduler_is_a_named_error(killable, monkeypatch):
         monkeypatch.setattr("margrove.dask.cluster.ANSWER_SECONDS", 3.0)
         scheduler.kill()
         scheduler.wait()
-        began = time.monotonic()
         with pytest.raises(ClusterError, match="scheduler"):
             summed(client, parts)
-    assert time.monotonic() - began < 60
     with pytest.raises(ClusterError, match="scheduler"):
         gathered(client, parts.X)
 
@@ -218,12 +213,7 @@ def test_a_client_that_is_gone_leaves_nothing_behind(cluster4):
     gang.__enter__()
     for line in gang._lines.values():
         line.close()  # as the kernel does for a process that is killed
-    for _ in range(60):
-        states = {task.status for task in gang._tasks}
-        if states == {"finished"}:
-            break
-        time.sleep(0.05)
-    assert states == {"finished"}
+    wait_until(lambda: {task.status for task in gang._tasks} == {"finished"})
     gang.close()
 
 
@@ -238,7 +228,7 @@ def test_two_fits_at_once_on_one_client(cluster4):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE)
     assert all(np.array_equal(own, 5 * X.sum(axis=0)) for own in found.values())
     assert len(found) == 2
 
@@ -272,7 +262,7 @@ def test_kills_at_random_moments_change_nothing(new_cluster):
         _have_workers(client3)
         parts = made_parts(client3)
         timer = threading.Timer(
-            rng.uniform(0, 1.0), lambda: kill(client3, rng.choice(list(client3.nthreads())))
+            rng.uniform(0, 1.0), lambda: kill_worker(client3, rng.choice(list(client3.nthreads())))
         )
         timer.start()
         found = summed(client3, parts, lambda done, gang: gang.ask("sleep", 0.02), rounds=30)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.dask.killing import processes, require_same_whoever_dies
+from tests.dask.killing import kill_later, processes, require_same_whoever_dies
 
 import margrove
 from margrove.ensemble.forest_shards import draw_some, strike_some
@@ -400,7 +397,7 @@ def test_a_killed_worker_changes_nothing(
     def kill(progress: Any) -> None:
         if progress.done >= 4 and not victims:
             victims.append(processes(client)[0])
-            threading.Timer(0.05, os.kill, (victims[0], signal.SIGKILL)).start()
+            kill_later(victims[0], 0.05)
 
     model = on_cluster.RandomForestClassifier(**settings)
     with margrove.watch(on_progress=kill):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.dask.killing import processes, require_same_whoever_dies
+from tests.dask.killing import processes, require_same_whoever_dies, stopped
 
 import margrove
 from margrove.exceptions import ClusterError, FitCancelled, InvalidDataError
@@ -328,15 +327,15 @@ def test_a_worker_that_is_stopped_is_not_waited_for(
     local = margrove.RandomForestClassifier(3000, random_state=0, max_depth=8).fit(X, y)
     pid = processes(client)[0]
 
-    def stop(progress: Any) -> None:
-        if progress.done >= 20:
-            os.kill(pid, signal.SIGSTOP)
+    stands, still = [], ExitStack()
 
-    try:
-        with margrove.watch(on_progress=stop):
-            model.fit(X_parts, y_parts)
-    finally:
-        os.kill(pid, signal.SIGCONT)
+    def stop(progress: Any) -> None:
+        if progress.done >= 20 and not stands:
+            stands.append(still.enter_context(stopped(pid)))
+
+    with still, margrove.watch(on_progress=stop):
+        model.fit(X_parts, y_parts)
+    assert stands
     assert saved(model.to_local(), tmp_path, "cluster") == saved(local, tmp_path, "local")
 
 

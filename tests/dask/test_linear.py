@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import threading
 import tracemalloc
 import weakref
@@ -17,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from tests.dask.killing import kill, kill_later
 
 import margrove
 from margrove.dask import LinearSVC, LinearSVR, scratch, shards
@@ -426,8 +426,7 @@ def test_a_worker_killed_at_any_moment_changes_nothing(
     generator = np.random.default_rng(seed)
     pids = list(client.run(os.getpid).values())
     victim = pids[int(generator.integers(len(pids)))]
-    timer = threading.Timer(generator.uniform(0.0, 1.0), os.kill, (victim, signal.SIGKILL))
-    timer.start()
+    timer = kill_later(victim, generator.uniform(0.0, 1.0))
     model = LinearSVC(loss="hinge", tol=1e-9).fit(pieces(X), pieces(THREE), pieces(WEIGHT))
     timer.join()
     local = margrove.LinearSVC(loss="hinge", tol=1e-9).fit(X, THREE, WEIGHT)
@@ -443,7 +442,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing(new_cluster: Any) -> None
     def kill_once(progress: Any) -> None:
         seen.append(progress)
         if len(seen) == 3:
-            os.kill(victim, signal.SIGKILL)
+            kill(victim)
 
     with margrove.watch(on_progress=kill_once):
         model = LinearSVC(loss="hinge", tol=1e-9).fit(pieces(X), pieces(TWO), pieces(WEIGHT))

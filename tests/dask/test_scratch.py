@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import pickle
-import signal
-import threading
 
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from tests.dask.killing import kill
 
 import margrove
 import margrove.dask
@@ -140,15 +139,17 @@ def test_parts_on_disk_are_made_again_when_all_workers_are_lost(new_cluster, tmp
     wanted = margrove.HistGradientBoostingRegressor(**settings).fit(X, y)
     workers = list(client.run(os.getpid).values())
 
-    def kill_all():
-        for process in workers:
-            os.kill(process, signal.SIGKILL)
+    def kill_all(progress):
+        if not killed and progress.done >= 50:
+            killed.extend(workers)
+            for process in workers:
+                kill(process)
 
-    killer = threading.Timer(3.0, kill_all)
-    killer.start()
+    killed = []
     parts = da.from_array(X, chunks=(2500, 4)), da.from_array(y, chunks=2500)
-    model = margrove.dask.HistGradientBoostingRegressor(**settings).fit(*parts)
-    killer.join()
+    with margrove.watch(on_progress=kill_all):
+        model = margrove.dask.HistGradientBoostingRegressor(**settings).fit(*parts)
+    assert killed
     assert set(client.run(os.getpid).values()).isdisjoint(workers)
     assert saved(model.to_local(), tmp_path) == saved(wanted, tmp_path)
 

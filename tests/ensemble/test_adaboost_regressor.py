@@ -5,10 +5,8 @@ from __future__ import annotations
 import copy
 import math
 import pickle
-import sys
 import threading
 import warnings
-from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -21,6 +19,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor as PeerTree
+from tests.interrupts import lines_until_interrupt
 from tests.oracles.boosting_r2 import adaboost_r2, predict
 
 import margrove
@@ -163,6 +162,7 @@ def test_a_half_is_enough() -> None:
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("make", [make_friedman1, make_regression])
+@pytest.mark.sampled(3)
 def test_as_good_as_scikit_learn(make, loss) -> None:
     scores = []
     for seed in range(8):
@@ -474,27 +474,7 @@ FILES = tuple(
 
 
 def fit_interrupted(model, moment):
-    """Ctrl-C at the k-th line that is run in the files that boost; how many lines until then."""
-    count = 0
-
-    def on_call(frame, event, arg):
-        return on_line if frame.f_code.co_filename in FILES else None
-
-    def on_line(frame, event, arg):
-        nonlocal count
-        if event == "line" and count == moment:
-            sys.settrace(None)
-            raise KeyboardInterrupt
-        count += event == "line"
-        return on_line
-
-    sys.settrace(on_call)
-    try:
-        with suppress(KeyboardInterrupt):
-            model.fit(X, Y)
-    finally:
-        sys.settrace(None)
-    return count
+    return len(lines_until_interrupt(model.fit, X, Y, files=FILES, moment=moment))
 
 
 @pytest.mark.parametrize("base", [None, PeerTree(max_depth=3)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import copy
 import pickle
 import threading
@@ -18,6 +17,7 @@ import sklearn.ensemble
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.metrics import accuracy_score, mean_absolute_error, r2_score
 from sklearn.model_selection import cross_val_score
+from tests.interrupts import steady_clock
 
 from margrove import (
     DecisionTreeClassifier,
@@ -149,11 +149,11 @@ def test_importances_are_the_mean_over_the_trees(cls) -> None:
 
 
 @every_forest
-@pytest.mark.parametrize("max_samples", [None, 0.4, 30, 1])
+@pytest.mark.parametrize("max_samples", [None, 0.4, 30, 1, 1.5, 400])
 def test_trees_are_grown_of_their_samples(cls, max_samples) -> None:
     """Roots have as many samples as were drawn; leaves those that end up there."""
     forest = grown(cls, 8, bootstrap=True, max_samples=max_samples, max_depth=4)
-    n_draws = {None: 160, 0.4: 64}.get(max_samples, max_samples)
+    n_draws = {None: 160, 0.4: 64, 1.5: 240}.get(max_samples, max_samples)
     for rows, tree in zip(forest.estimators_samples_, forest.estimators_, strict=True):
         assert len(rows) == n_draws
         assert rows.min() >= 0
@@ -166,6 +166,21 @@ def test_trees_are_grown_of_their_samples(cls, max_samples) -> None:
         assert arrays.value[0] == pytest.approx(root, rel=1e-9)
     samples = [rows.tolist() for rows in forest.estimators_samples_]
     assert max_samples == 1 or len({tuple(rows) for rows in samples}) == 8
+
+
+@every_forest
+@pytest.mark.parametrize("n_outputs", [1, 2])
+@pytest.mark.parametrize("bootstrap", [True, False])
+def test_a_tree_can_be_grown_again_from_its_sample(cls, bootstrap, n_outputs) -> None:
+    y = target_for(cls) if n_outputs == 1 else np.column_stack([target_for(cls), X[:, 0] > 0])
+    forest = grown(cls, 4, y=y, bootstrap=bootstrap, max_features=2, max_depth=6)
+    for rows, tree in zip(forest[:3].estimators_samples_, forest, strict=False):
+        again = clone(tree).fit(X[rows], y[rows]).arrays_
+        assert np.array_equal(tree.arrays_.feature, again.feature)
+        assert np.array_equal(tree.arrays_.threshold, again.threshold, equal_nan=True)
+        assert np.array_equal(tree.arrays_.n_samples, again.n_samples)
+        assert tree.arrays_.value == pytest.approx(again.value, rel=1e-9, abs=1e-12)
+    assert len({tree.random_state for tree in forest}) == 4
 
 
 @every_forest
@@ -276,6 +291,33 @@ def test_out_of_bag_figures_do_not_outlive_their_fit() -> None:
     forest = grown(RandomForestClassifier, 40, oob_score=True)
     forest.set_params(oob_score=False).fit(X, LABELS)
     assert not any(hasattr(forest, name) for name in ("oob_score_", "oob_decision_function_"))
+
+
+@every_forest
+def test_a_warm_start_without_new_trees_changes_nothing(cls) -> None:
+    forest = grown(cls, 3, warm_start=True)
+    before = dict(vars(forest))
+    with pytest.warns(UserWarning, match="does not fit new trees"):
+        forest.fit(X[:, :2], np.column_stack([target_for(cls)] * 2))
+    assert vars(forest) == before
+    forest.set_params(n_estimators=4)
+    with pytest.raises(ValueError, match="needs the data of the last fit"):
+        forest.fit(X[:, :2], target_for(cls))
+
+
+@every_forest
+def test_the_tree_that_all_are_made_of(cls) -> None:
+    tree = cls(max_depth=3).estimator
+    assert isinstance(tree, DecisionTreeClassifier | DecisionTreeRegressor)
+    assert tree.max_depth == 3
+    assert tree.splitter == ("random" if "Extra" in cls.__name__ else "best")
+    assert "estimator" not in cls().get_params()
+
+
+@every_forest
+def test_sparse_targets_are_refused(cls) -> None:
+    with pytest.raises(ValueError, match=r"sparse multilabel-indicator.*not supported.*toarray"):
+        cls().fit(X, sp.csr_array(np.eye(160)))
 
 
 # -- one seed, one forest --------------------------------------------------------------------------
@@ -450,7 +492,9 @@ def test_labels_of_any_kind(cls, labels) -> None:
 @pytest.mark.parametrize("cls", OF_CLASSES)
 def test_several_outputs_of_classes(cls) -> None:
     y = np.column_stack([LABELS, X[:, 0] > 0])
-    forest = grown(cls, 60, y=y, bootstrap=True, oob_score=True)
+    with pytest.raises(ValueError, match=r"OOB estimates.*multiclass-multioutput.*a function"):
+        grown(cls, 60, y=y, bootstrap=True, oob_score=True)
+    forest = grown(cls, 60, y=y, bootstrap=True, oob_score=lambda a, b: (a == b).mean())
     assert [own.tolist() for own in forest.classes_] == [[0, 1, 2], [0, 1]]
     assert forest.n_classes_ == [3, 2]
     assert forest.n_outputs_ == 2
@@ -466,10 +510,13 @@ def test_several_outputs_of_classes(cls) -> None:
     assert (forest.oob_decision_function_[:, 2, 1] == 0.0).all()
     winners = forest.oob_decision_function_.argmax(axis=1)
     assert forest.oob_score_ == pytest.approx((winners == y).mean())
-    two = np.column_stack([X[:, 1] > 0, X[:, 0] > 0]).astype(int)
+    two = np.column_stack([LABELS > 0, X[:, 0] > 0]).astype(int)
     peer = sklearn.ensemble.RandomForestClassifier(60, oob_score=True, random_state=0).fit(X, two)
     same = grown(cls, 60, y=two, bootstrap=True, oob_score=True)
     assert same.oob_decision_function_.shape == peer.oob_decision_function_.shape
+    winners = same.oob_decision_function_.argmax(axis=1)
+    assert same.oob_score_ == accuracy_score(two, winners)  # of all labels of a row
+    assert same.oob_score_ < (winners == two).mean()
     words = np.column_stack([np.array(["u", "v", "w"])[LABELS], np.where(X[:, 0] > 0, "p", "q")])
     assert set(grown(cls, 3, y=words).predict(NEW)[:, 1]) == {"p", "q"}
     weighted = grown(cls, 3, y=y, class_weight=[{0: 5}, {1: 0.5}])
@@ -477,7 +524,7 @@ def test_several_outputs_of_classes(cls) -> None:
 
 
 @pytest.mark.parametrize("cls", OF_NUMBERS)
-@pytest.mark.parametrize("criterion", ["squared_error", "poisson"])
+@pytest.mark.parametrize("criterion", ["squared_error", "poisson", "absolute_error"])
 def test_several_outputs_of_numbers(cls, criterion) -> None:
     y = np.exp(np.column_stack([_SIGNAL, -2.0 * _SIGNAL, X[:, 3]]) / 4)
     forest = grown(cls, 60, y=y, bootstrap=True, oob_score=True, criterion=criterion)
@@ -490,6 +537,28 @@ def test_several_outputs_of_numbers(cls, criterion) -> None:
     assert scaled.predict(NEW) == pytest.approx(
         1e200 * grown(cls, 5, y=y, criterion=criterion).predict(NEW), rel=1e-9
     )
+
+
+@pytest.mark.parametrize("ccp_alpha", [0.0, 0.05])
+def test_medians_of_several_outputs(ccp_alpha) -> None:
+    """Of all nodes, also of pruned trees, whose packed form is made anew."""
+    y = np.column_stack([_SIGNAL, X[:, 3]])
+    forest = grown(RandomForestRegressor, 5, y=y, criterion="absolute_error", ccp_alpha=ccp_alpha)
+    for rows, tree in zip(forest.estimators_samples_, forest, strict=True):
+        passed = tree.decision_path(X[rows]).toarray() == 1
+        medians = [np.median(y[rows[own]], axis=0) for own in passed.T]
+        assert tree.arrays_.value == pytest.approx(np.array(medians), rel=1e-12)
+        errors = [np.abs(y[rows[own]] - np.median(y[rows[own]], axis=0)).mean() for own in passed.T]
+        assert tree.arrays_.impurity == pytest.approx(np.array(errors), abs=1e-12)
+        assert tree.get_n_leaves() > 5
+
+
+def test_thresholds_of_several_outputs_are_drawn() -> None:
+    twice = np.column_stack([_SIGNAL, _SIGNAL])
+    for one, two in zip(
+        grown(ExtraTreesRegressor), grown(ExtraTreesRegressor, y=twice), strict=True
+    ):
+        assert np.array_equal(one.arrays_.threshold, two.arrays_.threshold, equal_nan=True)
 
 
 # -- tables ----------------------------------------------------------------------------------------
@@ -722,7 +791,8 @@ def test_a_listener_ends_the_forest_with_the_trees_so_far(n_jobs) -> None:
 
 def test_a_budget_of_time() -> None:
     forest = RandomForestClassifier(10_000, random_state=0, max_time=0.4)
-    with pytest.warns(ConvergenceWarning, match=r"max_time=0.4 s after \d+ of 10000 trees"):
+    told = pytest.warns(ConvergenceWarning, match=r"max_time=0.4 s after \d+ of 10000 trees")
+    with steady_clock(), told:
         forest.fit(MANY, MANY_LABELS)
     n = len(forest)
     assert 1 <= n < 10_000
@@ -739,7 +809,7 @@ def test_interrupts_leave_the_old_forest_or_keep_the_trees_so_far() -> None:
 
     def press(progress):
         if progress.done >= 3:
-            _thread.interrupt_main()
+            raise KeyboardInterrupt
 
     with watch(on_progress=press):
         with pytest.raises(KeyboardInterrupt):
@@ -937,6 +1007,7 @@ CONTESTS = {
 
 @pytest.mark.parametrize("kind", ["RandomForest", "ExtraTrees"])
 @pytest.mark.parametrize("name", CONTESTS)
+@pytest.mark.sampled(4)
 def test_as_good_as_scikit_learn(name, kind) -> None:
     """Over forests of other seeds, held-out scores differ by no more than chance allows."""
     load, task = CONTESTS[name]

@@ -658,7 +658,7 @@ def test_good_targets_become_float64(loss) -> None:
 @every_loss
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_targets_are_finite(loss, bad) -> None:
-    with pytest.raises(InvalidDataError, match=r"row 1 \(1 such rows\).*needs finite numbers"):
+    with pytest.raises(InvalidDataError, match=r"row 1 \(1 such rows\).*requires finite numbers"):
         loss.check_targets([1.0, bad, 1.0])
 
 
@@ -671,11 +671,11 @@ def test_targets_are_one_column(loss) -> None:
 @pytest.mark.parametrize(
     ("loss", "y", "message"),
     [
-        (Poisson(), [1, -2, -3], r"y is -2.0 in row 1 \(2 such rows\), but loss='poisson' needs"),
-        (Tweedie(), [1, -2, 3], "needs targets >= 0"),
-        (Gamma(), [1, -2, 3], "needs targets >= 0"),
-        (Gamma(), [1, 2, 0], "y is 0.0 in row 2.*needs targets > 0.*loss='poisson'"),
-        (Poisson(), [0, 0], "0 in all 2 rows.*target > 0 somewhere"),
+        (Poisson(), [1, -2, -3], r"y is -2.0 in row 1 \(2 such rows\), but loss='poisson'"),
+        (Tweedie(), [1, -2, 3], r"requires non-negative y and sum\(y\) > 0\."),
+        (Gamma(), [1, -2, 3], r"loss='gamma' requires strictly positive y\."),
+        (Gamma(), [1, 2, 0], "y is 0.0 in row 2.*requires strictly positive y.*loss='poisson'"),
+        (Poisson(), [0, 0], r"0 in all 2 rows.*requires non-negative y and sum\(y\) > 0\."),
         (LogLoss(), [0, 1, 2], "y is 2.0 in row 2.*the classes 0 and 1"),
         (Exponential(), [-1, 1], "the classes 0 and 1"),
         (MulticlassLogLoss(3), [0, 1, 3], r"the classes 0 \.\. 2"),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
 from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.interrupts import wait_until
 from tests.oracles import gradient_trees as oracle
 from tests.oracles.teams import run_team
 
@@ -585,10 +585,7 @@ def grown_by_team(table, g, h, own, n_threads, **given):
     growth = Growth(table, g, h, own, n_cores=n_threads, **given)
 
     def lead(team):
-        deadline = time.monotonic() + 10.0
-        while team[0] < n_threads - 1 and time.monotonic() < deadline:
-            time.sleep(1e-4)
-        assert team[0] == n_threads - 1
+        wait_until(lambda: team[0] == n_threads - 1)
         return trees.grow(NO_TEAM, 0, team, parts.LEADS, *growth.given, np.inf)
 
     def assist(team):

@@ -5,9 +5,8 @@ from __future__ import annotations
 import copy
 import math
 import pickle
-import sys
+import re
 import warnings
-from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -22,6 +21,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor as PeerRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score, check_scoring, mean_absolute_error, r2_score
 from sklearn.model_selection import ShuffleSplit, TimeSeriesSplit
+from tests.interrupts import lines_until_interrupt
 from threadpoolctl import threadpool_limits
 
 import margrove
@@ -403,6 +403,20 @@ def test_nothing_to_learn_is_said() -> None:
     assert model.feature_importances_.tolist() == [0.0, 0.0]
 
 
+@pytest.mark.parametrize(
+    "settings", [{}, {"loss": "exponential"}, {"early_stopping": True, "scoring": "accuracy"}]
+)
+def test_one_class_is_always_predicted(settings) -> None:
+    X, y = IRIS[0], np.array(["only"] * 150)
+    with pytest.warns(DataWarning, match="whether y varies"):
+        model = classifier(**settings).fit(X, y)
+    assert model.classes_.tolist() == ["only"]
+    assert np.array_equal(model.predict(X), y)
+    assert np.array_equal(model.predict_proba(X), np.ones((150, 1)))
+    assert np.array_equal(next(model.staged_predict_proba(X)), np.ones((150, 1)))
+    assert model.decision_function(X).shape == (150,)
+
+
 # -- weights, order, threads -----------------------------------------------------------------------
 
 
@@ -565,6 +579,15 @@ def test_monotonic_constraints_by_name() -> None:
     assert_same_trees(by_name, regressor(monotonic_cst=[0, 1]).fit(table, y))
     free = regressor(monotonic_cst=[0, 0]).fit(table, y)
     assert_same_trees(free, regressor().fit(table, y))
+    for given, message in (
+        ({"size": 1, "b": 1, "a": 1}, r"2 unexpected feature names: \['a', 'b'\]"),
+        ({"size": 2}, r"monotonic_cst\['size'\] must be either -1, 0 or 1\. Got 2\."),
+        ({"size": "+"}, r"monotonic_cst\['size'\] must be either -1, 0 or 1\. Got '\+'\."),
+    ):
+        with pytest.raises(ValueError, match=message):
+            regressor(monotonic_cst=given).fit(table, y)
+    with pytest.raises(ValueError, match="Regressor was not fitted on data with feature names"):
+        regressor(monotonic_cst={"size": 1}).fit(*DIABETES)
 
 
 def features_of_paths(model):
@@ -845,27 +868,7 @@ FILES = tuple(own.__file__ for own in (gradient_rounds, gradient_monitor, gradie
 
 
 def fit_interrupted(model, X, y, moment):
-    """Ctrl-C at the k-th line that is run in the files that boost; the lines until then."""
-    lines = []
-
-    def on_call(frame, event, arg):
-        return on_line if frame.f_code.co_filename in FILES else None
-
-    def on_line(frame, event, arg):
-        if event == "line" and len(lines) == moment:
-            sys.settrace(None)
-            raise KeyboardInterrupt
-        if event == "line":
-            lines.append((frame.f_code.co_filename, frame.f_lineno))
-        return on_line
-
-    sys.settrace(on_call)
-    try:
-        with suppress(KeyboardInterrupt):
-            model.fit(X, y)
-    finally:
-        sys.settrace(None)
-    return lines
+    return lines_until_interrupt(model.fit, X, y, files=FILES, moment=moment)
 
 
 @pytest.mark.parametrize("name", ["early", "medians", "three classes"])
@@ -1053,7 +1056,7 @@ def test_a_loss_as_an_object() -> None:
         ({"loss": "quantile"}, {}, "needs the parameter quantile"),
         ({"loss": "log_loss"}, {}, "loss='log_loss' is for classes"),
         ({"loss": "nothing"}, {}, "loss must be one of"),
-        ({"loss": "gamma"}, {"y": -DIABETES[1]}, "loss='gamma' needs"),
+        ({"loss": "gamma"}, {"y": -DIABETES[1]}, "loss='gamma' requires strictly positive y"),
         ({}, {"X_val": DIABETES[0]}, "X_val is provided, but y_val was not"),
         ({}, {"y_val": DIABETES[1]}, "y_val is provided, but X_val was not"),
         ({"early_stopping": False}, {"X_val": DIABETES[0], "y_val": DIABETES[1]},
@@ -1074,6 +1077,29 @@ def test_refusals_of_numbers(settings, given, message) -> None:
     given = {"X": X, "y": y} | given
     with pytest.raises(ValueError, match=message):
         regressor(**settings).fit(**given)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([b"a"], "must be an array-like of bool, int or str, got: bytes8."),
+        ([0.0], "must be an array-like of bool, int or str, got: float64."),
+        (np.array(["a", None, 2.5], object), "bool, int or str, got: NoneType, float."),
+        ([0, -1], "must be in [0, n_features - 1] = [0, 1]. Got -1."),
+        ([2], "must be in [0, n_features - 1] = [0, 1]. Got 2."),
+        ([True], "must have shape (n_features,) = (2,). Got (1,)."),
+        (["c"], "not a valid feature name of the training data. Observed feature names: 'a', 'b'."),
+    ],
+)  # fmt: skip
+def test_refusals_of_categorical_features(given, message) -> None:
+    table = pd.DataFrame({"a": [0.0, 1.0] * 20, "b": np.arange(40.0)})
+    with pytest.raises(ValueError, match=re.escape(message)):
+        regressor(categorical_features=given).fit(table, table["b"])
+
+
+def test_names_of_categories_need_names_of_columns() -> None:
+    with pytest.raises(ValueError, match=r"data without feature names\. Got 'a'"):
+        regressor(categorical_features=["a"]).fit(*DIABETES)
 
 
 def test_refusals_of_classes() -> None:

@@ -9,24 +9,23 @@ from __future__ import annotations
 
 import copy
 import pickle
-import signal
-import sys
 import warnings
-from contextlib import contextmanager, suppress
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn import svm
+from sklearn import svm, tree
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_iris
+from sklearn.dummy import DummyRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from tests.interrupts import lines_until_interrupt, steady_clock
 
 import margrove
 from margrove import AdaBoostClassifier, DecisionTreeClassifier, DecisionTreeRegressor
@@ -65,20 +64,6 @@ def quick(estimator=None, **settings):
 
 def state(model):
     return pickle.dumps({k: v for k, v in vars(model).items() if k.endswith("_") or k[0] == "_"})
-
-
-@contextmanager
-def no_longer_than(seconds):
-    def ring(*_):
-        raise TimeoutError(f"not done after {seconds} s")
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
 
 
 # -- parameters ------------------------------------------------------------------------------------
@@ -315,6 +300,68 @@ def test_samples_of_one_class() -> None:
         assert model.predict([[0.0], [1.0]]).tolist() == [0, 1]
 
 
+class Records(Says):
+    """Keeps what it was given, and returns nothing."""
+
+    def fit(self, X, y, sample_weight=None):
+        super().fit(X, y)
+        self.given_ = X
+
+
+def test_members_have_random_states_of_their_own() -> None:
+    trees = DecisionTreeClassifier(max_depth=3, max_features=1)
+    for base in (None, trees, LogisticRegression(), make_pipeline(trees)):
+        model = quick(base).fit(X, LABELS)
+        names = [name for name in model[0].get_params() if name.endswith("random_state")]
+        states = [member.get_params()[names[0]] for member in model.estimators_]
+        assert len(set(states)) == len(model) > 1
+        assert states == [member.get_params()[names[0]] for member in model.estimators_]
+    model = quick(trees).fit(X, LABELS)
+    again = [clone(model[t]).random_state for t in range(len(model))]
+    assert again == [member.random_state for member in quick(trees).fit(X, LABELS)]
+
+
+@pytest.mark.parametrize("form", [sp.csc_array, sp.csc_matrix, sp.csr_array, sp.csr_matrix])
+@pytest.mark.parametrize("resample", [False, True])
+def test_sparse_containers_stay_what_they_are(form, resample) -> None:
+    two = np.arange(90) < 60  # Says is wrong about most of them
+    model = quick(Records(), resample=resample, n_estimators=1)
+    with pytest.raises(InvalidDataError, match="worse than random"):
+        model.fit(form(X[:90]), two)
+    model.fit(form(X[:90]), ~two)
+    assert type(model[0].given_) is form
+
+
+def test_rows_of_any_shape_are_for_estimators_of_others() -> None:
+    cubes, two = np.random.default_rng(0).standard_normal((51, 3, 2)), np.arange(51) % 3 > 0
+    for model, y in (
+        (quick(Records(), resample=True), ~two),
+        (quick(Records()), ~two),
+        (margrove.AdaBoostRegressor(DummyRegressor(), random_state=0), two + 0.5),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(cubes, y)
+        assert len(model.predict(cubes)) == 51
+        assert pickle.loads(pickle.dumps(model)).predict(cubes[:4]).shape == (4,)
+        with pytest.raises(ValueError, match=r"rows of shape \(2, 3\)"):
+            model.predict(cubes.transpose(0, 2, 1))
+        with pytest.raises(ValueError, match="rows of shape"):
+            model.predict(X)
+    for base in (None, DecisionTreeClassifier(), margrove.SVC()):
+        with pytest.raises(ValueError, match="dim 3"):
+            quick(base).fit(cubes, two)
+
+
+def test_a_sample_of_numbers_has_two_of_them() -> None:
+    points, numbers = np.arange(4.0)[:, None], [0.0, 0.0, 1.0, 1.0]
+    for base in (None, tree.DecisionTreeRegressor(max_depth=1)):
+        for seed in range(60):  # one sample in eight would be constant
+            model = margrove.AdaBoostRegressor(base, n_estimators=1, random_state=seed)
+            model.fit(points, numbers)
+            assert np.ptp(model.predict(points)) > 0.5
+
+
 # -- going on --------------------------------------------------------------------------------------
 
 
@@ -365,27 +412,8 @@ FILES = (boosting_rounds.__file__, stumps.__file__, weak_learners.__file__)
 
 
 def fit_interrupted(model, moment, **more):
-    """Ctrl-C at the k-th line that is run in the files that boost; how many lines until then."""
-    lines = []
-
-    def on_call(frame, event, arg):
-        return on_line if frame.f_code.co_filename in FILES else None
-
-    def on_line(frame, event, arg):
-        if event == "line" and len(lines) == moment:
-            sys.settrace(None)
-            raise KeyboardInterrupt
-        if event == "line":
-            lines.append(frame.f_lineno)
-        return on_line
-
-    sys.settrace(on_call)
-    try:
-        with suppress(KeyboardInterrupt):
-            model.fit(X, LABELS, **more)
-    finally:
-        sys.settrace(None)
-    return len(lines)
+    run = lines_until_interrupt(model.fit, X, LABELS, files=FILES, moment=moment, **more)
+    return len(run)
 
 
 INTERRUPTED = [
@@ -410,7 +438,7 @@ def test_an_interrupt_at_any_line(name, base, validates) -> None:
     kept = set()
     for moment in range(0, n_lines, max(3, n_lines // 80)):
         other = copy.copy(old)
-        with warnings.catch_warnings(), no_longer_than(20):
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore", InterruptedFitWarning)
             fit_interrupted(other, moment, **more)
         if other._members is old._members:
@@ -436,7 +464,7 @@ def test_a_time_limit_and_listeners() -> None:
     rng = np.random.default_rng(0)
     data, y = rng.standard_normal((500, 5)), rng.integers(0, 2, 500)
     model = quick(n_estimators=10**8, max_time=0.2)
-    with no_longer_than(20), pytest.warns(ConvergenceWarning, match="max_time"):
+    with steady_clock(), pytest.warns(ConvergenceWarning, match="max_time"):
         model.fit(data, y)
     assert 1 <= len(model) == len(model.history_)
     assert model.history_.outcome == "interrupted"

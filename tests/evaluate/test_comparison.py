@@ -7,7 +7,6 @@ import dataclasses
 import io
 import pickle
 import threading
-import time
 import warnings
 from contextlib import redirect_stderr
 
@@ -41,6 +40,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
+from tests.interrupts import steady_clock
 from tests.oracles import comparing as oracle
 
 from margrove import SVC, DecisionTreeClassifier, DecisionTreeRegressor, watch
@@ -589,29 +589,22 @@ def test_cancelling_and_progress() -> None:
     assert 5 <= seen[-1][0] < 20
 
 
-class Slow(ClassifierMixin, BaseEstimator):
-    def fit(self, X, y):
-        time.sleep(0.03)
-        self.classes_ = np.unique(y)
-        return self
-
-    def predict(self, X):
-        return np.full(len(X), self.classes_[0])
-
-
 def test_max_time_keeps_whole_folds() -> None:
-    with pytest.warns(ConvergenceWarning, match=r"Comparing used up max_time=0.3 s after \d+ of"):
-        found = compare([Slow(), GaussianNB()], X, Y, cv=20, max_time=0.3)
-    assert 2 <= found.n_folds < 40
-    assert len(found["Slow"].fold_scores) == len(found["GaussianNB"].fold_scores) == found.n_folds
+    models = {"one": GaussianNB(), "other": GaussianNB(var_smoothing=0.1)}
+    out_of_time = pytest.warns(ConvergenceWarning, match=r"Comparing used up max_time=0.25 s after")
+    with steady_clock(), out_of_time:
+        found = compare(models, X, Y, cv=20, max_time=0.25)
+    assert found.n_folds == 2  # five fits of two models
+    assert len(found["one"].fold_scores) == len(found["other"].fold_scores) == 2
     with (
+        steady_clock(),
         pytest.warns(ConvergenceWarning, match="max_time"),
         pytest.raises(ValueError, match=r"ended before 2 folds were done.*max_time"),
     ):
-        compare([Slow(), GaussianNB()], X, Y, max_time=0.001)
-    with pytest.warns((ConvergenceWarning, FitFailedWarning)) as told:
-        found = compare([Slow(), GaussianNB()], X, Y, cv=2, max_time=0.3, blend={"n_folds": 10})
-    assert set(found.ranking) == {"Slow", "GaussianNB"}
+        compare(models, X, Y, max_time=0.15)
+    with steady_clock(), pytest.warns((ConvergenceWarning, FitFailedWarning)) as told:
+        found = compare(models, X, Y, cv=2, max_time=0.3, blend={"n_folds": 10})
+    assert set(found.ranking) == {"one", "other"}
     assert any("ended before the blends were done" in str(w.message) for w in told)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -115,3 +116,59 @@ def test_subsets_of_categories(criterion) -> None:
         missed += gap >= 1e-12
     assert tried > 200
     assert missed <= 0.02 * tried
+
+
+@pytest.mark.parametrize("criterion", ["squared_error", "absolute_error"])
+def test_splits_of_several_outputs(criterion) -> None:
+    """What a split is worth is the mean over the outputs."""
+    rng, n_split = random.Random(0), 0
+    for node in nodes_of(criterion, 200):
+        shuffled = rng.sample(node.targets, len(node.targets))
+        outputs = [node.targets, shuffled, [-target for target in node.targets]]
+        kept = [row for row, weight in enumerate(node.weights or [1] * len(shuffled)) if weight]
+        model, goes_left = stump(replace(node, targets=np.array(outputs).T), criterion)
+        arrays = model.arrays_
+        expected = [as_float(impurity(criterion, own, node.weights)) for own in outputs]
+        if 1e-290 < max(expected) < 1e290:
+            assert arrays.impurity[0] == pytest.approx(np.mean(expected), rel=1e-9)
+        found = [decreases(node.table, own, node.weights, criterion) for own in outputs]
+        worth = [sum(one.decrease for one in same) for same in zip(*found, strict=True)]
+        if len(arrays) == 1:
+            assert not worth or all(len({own[row] for row in kept}) == 1 for own in outputs)
+            continue
+        left = tuple(np.flatnonzero(goes_left).tolist())
+        own = [
+            amount
+            for amount, candidate in zip(worth, found[0], strict=True)
+            if candidate.feature == arrays.feature[0]
+            and left in branches_of(candidate.split, node.table[candidate.feature])
+        ]
+        assert own
+        assert as_float(max(worth) - own[0]) <= 1e-12 * as_float(max(worth))
+        n_split += 1
+    assert n_split > 100
+
+
+@pytest.mark.parametrize("splitter", ["best", "random"])
+@pytest.mark.parametrize("criterion", ["squared_error", "absolute_error", "poisson"])
+def test_an_output_that_is_there_twice(criterion, splitter) -> None:
+    """The same tree, and the same draws: each leaf is the median or mean of each output."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((300, 4)), rng.integers(1, 9, 300) / 8
+    X[rng.random(X.shape) < 0.1] = np.nan
+    X[:, 3] = rng.integers(0, 6, 300)
+    model = DecisionTreeRegressor(
+        criterion=criterion, splitter=splitter, random_state=0, min_samples_leaf=5,
+        categorical_features=[3],
+    )  # fmt: skip
+    once = model.fit(X, y).arrays_
+    twice = model.fit(X, np.column_stack([y, y])).arrays_
+    assert np.array_equal(once.feature, twice.feature)
+    assert np.array_equal(once.threshold, twice.threshold, equal_nan=True)
+    assert np.array_equal(once.words, twice.words)
+    assert twice.value == pytest.approx(np.repeat(once.value, 2, axis=1), rel=1e-12)
+    assert twice.impurity == pytest.approx(once.impurity, rel=1e-9, abs=1e-12)
+    leaves = leaves_of(once, model._rows(X))
+    middle = np.median if criterion == "absolute_error" else np.mean
+    for leaf in np.unique(leaves):
+        assert twice.value[leaf] == pytest.approx([middle(y[leaves == leaf])] * 2)

@@ -8,12 +8,21 @@ import random
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+import sklearn
+from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier as PeerClassifier
 from sklearn.tree import DecisionTreeRegressor as PeerRegressor
+from sklearn.utils.fixes import parse_version
 from tests.oracles import trees as oracle
 
 import margrove
-from margrove import DecisionTreeClassifier, DecisionTreeRegressor
+from margrove import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesRegressor,
+    RandomForestRegressor,
+)
 from margrove.datasets import load_breast_cancer, load_diabetes, load_iris, load_restaurant
 from margrove.grove.assembly import assemble
 from margrove.grove.binning import bin_columns, midpoint
@@ -127,13 +136,16 @@ def test_several_outputs() -> None:
 
 @pytest.mark.parametrize("criterion", sorted(set(CRITERIA) - {"log_loss", "friedman_mse"}))
 @pytest.mark.parametrize("block", [300, pytest.param(60, marks=pytest.mark.nightly), 0])
-def test_the_size_of_blocks_does_not_show(criterion, block) -> None:
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_the_size_of_blocks_does_not_show(criterion, n_outputs, block) -> None:
     """Large nodes are searched by other loops than small ones, and split alike."""
     rng = np.random.default_rng(0)
     X = rng.integers(0, 30, (600, 5)).astype(float)
     X[rng.random(X.shape) < 0.1] = np.nan
     X[:, 4] = rng.integers(0, 9, 600)
     y = rng.integers(0, 3, 600) if CRITERIA[criterion].for_classes else rng.integers(1, 9, 600) / 4
+    if n_outputs > 1:
+        y = np.column_stack([y, rng.permutation(y)])
     cls = DecisionTreeClassifier if CRITERIA[criterion].for_classes else DecisionTreeRegressor
     model = cls(criterion=criterion, categorical_features=[4], min_samples_leaf=3)
     whole = model.fit(X, y).arrays_
@@ -378,3 +390,41 @@ def test_large_nodes_of_the_absolute_error_with_rows_left_out() -> None:
     with_zeros = model.fit(X, X[:, 0], weight).arrays_
     without = model.fit(X[300:], X[300:, 0]).arrays_
     assert same_trees(with_zeros, without)
+
+
+def test_a_sparse_table_walks_through_scikit_learns_arrays() -> None:
+    rng = np.random.default_rng(0)
+    X = sp.csc_array(rng.standard_normal((60, 5)) * (rng.random((60, 5)) < 0.4))
+    model = DecisionTreeRegressor().fit(X, np.arange(60.0))
+    for given in (X, X.tocsr(), X.tocsr().astype(np.float32)):
+        leaves = model.tree_.apply(given)
+        assert np.array_equal(leaves, model.apply(given))
+        assert np.array_equal(model.tree_.predict(given)[:, 0], model.predict(given))
+    assert len(set(leaves)) > 20
+
+
+def test_sparse_targets_are_a_type_error() -> None:
+    y = sp.csr_array(np.eye(3, dtype=int))
+    for cls in (DecisionTreeClassifier, DecisionTreeRegressor):
+        with pytest.raises(TypeError, match=r"dense data is required.*toarray"):
+            cls().fit(np.eye(3), y)
+
+
+@pytest.mark.parametrize("cls", [DecisionTreeRegressor, RandomForestRegressor, ExtraTreesRegressor])
+def test_the_other_name_of_the_squared_error_is_deprecated(cls) -> None:
+    if parse_version(sklearn.__version__) < parse_version("1.9"):
+        pytest.skip("scikit-learn has not deprecated it")
+    with pytest.warns(FutureWarning, match="friedman_mse") as warned:
+        model = cls(criterion="friedman_mse")
+    assert warned[0].filename == __file__
+    assert clone(model).criterion == "squared_error"
+
+
+def test_the_least_weight_of_a_leaf_is_taken_at_its_word() -> None:
+    """9 of 30 rows are 0.3 of the weight; what is a hair more than 0.3 asks for 10."""
+    X, y = np.arange(30.0)[:, None], np.arange(30) < 9
+    for share, fewest in ((0.3, 9), (0.30000000000000004, 10)):
+        model = DecisionTreeClassifier(min_weight_fraction_leaf=share).fit(X, y)
+        assert model.arrays_.weight.min() == fewest
+        tenths = model.fit(X, y, np.full(30, 0.1)).arrays_  # which do not sum to 3
+        assert tenths.n_samples.min() == 9

@@ -123,6 +123,7 @@ SEARCHES = [
     ids=[f"{type(own[0]).__name__}-{k}" for k, own in enumerate(SEARCHES)],
 )
 @pytest.mark.sampled(10)
+@pytest.mark.sampled(4)
 def test_curve_and_choice_are_those_of_brute_force(
     estimator, settings, scoring, one_standard_error
 ) -> None:

@@ -27,6 +27,7 @@ from margrove._data.tables import (
 )
 from margrove._data.training import (
     Batch,
+    OneClassLeftError,
     TargetBatch,
     TrainingLabels,
     check_batch,
@@ -39,6 +40,7 @@ __all__ = [
     "Batch",
     "CanonicalForm",
     "Labels",
+    "OneClassLeftError",
     "RowScan",
     "Rows",
     "ScannedTable",

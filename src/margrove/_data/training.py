@@ -17,12 +17,17 @@ from margrove.exceptions import DataWarning, InvalidDataError
 
 __all__ = [
     "Batch",
+    "OneClassLeftError",
     "TargetBatch",
     "TrainingLabels",
     "check_batch",
     "check_target_batch",
     "check_training_labels",
 ]
+
+
+class OneClassLeftError(InvalidDataError):
+    """The weights leave rows of one class only."""
 
 
 @dataclass(frozen=True)
@@ -46,13 +51,20 @@ class TrainingLabels:
 
 
 def check_training_labels(
-    y: Any, sample_weight: Any, class_weight: Any, n_rows: int, *, min_classes: int = 2
+    y: Any,
+    sample_weight: Any,
+    class_weight: Any,
+    n_rows: int,
+    *,
+    min_classes: int = 2,
+    leave_out_negative: bool = False,
 ) -> TrainingLabels:
     """Check y and both kinds of weight together: a row of weight zero is as good as absent."""
+    weight = check_weights(sample_weight, n_rows, leave_out_negative=leave_out_negative)
     labels = check_labels(y, n_rows)
-    weight = check_weights(sample_weight, n_rows)
     kept = weight > 0
     if not kept.all():
+        _require_classes(labels.classes[np.unique(labels.codes[kept])], min_classes)
         labels = _without_absent_classes(labels, kept)
     if len(labels.classes) < min_classes:
         raise InvalidDataError(
@@ -62,6 +74,17 @@ def check_training_labels(
     weight = moderate(weight)
     factors = class_factors(class_weight, labels, weight)
     return TrainingLabels(labels.codes, labels.classes, weight, factors)
+
+
+def _require_classes(present: np.ndarray, min_classes: int) -> None:
+    """Refuse weights that leave too few classes."""
+    if len(present) < min_classes:
+        raise OneClassLeftError(
+            "Invalid input - all samples with positive weights belong to the same class "
+            f"({present.tolist()[0]!r}): y contains 1 class after sample_weight trimmed classes "
+            f"with zero weights, while a minimum of {min_classes} classes are required. Give rows "
+            "of another class a positive sample_weight."
+        )
 
 
 @dataclass(frozen=True)

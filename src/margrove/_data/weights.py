@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from numbers import Real
 from typing import Any
@@ -11,13 +12,22 @@ import numpy as np
 from sklearn.utils import check_array
 
 from margrove._data.labels import Labels
-from margrove.exceptions import InvalidDataError
+from margrove.exceptions import DataWarning, InvalidDataError
 
 __all__ = ["check_weights", "class_factors", "moderate"]
 
 
-def check_weights(sample_weight: Any, n_rows: int, *, allow_all_zero: bool = False) -> np.ndarray:
-    """One finite weight >= 0 a row; without any, ones."""
+def check_weights(
+    sample_weight: Any,
+    n_rows: int,
+    *,
+    allow_all_zero: bool = False,
+    leave_out_negative: bool = False,
+) -> np.ndarray:
+    """One finite weight >= 0 a row; without any, ones.
+
+    Rows of negative weight are refused, or left out with a warning, as support vector machines do.
+    """
     if sample_weight is None:
         return np.ones(n_rows)
     if isinstance(sample_weight, np.ma.MaskedArray):
@@ -25,6 +35,12 @@ def check_weights(sample_weight: Any, n_rows: int, *, allow_all_zero: bool = Fal
     weight = np.asarray(sample_weight)
     if weight.dtype.kind in "mMV":
         raise InvalidDataError(f"sample_weight has dtype {weight.dtype}, which is not a number.")
+    if isinstance(sample_weight, np.ndarray) and weight.ndim == 0:
+        raise TypeError(  # a type error in scikit-learn, too
+            "Input should have at least 1 dimension i.e. satisfy `len(x.shape) > 0`, got scalar "
+            f"`{weight.astype(np.float64)!r}` instead. sample_weight needs one weight for each of "
+            f"the {n_rows} rows."
+        )
     if weight.ndim != 1:
         raise InvalidDataError(
             "Sample weights must be a 1D array, got "
@@ -39,15 +55,32 @@ def check_weights(sample_weight: Any, n_rows: int, *, allow_all_zero: bool = Fal
         raise InvalidDataError(f"sample_weight is beyond floating point: {error}.") from error
     if len(weight) != n_rows:
         raise ValueError(f"sample_weight.shape == ({len(weight)},), expected ({n_rows},)!")
-    if np.any(weight < 0):
-        row = int(np.argmax(weight < 0))
-        raise InvalidDataError(f"sample_weight is negative at row {row}: {weight[row]!r}.")
-    if not allow_all_zero and not np.any(weight > 0):
+    if not allow_all_zero and not np.any(weight > 0) and (leave_out_negative or not weight.any()):
+        found = "positive for no row" if weight.any() else "zero for all rows"
         raise InvalidDataError(
-            "sample_weight is zero for all rows, which removes them all. Give at least one row a "
-            "positive weight."
+            f"Invalid input - all samples have zero or negative weights. sample_weight is {found}: "
+            "give at least one row a positive weight."
         )
-    return weight
+    return _without_negative(weight, leave_out_negative)
+
+
+def _without_negative(weight: np.ndarray, leave_out: bool) -> np.ndarray:
+    negative = weight < 0
+    if not negative.any():
+        return weight
+    row = int(np.argmax(negative))
+    if not leave_out:
+        raise InvalidDataError(
+            "Negative values in data passed to `sample_weight`: sample_weight is negative at row "
+            f"{row} ({weight[row]:g}). Use weights >= 0."
+        )
+    warnings.warn(
+        f"{int(negative.sum())} rows have a negative sample_weight and are left out (first: row "
+        f"{row}).",
+        DataWarning,
+        stacklevel=5,
+    )
+    return np.where(negative, 0.0, weight)
 
 
 def class_factors(

@@ -28,6 +28,7 @@ _COMMANDS = {
     "explain": "Say what a model has learnt, and why it answers as it does.",
     "report": "Compare, choose, tune and test, and write it up as one HTML file.",
     "inspect": "Say what is in a model file, without making a model of it.",
+    "run": "Run a script that uses scikit-learn, with margrove's estimators.",
     "datasets": "List the built-in data sets, or write one as a table.",
     "studio": "See learning happen, in the browser: drag points, step through solvers.",
     "warmup": "Compile all numerical kernels now, so that nothing waits later.",

@@ -226,7 +226,7 @@ def _added(opened: OpenedModel, one: Any, answer: str) -> tuple[list[str], Any] 
     except (TypeError, ValueError):
         if not hasattr(last, "coef_"):
             return None
-        weights = np.asarray(last.coef_)
+        weights = last.coef_.toarray() if hasattr(last.coef_, "toarray") else last.coef_
         dense = prepared.toarray()[0] if hasattr(prepared, "toarray") else np.asarray(prepared)[0]
         weights = np.atleast_2d(weights)
         single = len(weights) == 1

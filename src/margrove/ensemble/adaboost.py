@@ -424,7 +424,8 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
         resamples = self._resamples(base)
         order, n_draws = np.arange(len(given.labels)), len(given.labels)
         if resamples:
-            numbers = X if sp.issparse(X) or X.dtype != object else np.zeros((len(X), 1))
+            is_text = not sp.issparse(X) and X.dtype == object
+            numbers = np.zeros((len(X), 1)) if is_text else given.rows.mixed.numbers(given.weight)
             laid_out = lay_out(
                 numbers, given.labels.astype(np.int64), given.weight,
                 seed=seed, max_samples=None, with_replacement=True,
@@ -432,7 +433,7 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
             order, n_draws = laid_out.rows, laid_out.n_draws
         any_learner = AnyLearner(
             base,
-            X,
+            given.rows.mixed.for_members,
             given.classes[given.labels],
             rule.answers,
             given.classes,
@@ -572,9 +573,10 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
         name = type(base).__name__
         if not process.rounds:
             raise InvalidDataError(
-                f"The base learner {name} is no better than chance: its weighted error in the "
-                f"first round is not below {process.rule.chance:.3g}. Use a stronger estimator, "
-                "or look whether X says anything about y."
+                "BaseClassifier in AdaBoostClassifier ensemble is worse than random, ensemble can "
+                f"not be fit: the base learner {name} is no better than chance. Its weighted error "
+                f"in the first round is not below {process.rule.chance:.3g}. Use a stronger "
+                "estimator, or look whether X says anything about y."
             )
         warnings.warn(
             f"AdaBoostClassifier stopped after {process.rounds} rounds: the next {name} was no "

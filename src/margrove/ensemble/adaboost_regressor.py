@@ -17,7 +17,6 @@ from margrove._data import canonical_form, check_targets, check_weights, moderat
 from margrove.ensemble.boosted import BOOSTING_PARAMETERS, Boosted
 from margrove.ensemble.boosting_r2 import LOSSES, R2Boosting
 from margrove.ensemble.boosting_training import BoostingRows, is_plain_tree, read_rows
-from margrove.ensemble.mixed_tables import MixedTable
 from margrove.ensemble.resampling import Line
 from margrove.ensemble.samples import _with_nan_as_number
 from margrove.ensemble.weak_learners import (
@@ -200,8 +199,8 @@ class AdaBoostRegressor(RegressorMixin, Boosted):
         n = rows.X.shape[0]
         numbers = check_targets(y, n)
         weight = moderate(check_weights(sample_weight, n))
-        as_numbers = MixedTable(rows.X, {}).numbers(weight)
-        form = canonical_form(_with_nan_as_number(as_numbers), numbers, weight)
+        content = _with_nan_as_number(rows.mixed.numbers(weight))
+        form = canonical_form(content, numbers, weight)
         kept = form.group_of >= 0
         samples = np.zeros(len(form.rows), np.int64)
         np.add.at(samples, form.group_of[kept], samples_of(weight[kept], sample_weight))
@@ -238,7 +237,7 @@ class AdaBoostRegressor(RegressorMixin, Boosted):
         X, table, resamples = given.rows.X, given.rows.table, self._resamples(base)
         if table is None:
             any_learner = AnyLearner(
-                base, X, given.y, "numbers", None,
+                base, given.rows.mixed.for_members, given.y, "numbers", None,
                 resample=resamples, order=np.arange(len(given.y)), n_draws=given.n_draws,
                 samples=given.samples, seed=seed,
             )  # fmt: skip

@@ -37,6 +37,7 @@ from margrove.ensemble.votes import (
     votes,
     warn_of_rows_in_every_bag,
 )
+from margrove.exceptions import DataWarning
 
 __all__ = ["BAGGING_PARAMETERS", "BagTargets", "Bagging", "has_method", "shares_of"]
 
@@ -182,6 +183,8 @@ class Bagging(Estimator):
         base, d = self._base(), table.X.shape[1]
         is_pairwise = get_tags(base).input_tags.pairwise
         takes_weights = _takes_weights(base)
+        # as scikit-learn does it; to estimators of this library a weight of zero is no row
+        takes_all_rows = is_pairwise or (takes_weights and not isinstance(base, Estimator))
         n_chosen = _number_of_columns(self.max_features, d)
         if is_pairwise and (not takes_weights or self.bootstrap_features or n_chosen < d):
             raise ValueError(
@@ -200,8 +203,16 @@ class Bagging(Estimator):
             seed=seed,
             max_samples=self.max_samples,
             with_replacement=self.bootstrap,
-            merge_copies=not fit_params,
+            merge_copies=not (fit_params or takes_all_rows),
         )
+        if samples.ignores_weights:
+            warnings.warn(
+                f"When fitting {type(self).__name__} with sample_weight it is recommended to use "
+                "bootstrap=True, got False: each sample holds every row once, so that weights "
+                "which are no whole numbers do nothing. Or use a smaller max_samples.",
+                DataWarning,
+                stacklevel=3,
+            )
         if earlier.samples and samples.equals(earlier.samples[-1]):
             samples = earlier.samples[-1]
         return Plan(
@@ -212,7 +223,7 @@ class Bagging(Estimator):
             n_chosen=n_chosen,
             bootstrap_features=self.bootstrap_features,
             takes_weights=takes_weights,
-            takes_all_rows=is_pairwise,
+            takes_all_rows=takes_all_rows,
             classes=targets.classes,
             fit_params=fit_params,
         )
@@ -229,7 +240,9 @@ class Bagging(Estimator):
         X, y, sample_weight = given
         with Crew(self._workers()) as crew:
             first = len(earlier.members)
-            fitting = MemberFitting(plan, table.X, targets.values, first, self.n_estimators, crew)
+            fitting = MemberFitting(
+                plan, table.for_members, targets.values, first, self.n_estimators, crew
+            )
 
             def grown() -> _Grown:
                 new = fitting.members

@@ -13,7 +13,7 @@ from sklearn.utils._tags import get_tags
 from sklearn.utils.metadata_routing import _raise_for_params
 from sklearn.utils.metaestimators import available_if
 
-from margrove._data import check_targets, check_training_labels, check_weights, moderate
+from margrove._data import check_labels, check_targets, check_weights, moderate
 from margrove.ensemble.bagged import (
     BAGGING_PARAMETERS,
     Bagging,
@@ -29,9 +29,11 @@ __all__ = ["BaggingClassifier", "BaggingRegressor"]
 class BaggingClassifier(ClassifierMixin, Bagging):
     """Classifiers fitted on bootstrap samples, and their average or vote.
 
-    A drop-in for `sklearn.ensemble.BaggingClassifier`. The k-th estimator depends on the seed, on k
-    and on the content of the data alone: neither the order of the rows, nor the number of workers,
-    nor whether it was added by a warm start. A row of weight 2 is a row that is there twice.
+    A drop-in for `sklearn.ensemble.BaggingClassifier`. What the k-th estimator is fitted on depends
+    on the seed, on k and on the content of the data alone: neither the order of the rows, nor the
+    number of workers, nor whether it was added by a warm start. A row of weight 2 is a row that is
+    there twice. An estimator of another library that takes `sample_weight` gets all rows as they
+    are, and how often each was drawn as its weight; others get the rows of their samples.
 
     Parameters
     ----------
@@ -79,6 +81,7 @@ class BaggingClassifier(ClassifierMixin, Bagging):
     estimators_features_ : list of ndarray
         The columns that each was fitted on.
     classes_ : ndarray of shape (n_classes,)
+        Those without any weight too: as in a sample that has missed a class, their share is 0.
     n_classes_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray
@@ -216,8 +219,9 @@ class BaggingClassifier(ClassifierMixin, Bagging):
         return DecisionTreeClassifier()
 
     def _targets(self, y: Any, sample_weight: Any, n_rows: int) -> BagTargets:
-        labels = check_training_labels(y, sample_weight, None, n_rows, min_classes=1)
-        return BagTargets(labels.codes, labels.weight, labels.classes)
+        weight = moderate(check_weights(sample_weight, n_rows))
+        labels = check_labels(y, n_rows)
+        return BagTargets(labels.codes, weight, labels.classes)
 
     def _learnt(self, targets: BagTargets) -> dict[str, Any]:
         assert targets.classes is not None

@@ -17,7 +17,8 @@ from margrove._estimator import RANDOM_STATE, RUN_CONTROL, Estimator
 from margrove._slices import drive
 from margrove._threads import resolve_n_jobs
 from margrove.ensemble.boosting_training import BoostingRows, read_rows_like_fitted
-from margrove.ensemble.weak_learners import Members
+from margrove.ensemble.samples import seed_of_member
+from margrove.ensemble.weak_learners import EstimatorMembers, Members
 from margrove.grove.decision_tree import DecisionTree, _number_of_features
 from margrove.grove.encoding import refuse_infinity
 
@@ -41,11 +42,12 @@ BOOSTING_PARAMETERS: dict[str, list[Any]] = {
 class MembersOfBoosting(Sequence[Any]):
     """The members of a boosted model as estimators of their own, each made when it is asked for.
 
-    Where a round has a member for each class, an entry is the list of them.
+    Where a round has a member for each class, an entry is the list of them. Trees are made with the
+    random states that they were grown with, which follow from the seed.
     """
 
-    def __init__(self, members: Members) -> None:
-        self._members = members
+    def __init__(self, members: Members, seed: int) -> None:
+        self._members, self._seed = members, seed
 
     def __len__(self) -> int:
         return len(self._members)
@@ -57,7 +59,11 @@ class MembersOfBoosting(Sequence[Any]):
     def __getitem__(self, which: int | slice) -> Any:
         if isinstance(which, slice):
             return [self[t] for t in range(*which.indices(len(self)))]
-        found = self._members.estimators(range(len(self))[which])
+        t = range(len(self))[which]
+        found = self._members.estimators(t)
+        if not isinstance(self._members, EstimatorMembers):  # which have theirs
+            for k, tree in enumerate(found):
+                tree.random_state = seed_of_member(self._seed, t * len(found) + k)
         return found[0] if len(found) == 1 else found
 
     def __repr__(self) -> str:
@@ -160,7 +166,7 @@ class Boosted(Estimator):
     def estimators_(self) -> Sequence[Any]:
         """The members as estimators of their own."""
         check_is_fitted(self, "estimator_weights_")
-        return MembersOfBoosting(self._members)
+        return MembersOfBoosting(self._members, self._seed_of_fit)
 
     def __len__(self) -> int:
         """The number of members."""

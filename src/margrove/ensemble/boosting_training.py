@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from margrove.ensemble.mixed_tables import read_mixed, read_mixed_like_fitted
+from margrove.ensemble.mixed_tables import MixedTable, read_mixed, read_mixed_like_fitted
 from margrove.grove.criteria import CRITERIA
 from margrove.grove.decision_tree import DecisionTree
 from margrove.grove.encoding import TreeTable, read_table, read_table_like_fitted
@@ -52,17 +52,26 @@ _OF_SMALL_TREES = {
 
 @dataclass(frozen=True)
 class BoostingRows:
-    """X: as trees take it (`table`), or as any estimator does."""
+    """X: as trees take it (`table`), or as any estimator does.
+
+    is_by_column: X was given as CSC, which members are to get
+    """
 
     X: Any
     table: TreeTable | None
     attributes: dict[str, Any]
+    is_by_column: bool = False
 
     def of_rows(self, rows: np.ndarray | slice) -> BoostingRows:
         if isinstance(rows, slice):
             return self
         table = None if self.table is None else self.table.of_rows(rows)
-        return BoostingRows(self.X[rows] if table is None else table.X, table, self.attributes)
+        return replace(self, X=self.X[rows] if table is None else table.X, table=table)
+
+    @property
+    def mixed(self) -> MixedTable:
+        """As members of other kinds than trees get it."""
+        return MixedTable(self.X, self.attributes, self.is_by_column)
 
 
 def is_plain_tree(base: Any) -> bool:
@@ -102,8 +111,8 @@ def read_rows(X: Any, estimator: Any, base: Any, *, as_table: bool) -> BoostingR
     if as_table:
         table = read_table(X, estimator, base.categorical_features)
         return BoostingRows(table.X, table, table.attributes)
-    mixed = read_mixed(X, estimator, base)
-    return BoostingRows(mixed.X, None, mixed.attributes)
+    mixed = read_mixed(X, estimator, base, rows_of_any_shape=True)
+    return BoostingRows(mixed.X, None, mixed.attributes, mixed.is_by_column)
 
 
 def read_rows_like_fitted(X: Any, estimator: Any) -> Any:

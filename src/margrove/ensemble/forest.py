@@ -27,7 +27,12 @@ from margrove.ensemble.forest_data import (
     bin_in_order,
     row_order,
 )
-from margrove.ensemble.forest_grower import ForestGrower, SpreadGrower, processes_wanted
+from margrove.ensemble.forest_grower import (
+    ForestGrower,
+    SpreadGrower,
+    key_of,
+    processes_wanted,
+)
 from margrove.ensemble.out_of_bag import OutOfBag
 from margrove.ensemble.resampling import Line, number_of_draws
 from margrove.ensemble.votes import warn_of_rows_in_every_bag
@@ -53,6 +58,7 @@ __all__ = ["FOREST_PARAMETERS", "Forest", "TreesOfForest"]
 _ROWS_AT_ONCE = 2048
 _MANY_TREES = 10
 _MOST_TREES = 10_000  # of n_estimators="auto"
+_MOST_DRAWS = 2**52
 _LEAST_BYTES = 1000.0  # of a tree of one leaf, with its arrays
 _SHARED_WITH_TREES = (
     "criterion", "max_depth", "min_samples_split", "min_samples_leaf", "min_weight_fraction_leaf",
@@ -68,7 +74,7 @@ FOREST_PARAMETERS: dict[str, list[Any]] = {
     "warm_start": ["boolean"],
     "max_samples": [
         None,
-        Interval(RealNotInt, 0.0, 1.0, closed="right"),
+        Interval(RealNotInt, 0.0, None, closed="neither"),
         Interval(Integral, 1, None, closed="left"),
     ],
     **{name: TREE_PARAMETERS[name] for name in _SHARED_WITH_TREES if name in TREE_PARAMETERS},
@@ -93,7 +99,7 @@ class TreesOfForest(Sequence[Any]):
     def __getitem__(self, which: int | slice) -> Any:
         if isinstance(which, slice):
             return [self[k] for k in range(*which.indices(len(self)))]
-        return self._forest._tree_as_estimator(self._forest.trees_[which])
+        return self._forest._tree_as_estimator(range(len(self))[which])
 
     def __repr__(self) -> str:
         return f"<{len(self)} trees of a {type(self._forest).__name__}>"
@@ -127,7 +133,11 @@ class Forest(Estimator):
         self._check_combination()
         seed, earlier = self._seed_and_trees()
         table = self._read(X)
+        if sp.issparse(y):
+            raise ValueError("sparse multilabel-indicator for y is not supported. Use y.toarray().")
         training, learnt = self._training(table, y, sample_weight, seed)
+        if self._is_done(earlier):
+            return self
         if earlier:
             self._check_same(training, table.attributes | learnt)
         template, sampler = self._template(), Sampler(training)
@@ -196,8 +206,9 @@ class Forest(Estimator):
             )
         if not self.bootstrap and self.max_samples is not None:
             raise ValueError(
-                f"`max_samples` cannot be set if `bootstrap=False` in {name}. Either switch to "
-                "`bootstrap=True` or set `max_sample=None`."
+                "`max_sample` cannot be set if `bootstrap=False`. Either switch to "
+                "`bootstrap=True` or set `max_sample=None`. Got "
+                f"max_samples={self.max_samples!r} of {name}."
             )
         if self.criterion == "gain_ratio" or CRITERIA[self.criterion].own is not None:
             raise ValueError(
@@ -226,6 +237,12 @@ class Forest(Estimator):
                 stacklevel=3,
             )
         return self.sampled_.seed, list(self.trees_)
+
+    def _is_done(self, earlier: list[PackedTree]) -> bool:
+        """Whether a warm start adds neither trees nor figures: what there is stays as it is."""
+        return self.n_estimators == len(earlier) and not (
+            self.oob_score or getattr(self, "keep_samples", False)
+        )
 
     def _n_trees(self, earlier: list[PackedTree]) -> int:
         if self.n_estimators == "auto":
@@ -302,9 +319,10 @@ class Forest(Estimator):
         original = np.arange(n_rows)[kept]
         line = Line(weight, len(original))
         n_draws = number_of_draws(line, self.max_samples) if self.bootstrap else None
-        if n_draws is not None and n_draws > line.n_draws:
+        if n_draws is not None and n_draws > _MOST_DRAWS:
             raise ValueError(
-                f"`max_samples` must be <= n_samples={line.n_draws} but got value {n_draws}"
+                f"max_samples={self.max_samples!r} asks for samples of {n_draws} draws. Whole "
+                "numbers of draws are counted up to 2^52: use a smaller max_samples."
             )
         group_of = None
         if len(rows) < len(original):  # some rows share a place
@@ -533,8 +551,13 @@ class Forest(Estimator):
         return [self.sampled_.sample(k) for k in range(len(self.trees_))]
 
     @property
-    def estimator_(self) -> DecisionTree:
+    def estimator(self) -> DecisionTree:
         """A tree with the forest's parameters, not grown."""
+        return self._template()
+
+    @property
+    def estimator_(self) -> DecisionTree:
+        """The same, of a forest that is fitted."""
         check_is_fitted(self, "trees_")
         return self._template()
 
@@ -559,9 +582,12 @@ class Forest(Estimator):
         scale = power_of_two_near(tree.nodes.view(np.float64)[0::2][tree.is_leaf])
         return tree if scale == 1.0 else rescaled(tree, 1.0 / scale, 0)
 
-    def _tree_as_estimator(self, tree: PackedTree) -> DecisionTree:
+    def _tree_as_estimator(self, number: int) -> DecisionTree:
+        tree = self.trees_[number]
         tree.require_sound(self.kind_, self.n_features_in_)
         own = self._template()
+        if hasattr(self, "sampled_"):
+            own.random_state = key_of(self.sampled_.seed, number)
         names = ("n_features_in_", "feature_names_in_", "n_outputs_", "classes_", "n_classes_",
                  "max_features_", "categories_")  # fmt: skip
         known = {name: getattr(self, name) for name in names if hasattr(self, name)}

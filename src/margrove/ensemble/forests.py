@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.metrics import accuracy_score, r2_score
+from sklearn.metrics import r2_score
 from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_targets, check_training_labels, check_weights, moderate
@@ -17,7 +18,7 @@ from margrove.ensemble.forest import FOREST_PARAMETERS, Forest
 from margrove.ensemble.forest_data import ForestTraining, Sampler
 from margrove.ensemble.forest_intervals import Residuals, jackknife_variance, keep_leaf_samples
 from margrove.ensemble.out_of_bag import OutOfBag
-from margrove.grove.criteria import CriterionNames
+from margrove.grove.criteria import CriterionNames, without_friedman
 from margrove.grove.decision_tree import DecisionTree
 from margrove.grove.encoding import TreeTable
 from margrove.grove.given_targets import (
@@ -56,6 +57,7 @@ class _ForestOfClasses(ClassifierMixin, Forest):
     ) -> tuple[ForestTraining, dict[str, Any]]:
         n = table.X.shape[0]
         outputs = columns_of_labels(y)
+        self._check_scored(outputs)
         by_tree = self.class_weight == "balanced_subsample" and self.bootstrap
         wish = "balanced" if self.class_weight == "balanced_subsample" else self.class_weight
         wishes = class_weights_of_outputs(None if by_tree else wish, len(outputs))
@@ -92,6 +94,18 @@ class _ForestOfClasses(ClassifierMixin, Forest):
             "n_classes_": counts[0] if single else counts,
             "n_outputs_": len(classes),
         }
+
+    def _check_scored(self, outputs: list[Any]) -> None:
+        """Refuse an accuracy of labels for which `score` has none."""
+        if not self.oob_score or callable(self.oob_score) or len(outputs) == 1:
+            return
+        kind = type_of_target(np.stack(outputs, axis=1))
+        if kind != "multilabel-indicator":
+            raise ValueError(
+                f"The type of target cannot be used to compute OOB estimates. Got {kind} while "
+                "only binary, multiclass and multilabel-indicator have an accuracy. Give "
+                "oob_score a function of y and the predictions."
+            )
 
     def _tree_class(self) -> type[DecisionTree]:
         return DecisionTreeClassifier
@@ -130,15 +144,9 @@ class _ForestOfClasses(ClassifierMixin, Forest):
             given = (truth[:, 0], winners[:, 0]) if single else (truth, winners)
             attributes["oob_score_"] = self.oob_score(*given)
         else:
+            is_right = (truth == winners).all(axis=1)  # the accuracy of `score`
             weight = _weights_of_rows(training)[known]
-            attributes["oob_score_"] = float(
-                np.mean(
-                    [
-                        accuracy_score(truth[:, o], winners[:, o], sample_weight=weight)
-                        for o in range(truth.shape[1])
-                    ]
-                )
-            )
+            attributes["oob_score_"] = float(np.average(is_right, weights=weight))
         return attributes
 
     def predict_proba(self, X: Any) -> Any:
@@ -187,11 +195,6 @@ class _ForestOfNumbers(RegressorMixin, Forest):
         kept = which_count(weight)
         table, numbers, weight = table.of_rows(kept), numbers[kept], weight[kept]
         check_range(self.criterion, numbers)
-        if self.criterion == "absolute_error" and numbers.shape[1] > 1:
-            raise ValueError(
-                "criterion='absolute_error' takes one output. Fit one forest for each, or use "
-                "criterion='squared_error'."
-            )
         scale = power_of_two_near(numbers)
         target = numbers[:, 0] if numbers.shape[1] == 1 else numbers
         order, line, places = self._ordered(table, target, weight)
@@ -398,7 +401,7 @@ class RandomForestClassifier(_ForestOfClasses):
         Whether each tree is grown of a sample that is drawn with replacement.
     oob_score : bool or callable, default=False
         Whether to work out `oob_score_` and the other out-of-bag figures; a function of y and the
-        predictions instead of the accuracy.
+        predictions instead of the accuracy. Of several labels, all of a row must be right.
     n_jobs : int or None, default=None
         Threads; None means all permitted cores. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
@@ -412,7 +415,7 @@ class RandomForestClassifier(_ForestOfClasses):
     ccp_alpha : float, default=0.0
         Price of a leaf: each tree is pruned to the subtree whose branches are all worth it.
     max_samples : int, float or None, default=None
-        How many rows are drawn for each tree; a share of them if a float.
+        How many rows are drawn for each tree; a share of them, or a multiple, if a float.
     monotonic_cst : array-like of {-1, 0, 1}, dict of names or None, default=None
         Features with which the prediction may only rise (1) or fall (-1).
     categorical_features : "from_dtype", "all", array-like or None, default="from_dtype"
@@ -435,7 +438,8 @@ class RandomForestClassifier(_ForestOfClasses):
     sampled_ : SampledRows
         Which rows were drawn for each tree, as a recipe.
     estimators_ : sequence of DecisionTreeClassifier
-        The same as estimators, made when asked for.
+        The same as estimators, made when asked for. `random_state` of each is what it was grown
+        with: a clone that is fitted to the rows of its sample is the same tree.
     estimators_samples_ : list of ndarray
         The rows that each tree was grown of.
     classes_ : ndarray, or list of them
@@ -532,7 +536,7 @@ class RandomForestRegressor(_ForestOfNumbers):
     n_estimators : int or "auto", default=100
         The number of trees; "auto" grows them until the out-of-bag error is flat.
     criterion : {"squared_error", "friedman_mse", "absolute_error", "poisson", "gamma"}
-        What a split lowers; default="squared_error".
+        What a split lowers; default="squared_error", of which "friedman_mse" is a deprecated name.
     max_depth : int or None, default=None
         Most edges from the root to a leaf.
     min_samples_split : int or float, default=2
@@ -563,7 +567,7 @@ class RandomForestRegressor(_ForestOfNumbers):
     ccp_alpha : float, default=0.0
         Price of a leaf: each tree is pruned to the subtree whose branches are all worth it.
     max_samples : int, float or None, default=None
-        How many rows are drawn for each tree; a share of them if a float.
+        How many rows are drawn for each tree; a share of them, or a multiple, if a float.
     monotonic_cst : array-like of {-1, 0, 1}, dict of names or None, default=None
         Features with which the prediction may only rise (1) or fall (-1).
     categorical_features : "from_dtype", "all", array-like or None, default="from_dtype"
@@ -586,7 +590,8 @@ class RandomForestRegressor(_ForestOfNumbers):
     sampled_ : SampledRows
         Which rows were drawn for each tree, as a recipe.
     estimators_ : sequence of DecisionTreeRegressor
-        The same as estimators, made when asked for.
+        The same as estimators, made when asked for. `random_state` of each is what it was grown
+        with: a clone that is fitted to the rows of its sample is the same tree.
     estimators_samples_ : list of ndarray
         The rows that each tree was grown of.
     oob_prediction_ : ndarray
@@ -644,7 +649,7 @@ class RandomForestRegressor(_ForestOfNumbers):
         on_interrupt: Literal["raise", "keep"] = "raise",
     ) -> None:
         self.n_estimators = n_estimators
-        self.criterion = criterion
+        self.criterion = without_friedman(criterion)
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
@@ -698,7 +703,7 @@ class ExtraTreesClassifier(_ForestOfClasses):
         Whether each tree is grown of a sample that is drawn with replacement.
     oob_score : bool or callable, default=False
         Whether to work out `oob_score_` and the other out-of-bag figures; a function of y and the
-        predictions instead of the accuracy.
+        predictions instead of the accuracy. Of several labels, all of a row must be right.
     n_jobs : int or None, default=None
         Threads; None means all permitted cores. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
@@ -712,7 +717,7 @@ class ExtraTreesClassifier(_ForestOfClasses):
     ccp_alpha : float, default=0.0
         Price of a leaf: each tree is pruned to the subtree whose branches are all worth it.
     max_samples : int, float or None, default=None
-        How many rows are drawn for each tree; a share of them if a float.
+        How many rows are drawn for each tree; a share of them, or a multiple, if a float.
     monotonic_cst : array-like of {-1, 0, 1}, dict of names or None, default=None
         Features with which the prediction may only rise (1) or fall (-1).
     categorical_features : "from_dtype", "all", array-like or None, default="from_dtype"
@@ -735,7 +740,8 @@ class ExtraTreesClassifier(_ForestOfClasses):
     sampled_ : SampledRows
         Which rows were drawn for each tree, as a recipe.
     estimators_ : sequence of DecisionTreeClassifier
-        The same as estimators, made when asked for.
+        The same as estimators, made when asked for. `random_state` of each is what it was grown
+        with: a clone that is fitted to the rows of its sample is the same tree.
     estimators_samples_ : list of ndarray
         The rows that each tree was grown of.
     classes_ : ndarray, or list of them
@@ -833,7 +839,7 @@ class ExtraTreesRegressor(_ForestOfNumbers):
     n_estimators : int or "auto", default=100
         The number of trees; "auto" grows them until the out-of-bag error is flat.
     criterion : {"squared_error", "friedman_mse", "absolute_error", "poisson", "gamma"}
-        What a split lowers; default="squared_error".
+        What a split lowers; default="squared_error", of which "friedman_mse" is a deprecated name.
     max_depth : int or None, default=None
         Most edges from the root to a leaf.
     min_samples_split : int or float, default=2
@@ -864,7 +870,7 @@ class ExtraTreesRegressor(_ForestOfNumbers):
     ccp_alpha : float, default=0.0
         Price of a leaf: each tree is pruned to the subtree whose branches are all worth it.
     max_samples : int, float or None, default=None
-        How many rows are drawn for each tree; a share of them if a float.
+        How many rows are drawn for each tree; a share of them, or a multiple, if a float.
     monotonic_cst : array-like of {-1, 0, 1}, dict of names or None, default=None
         Features with which the prediction may only rise (1) or fall (-1).
     categorical_features : "from_dtype", "all", array-like or None, default="from_dtype"
@@ -887,7 +893,8 @@ class ExtraTreesRegressor(_ForestOfNumbers):
     sampled_ : SampledRows
         Which rows were drawn for each tree, as a recipe.
     estimators_ : sequence of DecisionTreeRegressor
-        The same as estimators, made when asked for.
+        The same as estimators, made when asked for. `random_state` of each is what it was grown
+        with: a clone that is fitted to the rows of its sample is the same tree.
     estimators_samples_ : list of ndarray
         The rows that each tree was grown of.
     oob_prediction_ : ndarray
@@ -947,7 +954,7 @@ class ExtraTreesRegressor(_ForestOfNumbers):
         on_interrupt: Literal["raise", "keep"] = "raise",
     ) -> None:
         self.n_estimators = n_estimators
-        self.criterion = criterion
+        self.criterion = without_friedman(criterion)
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf

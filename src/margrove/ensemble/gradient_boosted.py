@@ -129,6 +129,8 @@ class GradientBoosted(Estimator):
         y: Any,
         fitted: Callable[[], dict[str, Any]],
         given: dict[str, Any],
+        *,
+        with_bar: bool = True,
     ) -> Ending:
         """Boost until the end, an interrupt or the end of the time; but for one round at least."""
         ending = drive(
@@ -136,7 +138,7 @@ class GradientBoosted(Estimator):
             self,
             max_time=self.max_time,
             on_interrupt=self.on_interrupt,
-            verbose=self.verbose,
+            verbose=self.verbose if with_bar else 0,
             X=X,
             y=y,
             fitted=fitted,
@@ -359,7 +361,7 @@ class BoostedClassifier(ClassifierMixin, GradientBoosted):
 
         Returns
         -------
-        ndarray of shape (n_samples,) for two classes, (n_samples, n_classes) for more
+        ndarray of shape (n_samples,) for one or two classes, (n_samples, n_classes) for more
         """
         return _scores_of_classes(self._raw(X))
 
@@ -374,7 +376,11 @@ class BoostedClassifier(ClassifierMixin, GradientBoosted):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        raw = self._raw(X)
+        return self._probabilities(self._raw(X))
+
+    def _probabilities(self, raw: np.ndarray) -> np.ndarray:
+        if len(self.classes_) == 1:
+            return np.ones((raw.shape[1], 1))
         return self._loss.link_inverse(raw)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -396,7 +402,12 @@ class BoostedClassifier(ClassifierMixin, GradientBoosted):
         return self._labels(self._raw(X))
 
     def _labels(self, raw: np.ndarray) -> np.ndarray:
-        codes = (raw[0] > 0.0).astype(np.int64) if len(raw) == 1 else np.argmax(raw, axis=0)
+        if len(self.classes_) == 1:
+            codes = np.zeros(raw.shape[1], np.int64)
+        elif len(raw) == 1:
+            codes = (raw[0] > 0.0).astype(np.int64)
+        else:
+            codes = np.argmax(raw, axis=0)
         labels: np.ndarray = self.classes_[codes]
         return labels
 
@@ -408,7 +419,7 @@ class BoostedClassifier(ClassifierMixin, GradientBoosted):
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
         """`predict_proba` after each round."""
         for raw in self._staged_raw(X):
-            yield self._loss.link_inverse(raw)
+            yield self._probabilities(raw)
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """`predict` after each round."""
@@ -499,7 +510,7 @@ def warn_of_failure(
     if rounds and all(len(tree) == 1 for own in rounds for tree in own):
         warnings.warn(
             f"{name} has found no split and predicts the same for every row. Lower "
-            "min_samples_leaf, or check whether X tells anything.",
+            "min_samples_leaf, or check whether y varies and X tells anything of it.",
             DataWarning,
             stacklevel=stacklevel,
         )

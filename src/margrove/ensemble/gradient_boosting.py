@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+import sklearn
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
+from sklearn.utils.fixes import parse_version
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from margrove._data import check_table, like_fitted
 from margrove._estimator import RANDOM_STATE, RUN_CONTROL
 from margrove._slices import unwatched
+from margrove.ensemble.boosting_report import RoundTable
 from margrove.ensemble.exact_gradient_trees import ExactTrees
 from margrove.ensemble.exact_rounds import ExactRounds, Grower, TreeOfItsOwn
 from margrove.ensemble.gradient_boosted import (
     BoostedClassifier,
     BoostedRegressor,
     GradientBoosted,
-    GradientHistory,
     class_loss_of,
     kind_of,
     regression_loss_of,
@@ -68,7 +71,6 @@ _PARAMETERS: dict[str, list[Any]] = {
     "min_weight_fraction_leaf": [Interval(Real, 0, 0.5, closed="both")],
     "max_depth": [Interval(Integral, 1, None, closed="left"), None],
     "min_impurity_decrease": [Interval(Real, 0, None, closed="left")],
-    "init": [HasMethods(["fit", "predict"]), StrOptions({"zero"}), None],
     "max_features": [
         Interval(Integral, 1, None, closed="left"),
         Interval(RealNotInt, 0, 1, closed="right"),
@@ -127,6 +129,7 @@ class _GradientBoosting(GradientBoosted):
         self
         """
         self._check_parameters()
+        self._warn_of_criterion()
         checked = check_table(X, self)
         table = TreeTable(checked.X, checked.feature_names, {})
         given = self._data(table, y, sample_weight)
@@ -137,16 +140,18 @@ class _GradientBoosting(GradientBoosted):
         held_out = None
         if self.n_iter_no_change is not None:
             given, held_out = self._set_apart(given, seed)
-        init = self._fitted_init(given)
+        init = self._fitted_init(given, is_weighted=sample_weight is not None)
         so_far = self._so_far(given, init, self._loss_for(given))
         process = self._process(given, held_out, so_far, seed)
 
         def fitted(outcome: str = "unfinished") -> dict[str, Any]:
             return self._attributes(process, given, so_far, init, seed, outcome)
 
-        if monitor is not None:
-            process.after_round = self._heard(monitor, fitted)
-        ending = self._run(process, X, y, fitted, {"sample_weight": sample_weight})
+        report = self._report(process, given, so_far) if self.verbose else None
+        if report is not None or monitor is not None:
+            process.after_round = self._heard(report, monitor, fitted)
+        others = {"sample_weight": sample_weight}
+        ending = self._run(process, X, y, fitted, others, with_bar=False)
         if process.stopped_early:
             outcome = "stopped early"
         else:
@@ -155,6 +160,16 @@ class _GradientBoosting(GradientBoosted):
         return self
 
     # -- what is given --
+
+    def _warn_of_criterion(self) -> None:
+        installed = parse_version(sklearn.__version__).release
+        if self.criterion != "deprecated" and installed >= (1, 9):
+            warnings.warn(
+                "The parameter `criterion` is deprecated and will be removed in 1.11. It has no "
+                "effect. Leave it to its default value to avoid this warning.",
+                FutureWarning,
+                stacklevel=3,
+            )
 
     def _data(self, table: TreeTable, y: Any, sample_weight: Any) -> GradientData:
         raise NotImplementedError
@@ -207,7 +222,7 @@ class _GradientBoosting(GradientBoosted):
             )
         return given, HeldOut(held_out.X, held_out.y, held_out.weight)
 
-    def _fitted_init(self, given: GradientData) -> Any:
+    def _fitted_init(self, given: GradientData, *, is_weighted: bool) -> Any:
         """A model of `init`, fitted on real targets; None for a constant start."""
         if self._is_going_on():
             return self._init_model
@@ -218,14 +233,14 @@ class _GradientBoosting(GradientBoosted):
         if given.classes is not None:
             targets = given.classes[given.y.astype(np.int64)]
         weight = given.training_rows.total_weight
-        if weight is None:
-            return model.fit(given.X, targets)
-        if not has_fit_parameter(model, "sample_weight"):
+        if is_weighted and not has_fit_parameter(model, "sample_weight"):
             raise ValueError(
                 f"The initial estimator {type(model).__name__} does not support sample weights. "
                 "Leave sample_weight at None, or use another init."
             )
-        return model.fit(given.X, targets, sample_weight=weight)
+        weights = {} if weight is None else {"sample_weight": weight}
+        model.fit(given.X, targets, **weights)
+        return model
 
     # -- training --
 
@@ -318,12 +333,39 @@ class _GradientBoosting(GradientBoosted):
 
         return grow
 
+    def _report(
+        self, process: ExactRounds, given: GradientData, so_far: SoFar
+    ) -> Callable[[int], None]:
+        """What `verbose` prints of each round."""
+        table = RoundTable(
+            self.verbose,
+            len(so_far.rounds),
+            self.n_estimators,
+            with_out_of_bag=self.subsample < 1.0,
+        )
+
+        def report(number: int) -> None:
+            if table.is_due(number + 1):
+                losses = [float(self._train_scores(process, given)[-1])]
+                if self.subsample < 1.0:
+                    losses.append(float(self._out_of_bag(process, given, so_far)[1][-1]))
+                table.add(number + 1, *losses)
+
+        return report
+
     def _heard(
-        self, monitor: Callable[..., Any], fitted: Callable[[], dict[str, Any]]
+        self,
+        report: Callable[[int], None] | None,
+        monitor: Callable[..., Any] | None,
+        fitted: Callable[[], dict[str, Any]],
     ) -> Callable[[int], bool]:
-        """A user's monitor hears of each round, and sees the model as it stands."""
+        """Each round is reported, and a user's monitor sees the model as it stands."""
 
         def after_round(number: int) -> bool:
+            if report is not None:
+                report(number)
+            if monitor is None:
+                return False
             standing = copy.copy(self)
             standing._commit(fitted())
             return bool(monitor(number, standing, {}))
@@ -341,6 +383,8 @@ class _GradientBoosting(GradientBoosted):
     ) -> dict[str, Any]:
         found = self._what_was_learnt(process, given, so_far, seed, outcome)
         rates = self._rates if so_far.rounds else np.empty(0)
+        asked = {name: getattr(self, name) for name in _AS_TREES_HAVE_IT}
+        earlier = self._settings_of_rounds() if so_far.rounds else []
         found |= {
             "n_outputs_": 1,
             "max_features_": _number_of_features(self.max_features, given.X.shape[1]),
@@ -348,12 +392,18 @@ class _GradientBoosting(GradientBoosted):
             "init_": self._init_of_fit(given, so_far, init),
             "_init_model": init,
             "_rates": np.append(rates, [self.learning_rate] * len(process.trees)),
-            "train_score_": found["history_"].training_loss[1:] * _factor_of(process.loss),
+            "_settings": _in_runs([*earlier, *([asked] * len(process.trees))]),
+            "train_score_": self._train_scores(process, given),
         }
         if given.classes is not None:
             found["n_classes_"] = len(given.classes)
         if self.subsample < 1.0:
-            found |= self._oob_attributes(process, given, so_far)
+            scores, improvement = self._out_of_bag(process, given, so_far)
+            found |= {
+                "oob_scores_": scores,
+                "oob_improvement_": improvement,
+                "oob_score_": float(scores[-1]),
+            }
         return found
 
     def _init_of_fit(self, given: GradientData, so_far: SoFar, init: Any) -> Any:
@@ -364,27 +414,32 @@ class _GradientBoosting(GradientBoosted):
         with np.errstate(over="ignore"):
             return self._dummy(given)
 
-    def _oob_attributes(
+    def _train_scores(self, process: ExactRounds, given: GradientData) -> np.ndarray:
+        """The loss after each round, as scikit-learn scales it."""
+        return _as_reported(process.all_losses()[1:], process.loss, given.scale)
+
+    def _out_of_bag(
         self, process: ExactRounds, given: GradientData, so_far: SoFar
-    ) -> dict[str, Any]:
-        """What each round has made better on the rows that its trees were not grown on."""
-        history = GradientHistory(
-            np.array([after for _, after in process.oob_losses[: process.rounds]]),
-            np.array([before for before, _ in process.oob_losses[: process.rounds]]),
-            np.empty(0, np.int64),
-            "",
-        ).in_units_of(1.0 / given.scale, process.loss, scores_are_losses=True)
-        factor = _factor_of(process.loss)
-        scores, before = factor * history.training_loss, factor * history.validation_score
-        improvement = before - scores
-        if so_far.rounds and hasattr(self, "oob_scores_"):
-            scores = np.append(self.oob_scores_, scores)
-            improvement = np.append(self.oob_improvement_, improvement)
-        return {
-            "oob_scores_": scores,
-            "oob_improvement_": improvement,
-            "oob_score_": float(scores[-1]),
-        }
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The loss of each round on the rows that its trees were not grown on, and by how much it
+        is below that of the round before; zeros for rounds that had no such rows."""
+        pairs = np.array(process.oob_losses[: process.rounds]).reshape(-1, 2)
+        before, new = _as_reported(pairs, process.loss, given.scale).T
+        n_earlier, n_rounds = len(so_far.rounds), len(so_far.rounds) + process.rounds
+        scores, improvement = np.zeros(n_rounds), np.zeros(n_rounds)
+        last = before[:1]
+        if n_earlier and hasattr(self, "oob_scores_"):
+            scores[:n_earlier], improvement[:n_earlier] = self.oob_scores_, self.oob_improvement_
+            last = self.oob_scores_[-1:]
+        scores[n_earlier:] = new
+        improvement[n_earlier:] = np.append(last, new)[:-1] - new
+        return scores, improvement
+
+    def _settings_of_rounds(self) -> list[dict[str, Any]]:
+        """What the trees of each round were asked for, which a warm start may have changed."""
+        now = {name: getattr(self, name) for name in _AS_TREES_HAVE_IT}
+        runs = getattr(self, "_settings", [[self.n_iter_, now]])  # files of old did not say
+        return [asked for count, asked in runs for _ in range(count)]
 
     # -- asking --
 
@@ -412,14 +467,15 @@ class _GradientBoosting(GradientBoosted):
     def estimators_(self) -> np.ndarray:
         """The trees as estimators of their own, (n_estimators_, trees of a round)."""
         check_is_fitted(self, "_rounds")
-        template = DecisionTreeRegressor(
-            **{name: getattr(self, name) for name in _AS_TREES_HAVE_IT}
-        )
         names = ("n_features_in_", "feature_names_in_", "categories_", "n_outputs_",
                  "max_features_")  # fmt: skip
         known = {name: getattr(self, name) for name in names if hasattr(self, name)}
         trees = np.empty((self.n_iter_, self.n_trees_per_iteration_), dtype=object)
-        for t, (own, rate) in enumerate(zip(self._rounds, self._rates, strict=True)):
+        settings = self._settings_of_rounds()
+        for t, (own, rate, asked) in enumerate(
+            zip(self._rounds, self._rates, settings, strict=True)
+        ):
+            template = DecisionTreeRegressor(**asked)
             scale = 1.0 / rate if rate > 0.0 else 0.0
             scaled = tuple([rescaled(tree, scale, 0)] for tree in own)
             members = TreeMembers("numbers", self._kind, template, known, scaled)
@@ -451,7 +507,7 @@ class GradientBoostingRegressor(BoostedRegressor, _GradientBoosting):
     subsample : float, default=1.0
         The share of rows that each round is grown on, drawn without replacement.
     criterion : {"friedman_mse", "squared_error", "deprecated"}, default="deprecated"
-        All mean the same splits.
+        All mean the same splits. Deprecated by scikit-learn 1.9.
     min_samples_split : int or float, default=2
         The fewest samples of a node that is split, or their share.
     min_samples_leaf : int or float, default=1
@@ -471,7 +527,8 @@ class GradientBoostingRegressor(BoostedRegressor, _GradientBoosting):
     alpha : float, default=0.9
         The quantile of loss="quantile", and that of the errors which loss="huber" takes for large.
     verbose : int, default=0
-        Show a progress bar.
+        Print a table of the rounds on standard output, as scikit-learn does: 1 prints fewer and
+        fewer of them, 2 all.
     max_leaf_nodes : int or None, default=None
         The most leaves of a tree, which is then split where it gains most.
     warm_start : bool, default=False
@@ -501,10 +558,13 @@ class GradientBoostingRegressor(BoostedRegressor, _GradientBoosting):
         What boosting started from.
     train_score_ : ndarray of shape (n_rounds,)
         The loss after each round, of the rows that its trees were grown on.
-    oob_improvement_, oob_scores_ : ndarray of shape (n_rounds,)
-        With subsample < 1: what each round made better on the other rows, and their loss.
+    oob_scores_ : ndarray of shape (n_rounds,)
+        With subsample < 1: the loss of each round on the rows that it was not grown on; 0 for
+        rounds of a warm start that had no such rows.
+    oob_improvement_ : ndarray of shape (n_rounds,)
+        By how much that is below the one before.
     oob_score_ : float
-        The last of them.
+        The last of `oob_scores_`.
     history_ : GradientHistory
         Round by round: training loss, validation score, leaves; and why boosting ended.
     feature_importances_ : ndarray of shape (n_features,)
@@ -530,6 +590,7 @@ class GradientBoostingRegressor(BoostedRegressor, _GradientBoosting):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = _PARAMETERS | {
         "loss": [str, GradientLoss],
+        "init": [StrOptions({"zero"}), None, HasMethods(["fit", "predict"])],
         "alpha": [Interval(Real, 0.0, 1.0, closed="neither")],
     }
 
@@ -639,7 +700,7 @@ class GradientBoostingClassifier(BoostedClassifier, _GradientBoosting):
     subsample : float, default=1.0
         The share of rows that each round is grown on, drawn without replacement.
     criterion : {"friedman_mse", "squared_error", "deprecated"}, default="deprecated"
-        All mean the same splits.
+        All mean the same splits. Deprecated by scikit-learn 1.9.
     min_samples_split : int or float, default=2
         The fewest samples of a node that is split, or their share.
     min_samples_leaf : int or float, default=1
@@ -657,7 +718,8 @@ class GradientBoostingClassifier(BoostedClassifier, _GradientBoosting):
     max_features : int, float, "sqrt", "log2" or None, default=None
         Features that each split is chosen from.
     verbose : int, default=0
-        Show a progress bar.
+        Print a table of the rounds on standard output, as scikit-learn does: 1 prints fewer and
+        fewer of them, 2 all.
     max_leaf_nodes : int or None, default=None
         The most leaves of a tree, which is then split where it gains most.
     warm_start : bool, default=False
@@ -691,10 +753,13 @@ class GradientBoostingClassifier(BoostedClassifier, _GradientBoosting):
         What boosting started from.
     train_score_ : ndarray of shape (n_rounds,)
         The loss after each round, of the rows that its trees were grown on.
-    oob_improvement_, oob_scores_ : ndarray of shape (n_rounds,)
-        With subsample < 1: what each round made better on the other rows, and their loss.
+    oob_scores_ : ndarray of shape (n_rounds,)
+        With subsample < 1: the loss of each round on the rows that it was not grown on; 0 for
+        rounds of a warm start that had no such rows.
+    oob_improvement_ : ndarray of shape (n_rounds,)
+        By how much that is below the one before.
     oob_score_ : float
-        The last of them.
+        The last of `oob_scores_`.
     history_ : GradientHistory
         Round by round: training loss, validation score, leaves; and why boosting ended.
     feature_importances_ : ndarray of shape (n_features,)
@@ -719,6 +784,7 @@ class GradientBoostingClassifier(BoostedClassifier, _GradientBoosting):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = _PARAMETERS | {
         "loss": [str, GradientLoss],
+        "init": [StrOptions({"zero"}), None, HasMethods(["fit", "predict_proba"])],
     }
 
     def __init__(
@@ -778,17 +844,27 @@ class GradientBoostingClassifier(BoostedClassifier, _GradientBoosting):
     def _loss_for(self, given: GradientData) -> GradientLoss:
         return class_loss_of(self.loss, given)
 
+    def apply(self, X: Any) -> np.ndarray:
+        """The leaf of each row in each tree.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_rounds, n_trees)
+            Numbers of nodes, as `tree` has them; n_trees is 1 for two classes.
+        """
+        leaves = super().apply(X)
+        return leaves.reshape(len(leaves), -1, self.n_trees_per_iteration_)
+
     def _require_same_kind(self, given: GradientData) -> None:
         super()._require_same_kind(given)
         if self._is_going_on():
             require_same_classes(self.classes_, given)
 
     def _raw_of_init(self, init: Any, X: Any, loss: GradientLoss) -> np.ndarray:
-        if not hasattr(init, "predict_proba"):
-            raise ValueError(
-                f"The initial estimator {type(init).__name__} must have predict_proba, from which "
-                "boosting starts. Use another init."
-            )
         shares = np.clip(np.asarray(init.predict_proba(X)), _LEAST_SHARE, 1.0 - _LEAST_SHARE)
         if shares.shape != (X.shape[0], max(2, loss.n_scores)):
             return np.full(shares.shape[::-1], np.nan)
@@ -810,6 +886,24 @@ def _number_of(given: Any, samples: int, least: int) -> int:
     if isinstance(given, Integral):
         return min(int(given), 2**31)
     return max(least, int(np.ceil(float(given) * samples)))
+
+
+def _in_runs(settings: list[dict[str, Any]]) -> list[list[Any]]:
+    """Settings of rounds as pairs of how often they come one after the other, and what they are."""
+    runs: list[list[Any]] = []
+    for asked in settings:
+        if runs and runs[-1][1] == asked:
+            runs[-1][0] += 1
+        else:
+            runs.append([1, asked])
+    return runs
+
+
+def _as_reported(losses: np.ndarray, loss: GradientLoss, scale: float) -> np.ndarray:
+    """Losses of targets that were divided by `scale`, as scikit-learn reports them."""
+    with np.errstate(over="ignore"):
+        unit = _factor_of(loss) * np.float64(scale) ** loss.degree
+        return np.multiply(losses, unit, out=np.zeros_like(losses), where=losses != 0.0)
 
 
 def _factor_of(loss: GradientLoss) -> float:

@@ -114,9 +114,12 @@ def number_data(table: TreeTable, y: Any, sample_weight: Any, loss: GradientLoss
     return replace(data.with_origin(kept), scale=scale)
 
 
-def class_data(table: TreeTable, y: Any, sample_weight: Any, class_weight: Any) -> GradientData:
+def class_data(
+    table: TreeTable, y: Any, sample_weight: Any, class_weight: Any, *, min_classes: int = 2
+) -> GradientData:
     """The weight of a class is a factor on those of its rows, not a number of samples."""
-    found = check_training_labels(y, sample_weight, class_weight, table.X.shape[0])
+    n = table.X.shape[0]
+    found = check_training_labels(y, sample_weight, class_weight, n, min_classes=min_classes)
     kept = which_count(found.weight)
     codes = found.codes[kept]
     data = _data(
@@ -186,9 +189,12 @@ class RowDraws:
         return np.sort(np.argpartition(keys, size - 1)[:size]).astype(np.int32)
 
     def held_out(self, size: int) -> np.ndarray:
-        """So many rows, ascending; of each class its share, if that is one row at least."""
+        """So many rows at most, ascending; of each class its share, but one row is left of each.
+
+        Where there is but one row of each class, any.
+        """
         order = np.argsort(self._keys(0, _HELD_OUT))
-        if self._classes is None or size < len(self._classes):
+        if self._classes is None or len(self._y) <= len(self._classes):
             return np.sort(order[:size])
         counts = np.bincount(self._y.astype(np.int64), minlength=len(self._classes))
         shares = counts * size / len(self._y)

@@ -311,7 +311,7 @@ class _HistGradientBoosting(GradientBoosted):
     def _signs(self, table: TreeTable) -> np.ndarray | None:
         if self.monotonic_cst is None:
             return None
-        signs = monotonic_signs(self.monotonic_cst, table)
+        signs = monotonic_signs(self.monotonic_cst, table, self)
         return signs.astype(np.int64) if signs.any() else None
 
     def _sets(self, d: int) -> np.ndarray | None:
@@ -665,7 +665,8 @@ class HistGradientBoostingClassifier(BoostedClassifier, _HistGradientBoosting):
     on_interrupt : {"raise", "keep"}, default="raise"
         What Ctrl-C does.
     class_weight : dict, "balanced" or None, default=None
-        Factors on the weights of the rows of each class.
+        Factors on the weights of the rows of each class. They are no numbers of samples:
+        `min_samples_leaf` counts a row of any class as its `sample_weight` says.
 
     Attributes
     ----------
@@ -762,7 +763,7 @@ class HistGradientBoostingClassifier(BoostedClassifier, _HistGradientBoosting):
         self.class_weight = class_weight
 
     def _data(self, table: TreeTable, y: Any, sample_weight: Any) -> GradientData:
-        return class_data(table, y, sample_weight, self.class_weight)
+        return class_data(table, y, sample_weight, self.class_weight, min_classes=1)
 
     def _loss_for(self, given: GradientData) -> GradientLoss:
         return class_loss_of(self.loss, given)

@@ -32,7 +32,7 @@ class Plan:
 
     prototype       the estimator of which members are copies
     takes_weights   whether its fit does; else rows are repeated
-    takes_all_rows  whether X is a matrix of pairs, of which no rows may be left out
+    takes_all_rows  whether rows that were not drawn are there too, with a weight of zero
     classes         the labels behind the codes that members are given, None for numbers
     fit_params      further arguments of its fit
     """

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import check_array
 from sklearn.utils._tags import get_tags
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
@@ -20,38 +21,56 @@ __all__ = ["MixedTable", "read_mixed", "read_mixed_like_fitted"]
 
 @dataclass(frozen=True)
 class MixedTable:
-    """A checked table: dense float64 or float32, CSR, or Python objects if there are labels."""
+    """A checked table: dense float64 or float32, CSR, or Python objects if there are labels.
+
+    is_by_column: X was given as CSC, which members are to get
+    """
 
     X: Any
     attributes: dict[str, Any]
+    is_by_column: bool = False
+
+    @property
+    def for_members(self) -> Any:
+        """X in the container that it was given in, if that is one of scikit-learn's two."""
+        return self.X.tocsc() if self.is_by_column else self.X
 
     def numbers(self, weight: np.ndarray) -> Any:
         """X as numbers that tell rows apart, whatever their order; rows of weight 0 do not count.
 
         Labels become their place among those that occur.
         """
-        if sp.issparse(self.X) or self.X.dtype != object:
+        if sp.issparse(self.X):
             return self.X
+        if self.X.dtype != object:
+            return self.X.reshape(len(self.X), -1)
         kept = np.flatnonzero(weight > 0)
         numbers = np.zeros(self.X.shape)
         numbers[kept] = read_table(self.X[kept], None, "from_dtype").X
         return numbers
 
 
-def read_mixed(X: Any, estimator: Any, member: Any) -> MixedTable:
+def read_mixed(
+    X: Any, estimator: Any, member: Any, *, rows_of_any_shape: bool = False
+) -> MixedTable:
     """Check X as given to `fit` of an ensemble; nothing is stored on it.
 
-    What a member of this library would refuse is refused here, with the row as it was given.
+    What a member of this library would refuse is refused here, with the row as it was given. With
+    `rows_of_any_shape`, members of other libraries may get rows that are arrays themselves.
     """
     X = _collected(X)
-    names = _feature_names(X)
+    is_own = isinstance(member, Estimator)
+    if rows_of_any_shape and not is_own and getattr(X, "ndim", 0) > 2:
+        X = _array_of_any_shape(X, estimator)
+        shape = tuple(int(size) for size in X.shape[1:])
+        return MixedTable(X, {"n_features_in_": shape[0], "_row_shape": shape})
+    names, is_by_column = _feature_names(X), False
     if _has_labels(X):
         X = _as_objects(X)
         check_table(np.zeros(X.shape), estimator)  # the shape
     else:
-        is_own = isinstance(member, Estimator)
         allow_nan = not is_own or get_tags(member).input_tags.allow_nan
-        given = type(X)
+        given, is_by_column = type(X), sp.issparse(X) and X.format == "csc"
         X = check_table(X, estimator, allow_nan=allow_nan).X
         if is_own and allow_nan and np.isinf(X.data if sp.issparse(X) else X).any():
             refuse_infinity(X, estimator, names)
@@ -59,12 +78,21 @@ def read_mixed(X: Any, estimator: Any, member: Any) -> MixedTable:
     attributes: dict[str, Any] = {"n_features_in_": int(X.shape[1])}
     if names is not None:
         attributes["feature_names_in_"] = names
-    return MixedTable(X, attributes)
+    return MixedTable(X, attributes, is_by_column)
 
 
 def read_mixed_like_fitted(X: Any, estimator: Any) -> Any:
     """Check X as given to `predict`: the columns of the fit."""
     X = _collected(X)
+    shape = getattr(estimator, "_row_shape", None)
+    if shape is not None:
+        X = _array_of_any_shape(X, estimator)
+        if X.shape[1:] != shape:
+            raise ValueError(
+                f"X has rows of shape {X.shape[1:]}, but {type(estimator).__name__} was fitted on "
+                f"rows of shape {shape}."
+            )
+        return X
     if not _has_labels(X):
         return _same_kind(like_fitted(X, estimator, allow_nan=True), type(X))
     _feature_names(X)
@@ -72,6 +100,12 @@ def read_mixed_like_fitted(X: Any, estimator: Any) -> Any:
     X = _as_objects(X)
     _check_n_features(estimator, X, reset=False)
     return X
+
+
+def _array_of_any_shape(X: Any, estimator: Any) -> np.ndarray:
+    settings = {"allow_nd": True, "ensure_all_finite": False, "estimator": estimator}
+    array: np.ndarray = check_array(X, dtype=[np.float64, np.float32], input_name="X", **settings)
+    return array
 
 
 def _has_labels(X: Any) -> bool:

@@ -51,6 +51,12 @@ class RowSamples:
     n_draws: int
     with_replacement: bool
 
+    @property
+    def ignores_weights(self) -> bool:
+        """Whether every row is drawn once, whatever its weight."""
+        draws_all = not self.with_replacement and self.n_draws == self.line.n_draws
+        return draws_all and not self.line.is_whole
+
     def multiplicities(self, number: int) -> np.ndarray:
         """How often each of `rows` is in the sample of a member, whole numbers (m,)."""
         if self.with_replacement:

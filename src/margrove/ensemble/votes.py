@@ -86,7 +86,8 @@ def warn_of_rows_in_every_bag(counts: np.ndarray, name: str, n_members: int) -> 
     n_without = int((counts == 0).sum())
     if n_without:
         warnings.warn(
-            f"Some inputs do not have OOB scores: {n_without} of {len(counts)} rows are in the "
+            "Some inputs do not have OOB scores. This probably means too few estimators were used "
+            f"to compute any reliable oob estimates. {n_without} of {len(counts)} rows are in the "
             f"sample of every estimator of {name}, and their out-of-bag figures are NaN. Raise "
             f"n_estimators={n_members}, or lower max_samples.",
             DataWarning,

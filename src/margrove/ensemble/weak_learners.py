@@ -171,19 +171,13 @@ class AnyLearner:
     def _fit(self, number: int, y: np.ndarray, weights: np.ndarray) -> Any:
         model = _with_seeds(clone(self._prototype), seed_of_member(self._seed, number))
         if not self._resample:
-            return model.fit(self._X, y, sample_weight=weights)
-        rows = self._drawn(number, y, weights)
-        return model.fit(self._X[rows], y[rows])
-
-    def _drawn(self, number: int, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """A sample by the weights; of classes, one that has two of them if there is one."""
-        line, rows = _line(weights[self._order], self._samples[self._order]), self._order
-        for attempt in range(_MOST_DRAWS):
-            key = number + attempt * _BETWEEN_DRAWS
-            rows = np.repeat(self._order, multiplicities(line, self._seed, key, self._n_draws))
-            if self._answer == "numbers" or np.any(y[rows] != y[rows[0]]):
-                break
-        return rows
+            model.fit(self._X, y, sample_weight=weights)  # which need not return the model
+            return model
+        line = _line(weights[self._order], self._samples[self._order])
+        drawn = _drawn(line, self._seed, number, self._n_draws, y[self._order])
+        rows = np.repeat(self._order, drawn)
+        model.fit(self._X[rows], y[rows])
+        return model
 
     def answers(self) -> np.ndarray:
         return self._answers
@@ -195,6 +189,20 @@ class AnyLearner:
 def _line(weights: np.ndarray, samples: np.ndarray) -> Line:
     """Whole numbers for each sample, so that k rows lie on the line as one row of weight k does."""
     return Line(samples * np.maximum(np.rint(weights / samples * _UNITS), 1.0))
+
+
+def _drawn(line: Line, seed: int, number: int, n_draws: int, y: np.ndarray) -> np.ndarray:
+    """How often each row is in a sample; one that has two different targets, if there is one.
+
+    Of a sample whose targets are all the same there is nothing to learn.
+    """
+    drawn = multiplicities(line, seed, number, n_draws)
+    for attempt in range(1, _MOST_DRAWS if np.any(y != y[0]) else 1):
+        own = y[drawn > 0]
+        if np.any(own != own[0]):
+            break
+        drawn = multiplicities(line, seed, number + attempt * _BETWEEN_DRAWS, n_draws)
+    return drawn
 
 
 def _with_seeds(model: Any, seed: int) -> Any:
@@ -350,16 +358,16 @@ class TreeLearner:
         self, machine: int, number: int, weights: np.ndarray, targets: np.ndarray | None
     ) -> tuple[Any, Callable[[], TreeArrays]]:
         own, samples, number = weights[machine], self._samples, number * len(weights) + machine
+        y = np.asarray(self._labels if targets is None else targets[machine])
         if self._n_draws is not None:
-            samples = multiplicities(_line(own, samples), self._seed, number, self._n_draws)
+            samples = _drawn(_line(own, samples), self._seed, number, self._n_draws, y)
             own = samples.astype(np.float64)
         if targets is None and self._labels is not None:
-            given = class_targets(self._labels[:, None], [self._n_classes], own, samples)
+            given = class_targets(y[:, None], [self._n_classes], own, samples)
         else:
-            numbers = self._labels if targets is None else targets[machine]
             is_median = self._template.criterion == "absolute_error"
             given = number_targets(
-                np.asarray(numbers)[:, None] / self._scale,
+                y[:, None] / self._scale,
                 own,
                 samples,
                 **({"bits": MEDIAN_WEIGHT_BITS} if is_median else {}),

@@ -56,6 +56,14 @@ class Sizes(dict[str, int]):
                 "altered; save the model again."
             )
 
+    def agree_all(self, letters: list[str], shape: tuple[int, ...], where: str) -> None:
+        """The same of all lengths of an array; a number is a length, "*" any."""
+        for letter, length in zip(letters, shape, strict=True):
+            if letter.isdigit():
+                refuse_unless(length == int(letter), f"{where} has a length of {length}")
+            elif letter != "*":
+                self.agree(letter, length, where)
+
 
 Check = Callable[[Any, str, Sizes], None]
 
@@ -87,11 +95,7 @@ def array(
         refuse_unless(
             value.ndim == len(letters), f"{where} has {value.ndim} dimensions, not {len(letters)}"
         )
-        for letter, length in zip(letters, value.shape, strict=True):
-            if letter.isdigit():
-                refuse_unless(length == int(letter), f"{where} has a length of {length}")
-            elif letter != "*":
-                sizes.agree(letter, length, where)
+        sizes.agree_all(letters, value.shape, where)
         if not value.size:
             return
         if finite:
@@ -113,8 +117,7 @@ def sparse_rows(shape: str) -> Check:
         refuse_unless(sp.issparse(value) and value.format == "csr", f"{where} is not CSR")
         refuse_unless(value.dtype.str[1:] in ("f4", "f8"), f"{where} does not hold floats")
         refuse_unless(np.isfinite(value.data).all(), f"{where} is not finite")
-        for letter, length in zip(letters, value.shape, strict=True):
-            sizes.agree(letter, length, where)
+        sizes.agree_all(letters, value.shape, where)
 
     return check
 

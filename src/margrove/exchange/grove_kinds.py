@@ -536,6 +536,7 @@ def _adaboost(home: str, history: Part, weights: Check, more: dict[str, Check]) 
         {
             **COLUMNS,
             "categories_?": columns_of_labels("d"),
+            "_row_shape?": listed(whole(1), "*", tuple),
             "estimator_": _estimator,
             "_members": instance_of(
                 _STUMP_MEMBERS.home, _TREE_MEMBERS.home, _ESTIMATOR_MEMBERS.home
@@ -620,6 +621,16 @@ _HISTOGRAMS: dict[str, Check] = {
     "validation_score_": array("f8", "*"),
     "is_categorical_": optional(array("b1", "d")),
 }
+_OF_TREES = ("min_samples_split", "min_samples_leaf", "min_weight_fraction_leaf", "max_depth",
+             "min_impurity_decrease", "max_features", "max_leaf_nodes", "ccp_alpha")  # fmt: skip
+
+
+def _run_of_settings(value: Any, where: str, sizes: Sizes) -> None:
+    refuse_unless(isinstance(value, list) and len(value) == 2, f"{where} is not a pair")
+    whole(1)(value[0], where, sizes)
+    mapping(plain, _OF_TREES)(value[1], where, sizes)
+
+
 _EXACT: dict[str, Check] = {
     "n_outputs_": whole(1, 1),
     "max_features_": whole(1),
@@ -627,6 +638,7 @@ _EXACT: dict[str, Check] = {
     "init_": either(_estimator, text("zero")),
     "_init_model": optional(_estimator),
     "_rates": array("f8", "*"),
+    "_settings?": listed(_run_of_settings),
     "train_score_": array("f8", "*"),
     "n_classes_?": whole(1),
     "oob_scores_?": array("f8", "*"),

@@ -118,6 +118,6 @@ def _names(table: Callable[[], dict[str, Any]]) -> dict[str, str]:
 
 
 def _name_of(thing: Any, names: dict[str, str]) -> str | None:
-    kind = type(thing)
+    kind = getattr(type(thing), "_ours", type(thing))  # in place of scikit-learn's, it is ours
     home = f"{kind.__module__}:{kind.__qualname__}"
     return names.get(home) if home in names and class_at(home) is kind else None

@@ -76,7 +76,7 @@ MARGIN_PARTS: dict[str, Part] = {
 
 _MISTAKES: dict[str, Check] = {
     "n_iter_": whole(0),
-    "mistakes_": real(),
+    "mistakes_": real(finite=False),
     "class_mistakes_": array("f8", "K"),
     "separated_?": flag,
     "margin_?": real(finite=False),
@@ -187,7 +187,7 @@ def _expansion_fits(fitted: dict[str, Any], sizes: Sizes) -> None:
 
 def _support_vector_classifier_fits(fitted: dict[str, Any], sizes: Sizes) -> None:
     _expansion_fits(fitted, sizes)
-    n_classes, n_rows = sizes["C"], len(fitted["dual_coef_"])
+    n_classes, n_rows = sizes["C"], fitted["dual_coef_"].shape[0]
     refuse_unless(n_classes >= 2, "there are fewer than two classes")
     by_pairs = n_classes > 2 and n_rows == n_classes - 1
     n_machines = n_classes * (n_classes - 1) // 2 if by_pairs else _n_machines(n_classes)
@@ -202,7 +202,7 @@ def _support_vector_classifier(class_name: str) -> Kind:
         {
             **_EXPANSION,
             "n_support_": array("i4", "C", low=0),
-            "dual_coef_": array("f8", "* S", finite=True),
+            "dual_coef_": matrix("f8", "* S"),
             "classes_": labels("C"),
             "class_weight_": array("f8", "C"),
             "feature_scale_": real(),
@@ -230,7 +230,7 @@ def _single_machine(home: str, **more: Check) -> Kind:
         {
             **_EXPANSION,
             "n_support_": array("i4", "1", low=0),
-            "dual_coef_": array("f8", "1 S", finite=True),
+            "dual_coef_": matrix("f8", "1 S"),
             "feature_scale_": real(),
             "n_iter_": whole(0),
             "fit_status_": whole(0, 1),
@@ -299,7 +299,7 @@ MARGIN_KINDS: dict[str, Kind] = {
     "SVC": _support_vector_classifier("SVC"),
     "NuSVC": _support_vector_classifier("NuSVC"),
     "SVR": _single_machine("margrove.margin.svr:SVR"),
-    "NuSVR": _single_machine("margrove.margin.svr:NuSVR", epsilon_=real()),
+    "NuSVR": _single_machine("margrove.margin.svr:NuSVR", epsilon_=real(finite=False)),
     "OneClassSVM": _single_machine(
         "margrove.margin.one_class_svm:OneClassSVM", offset_=array("f8", "1", finite=True)
     ),

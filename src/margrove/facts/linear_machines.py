@@ -23,6 +23,7 @@ from margrove.facts.proofs import (
 from margrove.facts.strongest import feature_names_of, is_joint, machine_names, strongest_of
 from margrove.facts.values import LinearFacts, LinearMachineFacts
 from margrove.margin.certificate import Certificate, MachineCertificate
+from margrove.margin.decisions import dense_coefficients
 
 __all__ = ["linear_classifier_facts", "linear_regressor_facts"]
 
@@ -44,7 +45,7 @@ def _fields(model: Any, given: Given, kinds: Kinds) -> dict[str, Any]:
     record = vars(model).get("_record")
     if given[0] is None and record is not None:
         given = record.X, record.y, record.sample_weight
-    coef = model.coef_.toarray() if sp.issparse(model.coef_) else model.coef_
+    coef = dense_coefficients(model)
     weights = np.atleast_2d(np.asarray(coef))
     names = machine_names(model, len(weights))
     proven = [] if found is None else _proven_of_machines(model, found, given, kinds, len(names))

@@ -6,19 +6,19 @@ import math
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from margrove.facts.expansions import against_the_rest, expansion_fields, support_fields
 from margrove.facts.outlines import Given, estimator_fields
 from margrove.facts.plain import frozen
 from margrove.facts.values import PerceptronFacts, PerceptronMachineFacts
+from margrove.margin.decisions import dense_coefficients
 from margrove.margin.mistake_driven import MistakeDriven
 
 __all__ = ["kernel_perceptron_facts", "perceptron_facts"]
 
 
 def perceptron_facts(model: Any, given: Given) -> PerceptronFacts:
-    coef = model.coef_.toarray() if sp.issparse(model.coef_) else np.asarray(model.coef_)
+    coef = dense_coefficients(model)
     nothing = frozen(np.empty(0, dtype=np.int64))
     expansions = [
         {

@@ -29,6 +29,7 @@ from margrove.facts.values import (
     RegressorFacts,
     Trace,
 )
+from margrove.margin.expansions import dual_coefficients
 from margrove.margin.multiclass import machine_coefs, pairs_of
 from margrove.margin.solvers.result import TracePoint
 from margrove.margin.support_vector_machine import SupportVectorMachine
@@ -39,13 +40,13 @@ __all__ = ["classifier_facts", "one_class_facts", "regressor_facts"]
 def classifier_facts(model: Any, given: Given) -> ClassifierFacts:
     names = model.classes_.tolist()
     n_classes = len(names)
-    if n_classes > 2 and len(model.dual_coef_) == n_classes - 1:
+    if n_classes > 2 and model.dual_coef_.shape[0] == n_classes - 1:
         titles = [f"{names[i]!r} against {names[j]!r}" for i, j in pairs_of(n_classes)]
     else:
         titles = against_the_rest(names)
     codes = np.repeat(np.arange(n_classes), model.n_support_)
     n = len(model.support_)
-    coefs = list(machine_coefs(model.dual_coef_, np.arange(n), codes, n_classes, n))
+    coefs = list(machine_coefs(dual_coefficients(model), np.arange(n), codes, n_classes, n))
     fields = _svm_fields(model, titles, coefs, CLASSIFIER_KINDS, given)
     machines = tuple(
         dataclasses.replace(machine, margin_width=margin_width(machine.norm))
@@ -62,13 +63,17 @@ def classifier_facts(model: Any, given: Given) -> ClassifierFacts:
 
 
 def regressor_facts(model: Any, given: Given) -> RegressorFacts:
-    fields = _svm_fields(model, ["regression"], list(model.dual_coef_), REGRESSOR_KINDS, given)
+    fields = _svm_fields(
+        model, ["regression"], list(dual_coefficients(model)), REGRESSOR_KINDS, given
+    )
     tube = model.epsilon_ if hasattr(model, "epsilon_") else model.epsilon
     return RegressorFacts(**fields, tube=float(tube))
 
 
 def one_class_facts(model: Any, given: Given) -> OneClassFacts:
-    fields = _svm_fields(model, ["one class"], list(model.dual_coef_), ONE_CLASS_KINDS, given)
+    fields = _svm_fields(
+        model, ["one class"], list(dual_coefficients(model)), ONE_CLASS_KINDS, given
+    )
     return OneClassFacts(**fields, nu=float(model.nu), offset=-float(model.intercept_[0]))
 
 

@@ -5,11 +5,14 @@ Each is one entry of CRITERIA; the compiled scores are in `scores`.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import sklearn
 from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.fixes import parse_version
 
 from margrove.grove import scores
 
@@ -22,6 +25,7 @@ __all__ = [
     "impurity",
     "number_criteria",
     "register_criterion",
+    "without_friedman",
 ]
 
 
@@ -82,6 +86,22 @@ def class_criteria() -> list[str]:
 
 def number_criteria() -> list[str]:
     return [name for name, one in CRITERIA.items() if not one.for_classes]
+
+
+def without_friedman(criterion: str) -> str:
+    """The criterion as it is; "friedman_mse" by its other name, where scikit-learn drops it."""
+    if not isinstance(criterion, str) or criterion != "friedman_mse":
+        return criterion
+    if parse_version(sklearn.__version__) < parse_version("1.9"):
+        return criterion
+    warnings.warn(
+        'Value `"friedman_mse"` for `criterion` is deprecated and will be removed, as in 1.11 of '
+        'scikit-learn. It maps to `"squared_error"` as both were always equivalent. Use '
+        '`criterion="squared_error"` to remove this warning.',
+        FutureWarning,
+        stacklevel=3,
+    )
+    return "squared_error"
 
 
 class CriterionNames(StrOptions):

@@ -70,7 +70,10 @@ TREE_PARAMETERS: dict[str, list[Any]] = {
     "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
     "max_bins": [Interval(Integral, 2, 65535, closed="both"), None],
     "n_jobs": [Integral, None],
-    **RANDOM_STATE,
+    "random_state": [
+        Interval(Integral, 0, 2**64 - 1, closed="both"),  # those of a forest's trees are as large
+        *RANDOM_STATE["random_state"],
+    ],
     **RUN_CONTROL,
 }  # fmt: skip
 
@@ -215,7 +218,7 @@ class DecisionTree(Estimator):
             rows, held_out = train_test_split(
                 rows,
                 test_size=self.validation_fraction,
-                random_state=seed_of(self.random_state) if self.random_state is not None else 0,
+                random_state=self._seed() % 2**32 if self.random_state is not None else 0,
             )
             rows = np.sort(rows)
         return TreeTraining(table, targets, rows, float(targets.real[rows].sum()), held_out)
@@ -304,6 +307,8 @@ class DecisionTree(Estimator):
         )
         min_leaf = _number_of(self.min_samples_leaf, n_samples, 1)
         min_weight = self.min_weight_fraction_leaf * training.total_weight / targets.unit
+        if not targets.counted:  # the sum of the weights is rounded
+            min_weight -= 1e-9 * min_weight
         monotone = self._monotone(training)
         min_decrease = self.min_impurity_decrease * training.total_weight * n_outputs
         return Rules(
@@ -313,7 +318,7 @@ class DecisionTree(Estimator):
             scale=log_scale,
             min_samples_split=max(_number_of(self.min_samples_split, n_samples, 2), 2 * min_leaf),
             min_samples_leaf=min_leaf,
-            min_weight=int(np.ceil(min_weight - 1e-9 * min_weight)),
+            min_weight=int(np.ceil(min_weight)),
             max_depth=min(self.max_depth or 2**31, 2**31),
             greedy_depth=2**31 if len(monotone) else GREEDY_DEPTH,  # halves keep no order
             min_decrease=_unscaled(min_decrease, scale, criterion),
@@ -321,8 +326,12 @@ class DecisionTree(Estimator):
             random=self.splitter == "random",
             monotone=monotone,
             at_zero=criterion in (POISSON, GAMMA),
-            seed=seed_of(self.random_state) if self._is_random(d) else 0,
+            seed=self._seed() if self._is_random(d) else 0,
         )  # fmt: skip
+
+    def _seed(self) -> int:
+        """64 bits as a signed number, which compiled code takes for any of them."""
+        return int(np.uint64(seed_of(self.random_state)).astype(np.int64))
 
     def _is_random(self, d: int) -> bool:
         return self.splitter == "random" or _number_of_features(self.max_features, d) < d
@@ -335,7 +344,7 @@ class DecisionTree(Estimator):
         """+1, -1 or 0 for each feature; empty if there is none."""
         if self.monotonic_cst is None:
             return np.empty(0, np.int8)
-        signs = monotonic_signs(self.monotonic_cst, training.table)
+        signs = monotonic_signs(self.monotonic_cst, training.table, self)
         self._check_monotone(training)
         return signs if signs.any() else np.empty(0, np.int8)
 
@@ -424,24 +433,6 @@ class DecisionTree(Estimator):
         grown = clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight=sample_weight)
         path = cost_complexity_path(grown.arrays_)
         return Bunch(ccp_alphas=path.ccp_alphas, impurities=path.impurities)
-
-    def to_sklearn(self) -> Any:
-        """The same tree as an estimator of scikit-learn, for tools that insist on its classes."""
-        from margrove.grove.sklearn_tree import own_sklearn_tree
-
-        check_is_fitted(self, "arrays_")
-        peer = self._sklearn_class()()
-        names = set(peer.get_params())
-        peer.set_params(**{k: v for k, v in self.get_params().items() if k in names})
-        peer.tree_ = own_sklearn_tree(self.arrays_, self.n_features_in_, self._class_counts())
-        for name in ("n_features_in_", "feature_names_in_", "n_outputs_", "classes_", "n_classes_"):
-            if hasattr(self, name):
-                setattr(peer, name, getattr(self, name))
-        peer.max_features_ = self.max_features_
-        return peer
-
-    @abstractmethod
-    def _sklearn_class(self) -> Any: ...
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

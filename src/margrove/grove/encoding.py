@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -240,26 +241,50 @@ def _mask(given: Any, names: np.ndarray | None, by_type: list[bool]) -> np.ndarr
     if isinstance(given, str):
         return found if given == "from_dtype" else np.ones(d, dtype=bool)
     chosen = np.asarray(given)
-    mask = found.copy()
     if chosen.dtype == bool:
         if chosen.shape != (d,):
             raise ValueError(
-                f"categorical_features as a mask must have one entry for each of the {d} features. "
-                f"Got shape {chosen.shape}."
+                "categorical_features set as a boolean mask must have shape (n_features,) = "
+                f"({d},). Got {chosen.shape}."
             )
-        return mask | chosen
-    for one in chosen.ravel().tolist():
-        if isinstance(one, str):
-            if names is None or one not in names:
-                raise ValueError(
-                    f"categorical_features names the column {one!r}, which X does not have."
-                )
-            mask[list(names).index(one)] = True
-        elif isinstance(one, int) and -d <= one < d:
-            mask[one] = True
-        else:
-            raise ValueError(f"categorical_features holds {one!r}, but X has {d} features.")
-    return mask
+        return found | chosen
+    found[[_place_of_column(one, names, d) for one in _listed(chosen)]] = True
+    return found
+
+
+def _listed(chosen: np.ndarray) -> list[int | str]:
+    """Numbers and names of columns."""
+    listed = chosen.ravel().tolist()
+    strange = {type(one).__name__ for one in listed
+               if not isinstance(one, (Integral, str)) or isinstance(one, bool)}  # fmt: skip
+    if strange:
+        got = ", ".join(sorted(strange)) if chosen.dtype == object else chosen.dtype.name
+        raise ValueError(
+            f"categorical_features must be an array-like of bool, int or str, got: {got}."
+        )
+    return listed
+
+
+def _place_of_column(one: int | str, names: np.ndarray | None, d: int) -> int:
+    if isinstance(one, str):
+        if names is None:
+            raise ValueError(
+                "categorical_features should be passed as an array of integers or as a boolean "
+                f"mask when the model is fitted on data without feature names. Got {one!r}."
+            )
+        if one not in names:
+            raise ValueError(
+                f"categorical_features has an item value {one!r} which is not a valid feature name "
+                f"of the training data. Observed feature names: {', '.join(map(repr, names[:20]))}"
+                f"{' and others' if d > 20 else ''}."
+            )
+        return int(np.argmax(names == one))
+    if not 0 <= one < d:
+        raise ValueError(
+            f"categorical_features set as integer indices must be in [0, n_features - 1] = [0, "
+            f"{d - 1}]. Got {one}."
+        )
+    return int(one)
 
 
 def _encoded(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from margrove.exceptions import InvalidDataError
 
@@ -16,6 +17,11 @@ MEDIAN_WEIGHT_BITS = 31  # medians want half of the bits for the targets
 
 def columns_of_labels(y: Any) -> list[Any]:
     """One array of labels for each output."""
+    if sp.issparse(y):
+        raise TypeError(
+            "Sparse data was passed for y, but dense data is required. Use '.toarray()' to convert "
+            "to a dense numpy array."
+        )
     array = y.to_numpy() if hasattr(y, "to_numpy") else y
     nested = (list, tuple, np.ndarray)
     if isinstance(array, (list, tuple)) and len(array) and isinstance(array[0], nested):
@@ -65,11 +71,16 @@ def class_weights_of_outputs(class_weight: Any, n_outputs: int) -> list[Any]:
 
 
 def check_range(criterion: str, y: np.ndarray) -> None:
-    """Refuse targets that the criterion is not for."""
-    if criterion == "poisson" and (y.min() < 0 or (y.sum(axis=0) <= 0).any()):
+    """Refuse targets, (n, outputs), that the criterion is not for."""
+    if criterion == "poisson" and y.min() < 0:
         raise InvalidDataError(
-            "Some value(s) of y are negative, or all are zero, which is not allowed for "
-            "Poisson regression (criterion='poisson')."
+            "Some value(s) of y are negative which is not allowed for Poisson regression. Use "
+            "criterion='squared_error'."
+        )
+    if criterion == "poisson" and (y.sum(axis=0) <= 0).any():
+        raise InvalidDataError(
+            "Sum of y is not strictly positive which is necessary for Poisson regression: of an "
+            "output, all are zero. Use criterion='squared_error'."
         )
     if criterion == "gamma" and y.min() <= 0:
         raise InvalidDataError("criterion='gamma' needs targets above zero.")

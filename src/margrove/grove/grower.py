@@ -441,7 +441,7 @@ class TreeGrower:
         else:
             best, score = np.full_like(found[0].basic.best, -1), np.zeros(1)
             known = rules.criterion
-            if self._n_numbers > 1:
+            if self._n_numbers > 1 and known != ABSOLUTE:
                 known = CUSTOM  # sums over outputs have no exact form
             for one in sorted(found, key=lambda one: one.feature):
                 own = one.basic.best

@@ -84,7 +84,8 @@ class Scratch(NamedTuple):
     """The same, and what only some searches need.
 
     group_...: sums of groups; order, means, spare: for sorting; chosen: the codes that go left,
-    their number + 1 in counts[0]; ranks ... group_order: for medians; records: for gain ratios.
+    their number + 1 in counts[0]; ranks ... group_order: for medians, the first two a row for each
+    output; records: for gain ratios.
     """
 
     left: np.ndarray
@@ -142,8 +143,8 @@ def new_scratch(basic: Basic, n_rows: int, n_groups: int, criterion: int) -> Scr
         spare=np.zeros(sorted_things, np.int64),
         chosen=np.zeros(n_groups, np.int64),
         counts=np.zeros(1, np.int64),
-        ranks=np.zeros(ranked, np.int64),
-        by_rank=np.zeros(ranked, np.int64),
+        ranks=np.zeros((n_stats, ranked), np.int64),
+        by_rank=np.zeros((n_stats, ranked), np.int64),
         tree_weight=np.zeros(ranked + 1, np.int64),
         tree_sum=np.zeros(ranked + 1, np.int64),
         errors=np.zeros(ranked, np.int64),
@@ -232,31 +233,39 @@ def _sum_up_numbers(nodes, node, rows, targets, rules, scratch):
 
 @kernel(inner=True)
 def _rank_targets(nodes, node, rows, targets, scratch):
-    """Ranks of the targets within the node, their median as its value; its absolute error."""
+    """Ranks of the targets within the node, their medians as its value; its absolute error."""
     start, end = nodes.whole[node, START], nodes.whole[node, END]
     own, order = scratch.means, scratch.order
-    n = end - start
-    for p in range(start, end):
-        own[p - start] = targets.raw[rows[p]]
-    sort_by(own, n, order, scratch.spare)
-    factor = 2.0 ** float(nodes.exponent[node, 0])
-    below, value, middle = 0, 0.0, -1
-    for r in range(n):
-        row = rows[start + order[r]]
-        scratch.ranks[row] = r
-        scratch.by_rank[r] = np.int64(np.rint((own[order[r]] - nodes.centre[node, 0]) * factor))
-        below += targets.weight[row]
-        if middle < 0 and 2 * below >= nodes.whole[node, WEIGHT]:
-            middle = r
-            value = own[order[r]]
-            if 2 * below == nodes.whole[node, WEIGHT] and r + 1 < n:
-                value = 0.5 * value + 0.5 * own[order[r + 1]]
-    nodes.value[node, 0] = value
+    n_outputs, n = len(targets.starts) - 1, end - start
+    factor = 2.0 ** float(_exponent_of_errors(nodes, node))
     error = 0
-    for r in range(n):
-        row = rows[start + order[r]]
-        error += targets.weight[row] * abs(scratch.by_rank[r] - scratch.by_rank[middle])
+    for o in range(n_outputs):
+        ranks, by_rank = scratch.ranks[o], scratch.by_rank[o]
+        for p in range(start, end):
+            own[p - start] = targets.raw[rows[p] * n_outputs + o]
+        sort_by(own, n, order, scratch.spare)
+        below, value, middle = 0, 0.0, -1
+        for r in range(n):
+            row = rows[start + order[r]]
+            ranks[row] = r
+            by_rank[r] = np.int64(np.rint((own[order[r]] - nodes.centre[node, o]) * factor))
+            below += targets.weight[row]
+            if middle < 0 and 2 * below >= nodes.whole[node, WEIGHT]:
+                middle = r
+                value = own[order[r]]
+                if 2 * below == nodes.whole[node, WEIGHT] and r + 1 < n:
+                    value = 0.5 * value + 0.5 * own[order[r + 1]]
+        nodes.value[node, o] = value
+        for r in range(n):
+            row = rows[start + order[r]]
+            error += targets.weight[row] * abs(by_rank[r] - by_rank[middle])
     return float(error)
+
+
+@kernel(inner=True)
+def _exponent_of_errors(nodes, node):
+    """Of the units of absolute errors: their sum over the outputs fits int64, too."""
+    return nodes.exponent[node, 0] - (bits_of(float(nodes.exponent.shape[1])) - 1)
 
 
 @kernel(inner=True)
@@ -382,7 +391,7 @@ def search_feature(entries, start, end, shift, mask, feature, columns, rows, tar
     total, weight = nodes.stats[node], nodes.whole[node, WEIGHT]
     samples = nodes.whole[node, SAMPLES]
     is_class = len(targets.labels) > 0
-    if columns.categorical[feature] or len(targets.starts) > 2:
+    if columns.categorical[feature] or (len(targets.starts) > 2 and rules.criterion != ABSOLUTE):
         _search_feature_by_groups(entries, start, end, shift, mask, feature, columns, rows, targets,
                                   rules, nodes, node, scratch)  # fmt: skip
         return True
@@ -398,9 +407,9 @@ def search_feature(entries, start, end, shift, mask, feature, columns, rows, tar
     for missing_left in range(2 if stop < end else 1):
         if rules.criterion == ABSOLUTE:
             found = search_absolute(
-                entries, start, stop, end, shift, mask, scratch.ranks,
-                scratch.by_rank[: end - start], targets.weight, targets.samples, rules, weight,
-                samples, missing_left == 1, only, feature, scratch.tree_weight[: end - start + 1],
+                entries, start, stop, end, shift, mask, scratch.ranks, scratch.by_rank,
+                targets.weight, targets.samples, rules, weight, samples, missing_left == 1, only,
+                feature, scratch.tree_weight[: end - start + 1],
                 scratch.tree_sum[: end - start + 1], scratch.errors, best, score,
             )  # fmt: skip
         elif is_class:
@@ -438,14 +447,7 @@ def _draw(entries, start, stop, mask, feature, columns, rows, nodes, node):
     high = columns.values[base + code_of(columns, feature, rows[entries[stop - 1] & mask])]
     if not low < high:
         return -2, np.nan
-    key = np.uint64(nodes.whole[node, KEY]) ^ (
-        np.uint64(feature + 1) * np.uint64(0xD1342543DE82EF95)
-    )
-    _, bits = random_below(key, 1 << 52)
-    share = bits / float(1 << 52)
-    drawn = low * (1.0 - share) + high * share
-    if not low <= drawn < high:
-        drawn = low
+    drawn = _drawn_between(low, high, feature, nodes.whole[node, KEY])
     a, b = start, stop - 1  # value(a) <= drawn < value(b)
     while b - a > 1:
         middle = (a + b) // 2
@@ -454,6 +456,34 @@ def _draw(entries, start, stop, mask, feature, columns, rows, nodes, node):
         else:
             b = middle
     return b, drawn
+
+
+@kernel(inner=True)
+def _draw_among_groups(codes, n_groups, feature, columns, nodes, node):
+    """The same of groups, by ascending code."""
+    base = columns.first[feature]
+    low, high = columns.values[base + codes[0]], columns.values[base + codes[n_groups - 1]]
+    if not low < high:
+        return -1, np.nan
+    drawn = _drawn_between(low, high, feature, nodes.whole[node, KEY])
+    a, b = 0, n_groups - 1
+    while b - a > 1:
+        middle = (a + b) // 2
+        if columns.values[base + codes[middle]] <= drawn:
+            a = middle
+        else:
+            b = middle
+    return b, drawn
+
+
+@kernel(inner=True)
+def _drawn_between(low, high, feature, key):
+    """A number from low on and below high, which belongs to the node and the feature."""
+    own = np.uint64(key) ^ (np.uint64(feature + 1) * np.uint64(0xD1342543DE82EF95))
+    _, bits = random_below(own, 1 << 52)
+    share = bits / float(1 << 52)
+    drawn = low * (1.0 - share) + high * share
+    return drawn if low <= drawn < high else low
 
 
 @kernel(inner=True)
@@ -492,33 +522,39 @@ def _search_feature_by_groups(entries, start, end, shift, mask, feature, columns
 @kernel(inner=True)
 def _search_by_medians(entries, start, end, shift, mask, n_groups, feature, columns, targets, rules,
                        nodes, node, scratch):  # fmt: skip
-    """Categories by the mean of their targets; no order is sure to be the best one for medians."""
-    order_of_groups(scratch.group_stats, scratch.group_weight, n_groups, 0, scratch.group_order,
-                    scratch.means, scratch.spare)  # fmt: skip
-    again, count, group = scratch.again, 0, -1
-    for p in range(start, end):  # groups are runs: where each begins
-        if p == start or entries[p] >> shift != entries[p - 1] >> shift:
-            group += 1
-            scratch.spare[group] = p
-    for k in range(n_groups):
-        p = scratch.spare[scratch.group_order[k]]
-        rank = entries[p] >> shift
-        while p < end and entries[p] >> shift == rank:
-            again[count] = (np.uint64(k) << np.uint64(32)) | np.uint64(entries[p] & mask)
-            count += 1
-            p += 1
+    """Categories by the means of each output; no order is sure to be the best one for medians."""
     best = scratch.best
-    if search_absolute(
-        again, 0, count, count, np.uint64(32), np.int64(0xFFFFFFFF), scratch.ranks,
-        scratch.by_rank[:count], targets.weight, targets.samples, rules, nodes.whole[node, WEIGHT],
-        nodes.whole[node, SAMPLES], False, -1, feature, scratch.tree_weight[: count + 1],
-        scratch.tree_sum[: count + 1], scratch.errors, best, scratch.score,
-    ):  # fmt: skip
-        last = np.int64(again[best[BEST_POSITION] - 1] >> np.uint64(32))
-        best[BEST_POSITION] = last + 1
+    for which in range(min(len(targets.starts) - 1, _MOST_ORDERS)):
+        order_of_groups(scratch.group_stats, scratch.group_weight, n_groups, which,
+                        scratch.group_order, scratch.means, scratch.spare)  # fmt: skip
+        again, count, group = scratch.again, 0, -1
+        for p in range(start, end):  # groups are runs: where each begins
+            if p == start or entries[p] >> shift != entries[p - 1] >> shift:
+                group += 1
+                scratch.spare[group] = p
         for k in range(n_groups):
-            scratch.order[k] = scratch.group_order[k]
-        _keep_groups(n_groups, n_groups, feature, columns, nodes, node, scratch)
+            p = scratch.spare[scratch.group_order[k]]
+            rank = entries[p] >> shift
+            while p < end and entries[p] >> shift == rank:
+                again[count] = (np.uint64(k) << np.uint64(32)) | np.uint64(entries[p] & mask)
+                count += 1
+                p += 1
+        position = best[BEST_POSITION]
+        if best[0] == feature:
+            best[BEST_POSITION] = 0  # of equally good orders the first
+        if search_absolute(
+            again, 0, count, count, np.uint64(32), np.int64(0xFFFFFFFF), scratch.ranks,
+            scratch.by_rank, targets.weight, targets.samples, rules, nodes.whole[node, WEIGHT],
+            nodes.whole[node, SAMPLES], False, -1, feature, scratch.tree_weight[: count + 1],
+            scratch.tree_sum[: count + 1], scratch.errors, best, scratch.score,
+        ):  # fmt: skip
+            last = np.int64(again[best[BEST_POSITION] - 1] >> np.uint64(32))
+            best[BEST_POSITION] = last + 1
+            for k in range(n_groups):
+                scratch.order[k] = scratch.group_order[k]
+            _keep_groups(n_groups, n_groups, feature, columns, nodes, node, scratch)
+        else:
+            best[BEST_POSITION] = position
 
 
 @kernel(bare=True)
@@ -534,6 +570,10 @@ def search_in_orders(n_groups, feature, columns, targets, rules, nodes, node, sc
     n_orders = (1 if two_classes else min(n_stats, _MOST_ORDERS)) if categorical else 1
     missing = -1 if categorical or not is_missing_last else n_groups - 1
     n_ordered = n_groups if missing < 0 else n_groups - 1
+    only, drawn = -1, np.nan
+    if rules.random and not categorical:
+        only, drawn = _draw_among_groups(scratch.group_code, n_ordered, feature, columns, nodes,
+                                         node)  # fmt: skip
     for which in range(n_orders):
         if categorical:
             statistic = 1 if two_classes else which
@@ -547,11 +587,12 @@ def search_in_orders(n_groups, feature, columns, targets, rules, nodes, node, sc
                 scratch.group_stats, scratch.group_weight, scratch.group_samples, order, n_ordered,
                 missing, is_class, rules, targets.starts, total, weight,
                 nodes.whole[node, SAMPLES], scratch.offset, nodes.centre[node],
-                nodes.exponent[node], missing_left == 1, nodes.real[node, LOW],
+                nodes.exponent[node], missing_left == 1, only, nodes.real[node, LOW],
                 nodes.real[node, HIGH], feature, scratch.left, scratch.right, best, score,
             ):  # fmt: skip
                 continue
             _keep_groups(n_groups, n_ordered, feature, columns, nodes, node, scratch)
+            nodes.real[node, DRAWN] = drawn
 
 
 @kernel(inner=True)
@@ -596,7 +637,7 @@ def keep_split(nodes, node, base, n_words, columns, targets, rules, scratch):
         unit = 2.0 ** float(-nodes.exponent[node, 0])
         decrease *= unit * unit
     elif rules.criterion == ABSOLUTE:
-        decrease *= 2.0 ** float(-nodes.exponent[node, 0])
+        decrease *= 2.0 ** float(-_exponent_of_errors(nodes, node))
     decrease = max(decrease * targets.unit, 0.0)
     if decrease < rules.min_decrease * (1.0 - 1e-12):
         return n_words

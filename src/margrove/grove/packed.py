@@ -97,11 +97,12 @@ class PackedTree:
     nodes      int64 (2N,)  bits of the threshold, or value, or number of the value; link
     weight     int32, int64 or float64 (N,)  of the training rows that came by
     values     (R, V) whole counts or float64 sums of classes, or float64 means; the values of
-               leaves, those of `Kind.n_pure` classes left out
+               leaves, those of `Kind.n_pure` classes left out; medians of several outputs are
+               those of all nodes
     words      uint32  sets of categories, as bits
     samples    int32 or int64 (N,), where they are not the weights
     impurity, decrease    float64 (N,), where they cannot be worked out
-    medians    float64 (N,), where values of inner nodes are not means
+    medians    float64 (N,), of one output, where values of inner nodes are not means
     """
 
     nodes: np.ndarray
@@ -249,8 +250,9 @@ def pack(
         _take_rows(nodes.stats, row_of, n, targets.unit, values)
     elif is_class or n_outputs > 1:
         n_pure = nodes.stats.shape[1] if is_class and n_outputs == 1 else 0
-        row_of[is_leaf] = n_pure + np.arange(int(is_leaf.sum()))
-        values = nodes.value[:n][is_leaf] if not is_class else nodes.stats[:n][is_leaf] * 1.0
+        is_kept = is_leaf | (rules.criterion == ABSOLUTE)
+        row_of[is_kept] = n_pure + np.arange(int(is_kept.sum()))
+        values = nodes.value[:n][is_kept] if not is_class else nodes.stats[:n][is_kept] * 1.0
         if constrained and is_class:
             values = _bounded(values, real[is_leaf]) * whole[is_leaf, WEIGHT][:, None]
     else:
@@ -300,7 +302,8 @@ def _with_losses(
             if inner[node]:
                 error[node] = error[left[node]] + error[left[node] + 1] + decrease[node]
         impurity = error / (whole[:, WEIGHT] * targets.unit)
-    medians = nodes.value[:n, 0].copy() if rules.criterion == ABSOLUTE else None
+    has_medians = rules.criterion == ABSOLUTE and n_outputs == 1
+    medians = nodes.value[:n, 0].copy() if has_medians else None
     return replace(tree, impurity=impurity, decrease=decrease, medians=medians)
 
 
@@ -423,6 +426,8 @@ def _sums_of_nodes(tree: PackedTree, kind: Kind) -> np.ndarray:
     first = tree.nodes.view(np.float64)[0::2][leaf]
     sums = np.zeros((n, kind.n_values))
     weight = tree.weight.astype(np.float64)
+    if not kind.n_classes and len(tree.values) == n:  # of all nodes, not of the leaves alone
+        return tree.values.copy()
     if not kind.has_rows:
         sums[leaf, 0] = first * weight[leaf]
         means = first
@@ -555,19 +560,23 @@ def packed_of(arrays: TreeArrays, kind: Kind) -> PackedTree:
     )
     leaves = number[is_leaf]
     values = np.empty((0, 1))
-    if kind.has_rows:
-        words[leaves, 0] = kind.n_pure + np.arange(len(leaves))
-        values = arrays.value[is_leaf]
-        if kind.n_classes:
-            values = values * arrays.weight[is_leaf][:, None]
-    else:
-        words[leaves, 0] = arrays.value[is_leaf, 0]
+    has_medians = kind.criterion == ABSOLUTE
 
     def moved(figures: np.ndarray) -> np.ndarray:
         placed = np.empty_like(figures)
         placed[number] = figures
         return placed
 
+    if kind.has_rows and has_medians:
+        words[leaves, 0] = leaves
+        values = moved(arrays.value)
+    elif kind.has_rows:
+        words[leaves, 0] = kind.n_pure + np.arange(len(leaves))
+        values = arrays.value[is_leaf]
+        if kind.n_classes:
+            values = values * arrays.weight[is_leaf][:, None]
+    else:
+        words[leaves, 0] = arrays.value[is_leaf, 0]
     return PackedTree(
         nodes.ravel(),
         moved(arrays.weight),
@@ -576,7 +585,7 @@ def packed_of(arrays: TreeArrays, kind: Kind) -> PackedTree:
         moved(arrays.n_samples),
         moved(arrays.impurity),
         moved(arrays.decrease),
-        moved(arrays.value[:, 0]) if kind.criterion == ABSOLUTE else None,
+        moved(arrays.value[:, 0]) if has_medians and not kind.has_rows else None,
     )
 
 

@@ -312,10 +312,13 @@ def search_numbers(
 @kernel(inner=True)
 def search_groups(
     stats, weights, samples, order, n_ordered, missing, is_class, rules, starts, total,
-    node_weight, node_samples, offset, centre, exponent, missing_left, low, high, feature, left,
-    right, best, score,
+    node_weight, node_samples, offset, centre, exponent, missing_left, only, low, high, feature,
+    left, right, best, score,
 ):  # fmt: skip
-    """Splits between groups in an order; `missing` is the group of missing values, or -1."""
+    """Splits between groups in an order; `missing` is the group of missing values, or -1.
+
+    `only`: how many groups go left, if that is given already; else -1.
+    """
     criterion, counted = rules.criterion, rules.counted
     n_outputs = len(starts) - 1
     constrained = len(rules.monotone) > 0
@@ -334,6 +337,8 @@ def search_groups(
             continue
         if step == n_ordered - 1 and (missing_left or missing < 0):
             break
+        if only >= 0 and step + 1 != only:
+            continue
         if node_samples - samples_left < rules.min_samples_leaf:
             break
         weight_right = node_weight - weight_left
@@ -454,43 +459,18 @@ def search_absolute(
     entries, start, stop, end, shift, mask, ranks, by_rank, weight, samples, rules, node_weight,
     node_samples, missing_left, only, feature, tree_weight, tree_sum, errors, best, score,
 ):  # fmt: skip
-    """Absolute error: medians of both children, from binary indexed trees over the targets' ranks.
+    """Absolute error: the sum over the outputs, around the medians of both children.
 
-    ranks[row] is the rank of a row's target in the node, by_rank[r] the target in whole units.
+    ranks[o, row] is the rank of a row's target in the node, by_rank[o, r] the target in whole
+    units, the same for all outputs; errors[q] becomes the error if q + 1 entries go left.
     """
     found = False
-    # errors[p] of the left children first, then of the right ones, back to front
-    for backwards in range(2):
-        tree_weight[:] = 0
-        tree_sum[:] = 0
-        total_weight, total_sum = 0, 0
-        length = end - start
-        for move in range(length):
-            q = length - 1 - move if backwards else move
-            p = start + q
-            if missing_left:  # the missing ones stand first
-                n_missing = end - stop
-                p = stop + q if q < n_missing else start + q - n_missing
-            row = entries[p] & mask
-            w, own = weight[row], by_rank[ranks[row]]
-            r = ranks[row] + 1
-            while r < len(tree_weight):
-                tree_weight[r] += w
-                tree_sum[r] += w * own
-                r += r & -r
-            total_weight += w
-            total_sum += w * own
-            at, weight_below, sum_below = _median(tree_weight, tree_sum, total_weight)
-            middle = by_rank[min(at, len(by_rank) - 1)]
-            error = middle * weight_below - sum_below
-            error += (total_sum - sum_below) - middle * (total_weight - weight_below)
-            if backwards:
-                if q > 0:
-                    errors[q - 1] += error
-            else:
-                errors[q] = error
-    weight_left, samples_left = 0, 0
     n_missing = end - stop
+    errors[: end - start] = 0
+    for o in range(len(ranks)):
+        _add_errors(entries, start, stop, end, mask, ranks[o], by_rank[o, : end - start], weight,
+                    missing_left, tree_weight, tree_sum, errors)  # fmt: skip
+    weight_left, samples_left = 0, 0
     for q in range(end - start - 1):
         p = start + q
         is_missing = q < n_missing if missing_left else p >= stop
@@ -522,6 +502,42 @@ def search_absolute(
             best[MISSING_LEFT] = 1 if missing_left else 0
             found = True
     return found
+
+
+@kernel(inner=True)
+def _add_errors(
+    entries, start, stop, end, mask, ranks, by_rank, weight, missing_left, tree_weight, tree_sum,
+    errors,
+):  # fmt: skip
+    """The errors of one output: medians come from binary indexed trees over the ranks."""
+    length, n_missing = end - start, end - stop
+    # of the left children first, then of the right ones, back to front
+    for backwards in range(2):
+        tree_weight[:] = 0
+        tree_sum[:] = 0
+        total_weight, total_sum = 0, 0
+        for move in range(length):
+            q = length - 1 - move if backwards else move
+            p = start + q
+            if missing_left:  # the missing ones stand first
+                p = stop + q if q < n_missing else start + q - n_missing
+            row = entries[p] & mask
+            w, own = weight[row], by_rank[ranks[row]]
+            r = ranks[row] + 1
+            while r < len(tree_weight):
+                tree_weight[r] += w
+                tree_sum[r] += w * own
+                r += r & -r
+            total_weight += w
+            total_sum += w * own
+            at, weight_below, sum_below = _median(tree_weight, tree_sum, total_weight)
+            middle = by_rank[min(at, len(by_rank) - 1)]
+            error = middle * weight_below - sum_below
+            error += (total_sum - sum_below) - middle * (total_weight - weight_below)
+            if not backwards:
+                errors[q] += error
+            elif q > 0:
+                errors[q - 1] += error
 
 
 @kernel(inner=True)

@@ -49,7 +49,7 @@ class TreeView:
         return int(self.n_classes.max())
 
     def apply(self, X: Any) -> np.ndarray:
-        return leaves_of(self._arrays, np.ascontiguousarray(X))
+        return leaves_of(self._arrays, X.toarray() if sp.issparse(X) else np.ascontiguousarray(X))
 
     def predict(self, X: Any) -> np.ndarray:
         found = self.value.take(self.apply(X), axis=0)

@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_targets, check_training_labels, check_weights, moderate
-from margrove.grove.criteria import CriterionNames
+from margrove.grove.criteria import CriterionNames, without_friedman
 from margrove.grove.decision_tree import (
     TREE_PARAMETERS,
     DecisionTree,
@@ -64,7 +64,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
     max_features : int, float, {"sqrt", "log2"} or None, default=None
         How many features, drawn for each node, are looked at.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of what is drawn, if anything is.
+        Seed of what is drawn, if anything is; up to 64 bits.
     max_leaf_nodes : int or None, default=None
         Grow best-first, the leaf whose split gains most at a time, to so many leaves.
     min_impurity_decrease : float, default=0.0
@@ -288,11 +288,6 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         if training.targets.starts[-1] < 2:
             raise ValueError("Monotonicity constraints need two classes; y has one.")
 
-    def _sklearn_class(self) -> Any:
-        from sklearn.tree import DecisionTreeClassifier as Peer
-
-        return Peer
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
@@ -308,8 +303,8 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     Parameters
     ----------
     criterion : {"squared_error", "friedman_mse", "absolute_error", "poisson", "gamma"}
-        What a split lowers; default="squared_error". A leaf of "absolute_error" is the median of
-        its targets, else it is their mean.
+        What a split lowers; default="squared_error", of which "friedman_mse" is a deprecated name.
+        A leaf of "absolute_error" is the median of its targets, else it is their mean.
     splitter : {"best", "random", "oblique"}, default="best"
         "random" draws one threshold for each feature and takes the best of those. "oblique" also
         looks at one direction across all features, which a linear machine finds for each node.
@@ -328,7 +323,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     max_features : int, float, {"sqrt", "log2"} or None, default=None
         How many features, drawn for each node, are looked at.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of what is drawn, if anything is.
+        Seed of what is drawn, if anything is; up to 64 bits.
     max_leaf_nodes : int or None, default=None
         Grow best-first, the leaf whose split gains most at a time, to so many leaves.
     min_impurity_decrease : float, default=0.0
@@ -418,7 +413,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         on_interrupt: Literal["raise", "keep"] = "raise",
         verbose: int = 0,
     ) -> None:
-        self.criterion = criterion
+        self.criterion = without_friedman(criterion)
         self.splitter = splitter
         self.split = split
         self.max_depth = max_depth
@@ -484,11 +479,6 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         check_range(self.criterion, numbers)
         scale = power_of_two_near(numbers)
         is_median = self.criterion == "absolute_error"
-        if is_median and numbers.shape[1] > 1:
-            raise ValueError(
-                "criterion='absolute_error' takes one output. Fit one tree for each, or use "
-                "criterion='squared_error'."
-            )
         targets = number_targets(
             numbers / scale,
             weight,
@@ -507,8 +497,3 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
             raise ValueError("Monotonicity constraints are not supported with multiple output")
         if self.criterion == "absolute_error":
             raise ValueError("Monotonicity constraints are not supported by absolute_error.")
-
-    def _sklearn_class(self) -> Any:
-        from sklearn.tree import DecisionTreeRegressor as Peer
-
-        return Peer

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from margrove._data import check_table, check_targets, check_weights, moderate
 from margrove._threads import available_cores
 from margrove.exceptions import InvalidDataError
-from margrove.margin.expansions import kernel_sums
+from margrove.margin.expansions import dual_coefficients, kernel_sums
 from margrove.margin.gaps import gap_terms
 from margrove.margin.kernels import Kernel, Linear, Points, Precomputed, resolve_kernel
 from margrove.margin.multiclass import machine_coefs, pairs_of
@@ -240,10 +240,11 @@ def certificate(model: Any, X: Any, y: Any = None, sample_weight: Any = None) ->
         )
     kernel = _kernel_of(model)
     table = check_table(X, model, accept_sparse=not isinstance(kernel, Precomputed))
-    weight = moderate(check_weights(sample_weight, table.X.shape[0]))
+    n_rows = table.X.shape[0]
+    weight = moderate(check_weights(sample_weight, n_rows, leave_out_negative=True))
     values = _KernelValues(kernel, model, table.X)
     _require_same_rows(model, table.X)
-    parts = _VIEWS[kind](model, y, weight, _dual_coef(model))
+    parts = _VIEWS[kind](model, X, y, weight, dual_coefficients(model))
     return Certificate(tuple(_certify(part, values) for part in parts))
 
 
@@ -360,7 +361,7 @@ class _KernelValues:
 
 
 def _classifier_views(
-    model: Any, y: Any, weight: np.ndarray, dual_coef: np.ndarray
+    model: Any, X: Any, y: Any, weight: np.ndarray, dual_coef: np.ndarray
 ) -> Iterator[_View]:
     classes = model.classes_
     labels = np.asarray(y)
@@ -438,36 +439,45 @@ def _binary_parts(
 
 
 def _regressor_views(
-    model: Any, y: Any, weight: np.ndarray, dual_coef: np.ndarray
+    model: Any, X: Any, y: Any, weight: np.ndarray, dual_coef: np.ndarray
 ) -> Iterator[_View]:
     targets = check_targets(y, len(weight))
     rows = np.flatnonzero(weight > 0)
     coef = np.zeros(len(weight))
     coef[model.support_] = dual_coef[0]
     rho = -float(np.asarray(model.intercept_)[0])
-    epsilon = _tube_of(model)
     has_bias = getattr(model, "fit_intercept", True)
     bounds = _bounds(model, weight[rows])
+    epsilon = _tube_of(model, X, targets, rows, np.abs(coef[rows]) / bounds)
     problem = epsilon_svr(targets[rows], bounds, epsilon, has_bias=has_bias)
     alpha = np.r_[np.maximum(coef[rows], 0.0), np.maximum(-coef[rows], 0.0)]
     _require_feasible(model, alpha, problem.u)
     yield _View("regression", rows, problem, alpha, coef, rho)
 
 
-def _tube_of(model: Any) -> float:
-    """Half the width of the tube; NuSVR finds its own."""
-    if hasattr(model, "epsilon_"):
+def _tube_of(
+    model: Any, X: Any, targets: np.ndarray, rows: np.ndarray, shares: np.ndarray
+) -> float:
+    """Half the width of the tube; NuSVR finds its own, and scikit-learn's does not tell.
+
+    `shares` are the dual variables of the rows, as shares of their bounds: rows with shares between
+    0 and 1 lie on the edge of the tube. Without any, the edge is between those inside and outside.
+    """
+    if "nu" not in model.get_params():
+        return float(model.epsilon)
+    if np.isfinite(getattr(model, "epsilon_", np.nan)):
         return float(model.epsilon_)
-    if "nu" in model.get_params():
-        raise TypeError(
-            "The tube of scikit-learn's NuSVR is not among its attributes, so that it cannot be "
-            "certified. Fit margrove.NuSVR, or an SVR with the tube you want."
-        )
-    return float(model.epsilon)
+    distances = np.abs(targets - model.predict(X))[rows]
+    on_edge = (shares > 0.0) & (shares < 1.0 - _AT_BOUND)
+    if on_edge.any():
+        return float(np.median(distances[on_edge]))
+    inside = float(distances[shares == 0.0].max(initial=0.0))
+    outside = distances[shares > 0.0]
+    return 0.5 * (inside + float(outside.min())) if len(outside) else inside
 
 
 def _one_class_views(
-    model: Any, y: Any, weight: np.ndarray, dual_coef: np.ndarray
+    model: Any, X: Any, y: Any, weight: np.ndarray, dual_coef: np.ndarray
 ) -> Iterator[_View]:
     rows = np.flatnonzero(weight > 0)
     coef = np.zeros(len(weight))
@@ -496,8 +506,3 @@ def _kernel_of(model: Any) -> Kernel:
         X=None,
         weight=np.ones(1),
     )
-
-
-def _dual_coef(model: Any) -> np.ndarray:
-    coef = model.dual_coef_
-    return coef.toarray() if sp.issparse(coef) else np.asarray(coef)

@@ -1,8 +1,8 @@
-"""Checks on the way from fitted attributes to decision values."""
+"""From fitted attributes to decision values, with checks on the way."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,7 +14,14 @@ from margrove._threads import resolve_n_jobs
 from margrove._tiles import row_products
 from margrove.exceptions import NumericalOverflowError
 
-__all__ = ["finite_decisions", "linear_decisions", "n_problems_of", "require_shape"]
+__all__ = [
+    "SparseCoefficients",
+    "dense_coefficients",
+    "finite_decisions",
+    "linear_decisions",
+    "n_problems_of",
+    "require_shape",
+]
 
 _FEW_CELLS = 20_000  # a table that is multiplied before a thread has started
 
@@ -30,12 +37,45 @@ def require_shape(estimator: Any, name: str, expected: tuple[int, ...]) -> None:
         )
 
 
+def dense_coefficients(estimator: Any) -> np.ndarray:
+    """`coef_` as a dense array, also after `sparsify`."""
+    coef = estimator.coef_
+    return np.asarray(sound_structure(coef).toarray() if sp.issparse(coef) else coef)
+
+
+class SparseCoefficients:
+    """Linear classifiers whose weights can be kept as a sparse matrix."""
+
+    coef_: Any
+
+    def sparsify(self) -> Self:
+        """Keep `coef_` as a sparse matrix, which is smaller after an L1 penalty.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        self.coef_ = sp.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Self:
+        """Keep `coef_` as a dense array again.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        self.coef_ = dense_coefficients(self)
+        return self
+
+
 def linear_decisions(estimator: Any, X: Any) -> np.ndarray:
     """X @ coef_.T + intercept_ for rows as given to `predict`; see `finite_decisions`."""
     check_is_fitted(estimator)
     X = like_fitted(X, estimator)
-    coef = estimator.coef_
-    coef = sound_structure(coef).toarray() if sp.issparse(coef) else np.asarray(coef)
+    coef = dense_coefficients(estimator)
     n_problems = n_problems_of(estimator.classes_) if hasattr(estimator, "classes_") else 1
     require_shape(estimator, "intercept_", (n_problems,))
     shape = (n_problems, X.shape[1]) if hasattr(estimator, "classes_") else (X.shape[1],)

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from margrove._data.sparse import sound_structure
 from margrove._threads import run_tiles, single_threaded_blas
 from margrove._tiles import TILE_ROWS, Scratch
 from margrove.margin.kernel_blocks import TILE_COLUMNS
 from margrove.margin.kernels import Kernel, Points
 
-__all__ = ["kernel_sums"]
+__all__ = ["dual_coefficients", "kernel_sums", "like_table"]
+
+
+def dual_coefficients(model: Any) -> np.ndarray:
+    """`dual_coef_` of a fitted machine as a dense array; it is sparse where X was."""
+    coef = model.dual_coef_
+    return np.asarray(sound_structure(coef).toarray() if sp.issparse(coef) else coef)
+
+
+def like_table(coef: np.ndarray, X: Any) -> Any:
+    """Coefficients as the table is: CSR where X is sparse, as scikit-learn has them."""
+    return sp.csr_array(coef) if sp.issparse(X) else coef
 
 
 def kernel_sums(

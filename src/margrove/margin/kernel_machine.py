@@ -20,6 +20,7 @@ from margrove.exceptions import InvalidDataError
 from margrove.margin.expansions import kernel_sums
 from margrove.margin.kernel_blocks import largest_value
 from margrove.margin.kernels import ChiSquare, Kernel, Points, Precomputed, resolve_kernel
+from margrove.margin.object_kernels import TrainingObjects
 from margrove.margin.sanity import (
     require_sound_function,
     warn_of_degenerate_kernel,
@@ -90,6 +91,7 @@ class KernelMachine(Estimator):
     kernel_: Kernel
     support_: np.ndarray
     support_vectors_: Any
+    _objects: TrainingObjects  # where these are not rows of numbers
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
@@ -142,6 +144,8 @@ class KernelMachine(Estimator):
         """K(X, support vectors) @ coef for rows as given to `predict`; see `kernel_sums`."""
         check_is_fitted(self)
         kernel = self.kernel_
+        if "_objects" in vars(self):
+            X = self._objects.gram(X)
         X = like_fitted(X, self, accept_sparse=not isinstance(kernel, Precomputed))
         shift, support = self._support_points(X)
         points = kernel.points(_scaled(X, self._scale()), shift=shift)

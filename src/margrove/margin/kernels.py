@@ -55,6 +55,7 @@ __all__ = [
     "resolve_kernel",
     "symmetric_gram",
     "tile_of",
+    "write_values",
 ]
 
 _DIAGONAL_BLOCK = 64
@@ -469,25 +470,7 @@ class CallableKernel(Kernel):
     function: Callable[[Any, Any], Any] = None  # type: ignore[assignment]
 
     def block(self, A: Points, B: Points, out: np.ndarray) -> None:
-        values = np.asarray(self.function(_protected(A.X), _protected(B.X)))
-        called = getattr(self.function, "__name__", repr(self.function))
-        if values.shape != out.shape:
-            raise InvalidDataError(
-                f"The kernel function {called} returned an array of shape {values.shape} for "
-                f"{len(A)} and {len(B)} rows. It must return shape {out.shape}."
-            )
-        if values.dtype.kind not in "biuf" or not np.isfinite(values).all():
-            raise InvalidDataError(
-                f"The kernel function {called} returned values that are not finite numbers "
-                f"(dtype {values.dtype})."
-            )
-        with np.errstate(over="ignore"):
-            out[:] = values
-        if not np.isfinite(out).all():
-            raise NumericalOverflowError(
-                f"The kernel function {called} returned values beyond {out.dtype}. Pass X as "
-                "float64, or scale the kernel."
-            )
+        write_values(self.function, self.function(_protected(A.X), _protected(B.X)), out)
 
     def diagonal(self, A: Points) -> np.ndarray:
         values = np.empty(len(A))
@@ -497,6 +480,29 @@ class CallableKernel(Kernel):
             self.block(part, part, square)
             values[start : start + len(part)] = np.diag(square)
         return values
+
+
+def write_values(function: Callable[[Any, Any], Any], values: Any, out: np.ndarray) -> None:
+    """Write what a user's function returned, dense or sparse, into `out`, or say what is wrong."""
+    values = values.toarray() if sp.issparse(values) else np.asarray(values)
+    called = getattr(function, "__name__", repr(function))
+    if values.shape != out.shape:
+        raise InvalidDataError(
+            f"The kernel function {called} returned an array of shape {values.shape} for "
+            f"{len(out)} and {out.shape[1]} rows. It must return shape {out.shape}."
+        )
+    if values.dtype.kind not in "biuf" or not np.isfinite(values).all():
+        raise InvalidDataError(
+            f"The kernel function {called} returned values that are not finite numbers "
+            f"(dtype {values.dtype})."
+        )
+    with np.errstate(over="ignore"):
+        out[:] = values
+    if not np.isfinite(out).all():
+        raise NumericalOverflowError(
+            f"The kernel function {called} returned values beyond {out.dtype}. Pass X as "
+            "float64, or scale the kernel."
+        )
 
 
 def _protected(X: Any) -> Any:

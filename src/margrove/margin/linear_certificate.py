@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._data.sparse import sound_structure
 from margrove.exceptions import InvalidDataError
 from margrove.margin.certificate import Certificate, MachineCertificate
+from margrove.margin.decisions import dense_coefficients
 from margrove.margin.linear_problems import LinearProblem, LossOfRows, OneVsRest, balanced
 
 if TYPE_CHECKING:
@@ -81,8 +81,7 @@ def _matrix(problem: LinearProblem | OneVsRest) -> Any:
 
 def _in_solver_units(model: Any, record: LinearRecord) -> tuple[np.ndarray, np.ndarray]:
     """Weights (K, d) and intercepts (K,) of the model."""
-    coef = model.coef_
-    coef = np.atleast_2d(sound_structure(coef).toarray() if sp.issparse(coef) else coef)
+    coef = np.atleast_2d(dense_coefficients(model))
     factor = record.target_scale.factor
     intercept = (np.ravel(model.intercept_) - record.target_scale.centre) * factor
     intercept = np.broadcast_to(intercept, len(coef))

@@ -26,6 +26,7 @@ from margrove._memory import require_memory
 from margrove._slices import Ending, drive, under_keeper
 from margrove._threads import resolve_n_jobs
 from margrove.exceptions import ConvergenceWarning, InvalidDataError
+from margrove.margin.decisions import dense_coefficients
 from margrove.margin.kernel_blocks import largest_value, row_norms
 from margrove.margin.linear_problems import LinearProblem, OneVsRest
 from margrove.margin.sanity import warn_of_unequal_scales
@@ -290,7 +291,7 @@ class LinearMachine(Estimator):
         """Where the stream is; where `fit` has come to, if there was none."""
         if not hasattr(self, "coef_"):
             return _fresh_state(data)
-        coef, intercept = np.atleast_2d(np.asarray(self.coef_)), np.ravel(self.intercept_)
+        coef, intercept = np.atleast_2d(dense_coefficients(self)), np.ravel(self.intercept_)
         if coef.shape != (data.n_machines, data.n_features):
             raise InvalidDataError(
                 f"partial_fit: the earlier fit had weights of shape {coef.shape}, these data need "

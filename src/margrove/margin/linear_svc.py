@@ -15,7 +15,7 @@ from margrove._data import (
     check_training_labels,
     kernel_rows,
 )
-from margrove.margin.decisions import linear_decisions, n_problems_of
+from margrove.margin.decisions import SparseCoefficients, linear_decisions, n_problems_of
 from margrove.margin.linear_machine import LINEAR_PARAMETERS, LinearMachine, LinearTraining
 from margrove.margin.linear_problems import OneVsRest
 from margrove.margin.solvers.linear_choice import Kind
@@ -25,7 +25,7 @@ from margrove.margin.solvers.linear_sgd import SgdRows, SgdState
 __all__ = ["LinearSVC"]
 
 
-class LinearSVC(ClassifierMixin, LinearMachine):
+class LinearSVC(ClassifierMixin, SparseCoefficients, LinearMachine):
     """A linear support vector classifier for many rows, many features and many classes.
 
     A drop-in for `sklearn.svm.LinearSVC` with two differences. The intercept is not penalised
@@ -168,7 +168,10 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         """
         kind = self._kind()
         table = self._checked(X)
-        labels = check_training_labels(y, sample_weight, self.class_weight, table.X.shape[0])
+        n_rows = table.X.shape[0]
+        labels = check_training_labels(
+            y, sample_weight, self.class_weight, n_rows, leave_out_negative=True
+        )
         training = self._training(table, labels.codes, labels.weight)
         problem = self._problem(training, labels, kind)
 
@@ -270,8 +273,9 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         if self.penalty == "l1":
             if not squared:
                 raise ValueError(
-                    "The combination of penalty='l1' and loss='hinge' is not supported. Use "
-                    "loss='squared_hinge'."
+                    "Unsupported set of arguments: The combination of penalty='l1' and "
+                    "loss='hinge' is not supported, Parameters: penalty='l1', loss='hinge', "
+                    f"dual={self.dual}. Use loss='squared_hinge'."
                 )
             if self.solver == "sgd":
                 raise ValueError(

@@ -148,7 +148,8 @@ class LinearSVR(RegressorMixin, LinearMachine):
         """
         table = self._checked(X)
         targets = check_targets(y, table.X.shape[0])
-        weight = moderate(check_weights(sample_weight, table.X.shape[0]))
+        n_rows = table.X.shape[0]
+        weight = moderate(check_weights(sample_weight, n_rows, leave_out_negative=True))
         training = self._training(table, targets, weight)
         is_free = self.fit_intercept and self.intercept_scaling is None
         scale = TargetScale.of(targets[training.rows], centred=is_free)

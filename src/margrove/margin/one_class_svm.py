@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval
 
 from margrove._data import check_weights, moderate
 from margrove.margin.kernels import Kernel
+from margrove.margin.object_kernels import takes_objects
 from margrove.margin.problems import one_class
 from margrove.margin.single_machine import SingleMachine, TargetScale
 from margrove.margin.support_vector_machine import SVM_PARAMETERS, power_of_two_near
@@ -150,9 +151,12 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         -------
         self
         """
+        if takes_objects(self.kernel, X):
+            return self._fit_to_objects(X, sample_weight=sample_weight)
         self._check_parameters()
         table = self._check_training_table(X)
-        weight = moderate(check_weights(sample_weight, table.X.shape[0]))
+        n_rows = table.X.shape[0]
+        weight = moderate(check_weights(sample_weight, n_rows, leave_out_negative=True))
         form = self._presented(table.X, np.zeros(table.X.shape[0]), weight)
         training = self._training_set(table.X, form, np.arange(len(form.rows)))
         unit = power_of_two_near(form.weight)

@@ -7,9 +7,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import (
     CanonicalForm,
@@ -27,7 +25,12 @@ from margrove._memory import require_memory
 from margrove._slices import under_keeper
 from margrove._threads import resolve_n_jobs
 from margrove.exceptions import InvalidDataError
-from margrove.margin.decisions import linear_decisions, n_problems_of
+from margrove.margin.decisions import (
+    SparseCoefficients,
+    dense_coefficients,
+    linear_decisions,
+    n_problems_of,
+)
 from margrove.margin.mistake_driven import (
     MistakeDriven,
     mistake_attributes,
@@ -39,7 +42,7 @@ from margrove.margin.solvers.separation import measure_separation
 __all__ = ["Perceptron"]
 
 
-class Perceptron(MistakeDriven):
+class Perceptron(SparseCoefficients, MistakeDriven):
     """Rosenblatt's perceptron: learn from mistakes, one example at a time.
 
     A drop-in for `sklearn.linear_model.Perceptron` that also says whether it separated the data,
@@ -295,19 +298,6 @@ class Perceptron(MistakeDriven):
         """
         return linear_decisions(self, X)
 
-    def sparsify(self) -> Self:
-        """Keep `coef_` as a sparse matrix, which is smaller after an L1 penalty."""
-        check_is_fitted(self)
-        self.coef_ = sp.csr_matrix(self.coef_)
-        return self
-
-    def densify(self) -> Self:
-        """Keep `coef_` as a dense array again."""
-        check_is_fitted(self)
-        if sp.issparse(self.coef_):
-            self.coef_ = self.coef_.toarray()
-        return self
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -367,7 +357,7 @@ class Perceptron(MistakeDriven):
 
     def _continue_from_last_fit(self, state: LinearState) -> None:
         """Start from `coef_`, which the user may have set; averages also from what is behind it."""
-        coef = self.coef_.toarray() if sp.issparse(self.coef_) else np.asarray(self.coef_)
+        coef = dense_coefficients(self)
         if coef.shape != state.coef.shape:
             raise InvalidDataError(
                 f"warm_start: the earlier fit had weights of shape {coef.shape}, these data need "

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.margin.decisions import finite_decisions, require_shape
+from margrove.margin.expansions import dual_coefficients, like_table
 from margrove.margin.kernel_machine import TrainingSet
 from margrove.margin.problems import DualProblem
 from margrove.margin.solvers.result import SolverResult
@@ -61,7 +62,7 @@ class SingleMachine(SupportVectorMachine):
             and (self.shape_fit_[0] == training.X.shape[0])
         ):
             coef = np.zeros(training.X.shape[0])
-            coef[self.support_] = self.dual_coef_[0] * scale.factor
+            coef[self.support_] = dual_coefficients(self)[0] * scale.factor
             (machine,) = self._warm_started(training, [machine], [coef])
 
         def learnt(results: list[SolverResult]) -> dict[str, Any]:
@@ -88,7 +89,7 @@ class SingleMachine(SupportVectorMachine):
             "support_": support.astype(np.int32),
             "support_vectors_": self._vectors(training.X, support),
             "n_support_": np.array([len(support)], dtype=np.int32),
-            "dual_coef_": row_coef[support][None],
+            "dual_coef_": like_table(row_coef[support][None], training.X),
             "intercept_": np.array([scale.centre - result.rho / scale.factor]),
             "kernel_": training.kernel,
             "feature_scale_": training.scale,
@@ -101,4 +102,4 @@ class SingleMachine(SupportVectorMachine):
         check_is_fitted(self)
         require_shape(self, "intercept_", (1,))
         require_shape(self, "dual_coef_", (1, len(self.support_)))
-        return finite_decisions(self._expansion(X, self.dual_coef_.T) + self.intercept_)
+        return finite_decisions(self._expansion(X, dual_coefficients(self).T) + self.intercept_)

@@ -16,6 +16,7 @@ from margrove._data import TrainingLabels, check_training_labels, seed_of
 from margrove._estimator import RANDOM_STATE
 from margrove.exceptions import NotFittedError
 from margrove.margin.decisions import finite_decisions, require_shape
+from margrove.margin.expansions import dual_coefficients, like_table
 from margrove.margin.kernel_machine import TrainingSet
 from margrove.margin.multiclass import (
     machine_coefs,
@@ -24,6 +25,7 @@ from margrove.margin.multiclass import (
     per_class_decisions,
     votes_of,
 )
+from margrove.margin.object_kernels import takes_objects
 from margrove.margin.probabilities import calibrate, probabilities_of
 from margrove.margin.problems import DualProblem
 from margrove.margin.solvers.result import SolverResult
@@ -74,7 +76,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Or the Gram matrix (n_samples, n_samples) for kernel="precomputed".
+            Or the Gram matrix (n_samples, n_samples) for kernel="precomputed", or a sequence of
+            anything that a kernel function takes.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
             A weight k counts as k copies of the row, 0 as none.
@@ -83,9 +86,11 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         -------
         self
         """
+        if takes_objects(self.kernel, X):
+            return self._fit_to_objects(X, y=y, sample_weight=sample_weight)
         self._check_parameters()
         table = self._check_training_table(X)
-        labels = check_training_labels(y, sample_weight, self.class_weight, table.X.shape[0])
+        labels = self._labels(y, sample_weight, table.X.shape[0])
         training, codes = self._training_by_class(table.X, labels)
         bounds = self._bounds_of(training, labels.counted(training.form)[training.order])
         machines = self._machines(codes, labels.classes, bounds)
@@ -197,6 +202,11 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
     # -- machines and classes --
 
+    def _labels(self, y: Any, sample_weight: Any, n_rows: int) -> TrainingLabels:
+        return check_training_labels(
+            y, sample_weight, self.class_weight, n_rows, leave_out_negative=True
+        )
+
     @abstractmethod
     def _dual_problem(self, signs: np.ndarray, bounds: np.ndarray) -> DualProblem:
         """The problem of one binary machine."""
@@ -219,7 +229,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
     def _uses_pairs(self) -> bool:
         """Whether the fitted machines are one-vs-one; two classes have one machine either way."""
-        return len(self.classes_) > 2 and len(self.dual_coef_) == len(self.classes_) - 1
+        return len(self.classes_) > 2 and self.dual_coef_.shape[0] == len(self.classes_) - 1
 
     def _training_by_class(self, X: Any, labels: TrainingLabels) -> tuple[TrainingSet, np.ndarray]:
         """The learnt rows, class after class, and their codes."""
@@ -282,7 +292,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             "support_": support.astype(np.int32),
             "support_vectors_": self._vectors(training.X, support),
             "n_support_": n_support.astype(np.int32),
-            "dual_coef_": np.ascontiguousarray(row_coef[support].T),
+            "dual_coef_": like_table(np.ascontiguousarray(row_coef[support].T), training.X),
             "intercept_": np.array([0.0 - rho for _, rho in found]),
             "classes_": labels.classes,
             "class_weight_": labels.factors,
@@ -331,7 +341,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     def _row_coefs(self, codes: np.ndarray) -> Iterator[np.ndarray]:
         """Each fitted machine's coefficients of all training rows."""
         return machine_coefs(
-            self.dual_coef_,
+            dual_coefficients(self),
             self.support_,
             np.repeat(np.arange(len(self.classes_)), self.n_support_),
             len(self.classes_),
@@ -353,23 +363,17 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             )
         require_shape(self, "dual_coef_", (n_classes - 1 if by_pairs else n_machines, n_support))
         if not by_pairs:
-            return finite_decisions(self._expansion(X, self.dual_coef_.T) + self.intercept_)
+            return finite_decisions(self._expansion(X, dual_coefficients(self).T) + self.intercept_)
         edges = np.concatenate([[0], np.cumsum(self.n_support_)])
-        sums = self._expansion(X, self.dual_coef_.T, edges)
+        sums = self._expansion(X, dual_coefficients(self).T, edges)
         return finite_decisions(pair_decisions(sums, self.intercept_))
 
-    def _primal_coef(self) -> np.ndarray:
-        if not self._uses_pairs():
-            return super()._primal_coef()
-        edges = np.concatenate([[0], np.cumsum(self.n_support_)])
-        parts = [slice(edges[k], edges[k + 1]) for k in range(len(self.classes_))]
-        vectors = self.support_vectors_ * self._scale()
-        rows = [
-            self.dual_coef_[j - 1, parts[i]] @ vectors[parts[i]]
-            + self.dual_coef_[i, parts[j]] @ vectors[parts[j]]
-            for i, j in pairs_of(len(self.classes_))
-        ]
-        return np.asarray(rows) * self._scale()
+    def _machine_coefs(self) -> Iterator[np.ndarray]:
+        codes = np.repeat(np.arange(len(self.classes_)), self.n_support_)
+        n_support = len(codes)
+        everyone = np.arange(n_support)
+        coef = dual_coefficients(self)
+        return machine_coefs(coef, everyone, codes, len(self.classes_), n_support)
 
 
 def _compact_layout(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,11 +23,13 @@ from margrove._slices import Ending, drive
 from margrove._threads import resolve_n_jobs
 from margrove.exceptions import ConvergenceWarning, DataWarning
 from margrove.margin.certificate import Certificate, certificate
+from margrove.margin.expansions import dual_coefficients, like_table
 from margrove.margin.gaps import duality_gap
 from margrove.margin.grams import LARGEST_TILE, SharedGram, gram_of
 from margrove.margin.kernel_machine import KERNEL_PARAMETERS, KernelMachine, TrainingSet
 from margrove.margin.kernels import Linear, symmetric_gram
 from margrove.margin.machine_tasks import Machine, SolverPlan, SpreadMachines, spread_machines
+from margrove.margin.object_kernels import TrainingObjects
 from margrove.margin.problems import LARGEST_BOUND, DualProblem
 from margrove.margin.qmatrix import cache_bytes_of
 from margrove.margin.solvers.choice import DENSE_SOLVERS, Demand
@@ -103,22 +107,35 @@ class SupportVectorMachine(KernelMachine):
     max_time: float | None
     on_interrupt: Any
     verbose: int
-    dual_coef_: np.ndarray
+    dual_coef_: Any
     intercept_: np.ndarray
     _record: FitRecord
 
     @property
-    def coef_(self) -> np.ndarray:
-        """The normal vector in the space of the features, for the linear kernel."""
+    def coef_(self) -> Any:
+        """The normal vectors in the space of the features, for the linear kernel.
+
+        An ndarray of shape (n_machines, n_features), or a CSR array if X was sparse.
+        """
         if not isinstance(getattr(self, "kernel_", None), Linear):
             raise AttributeError("coef_ is only available when using a linear kernel")
-        coef = self._primal_coef()
-        coef.flags.writeable = False
-        return coef
-
-    def _primal_coef(self) -> np.ndarray:
         scale = self._scale()
-        return np.asarray(self.dual_coef_ @ (self.support_vectors_ * scale)) * scale
+        vectors = self.support_vectors_ * scale
+        rows = []
+        for own in self._machine_coefs():
+            used = np.flatnonzero(own)
+            rows.append(like_table(own[None, used], vectors) @ vectors[used])
+        if sp.issparse(vectors):
+            sparse = sp.csr_array(sp.vstack(rows)) * scale
+            sparse.data.flags.writeable = False
+            return sparse
+        dense = np.concatenate(rows) * scale
+        dense.flags.writeable = False
+        return dense
+
+    def _machine_coefs(self) -> Iterator[np.ndarray]:
+        """Each machine's coefficients of the support vectors."""
+        return iter(dual_coefficients(self))
 
     def _vectors(self, X: Any, support: np.ndarray) -> Any:
         return np.empty((0, 0)) if self._is_precomputed() else X[support]
@@ -142,6 +159,15 @@ class SupportVectorMachine(KernelMachine):
         return {name: value for name, value in super().__getstate__().items() if name != "_record"}
 
     # -- the steps of fit --
+
+    def _fit_to_objects(self, X: Any, **given: Any) -> Self:
+        """Learn from things that are not rows of numbers, by the Gram matrix of their function."""
+        self._check_parameters()
+        objects = TrainingObjects(self.kernel, X)  # type: ignore[arg-type]
+        model = clone(self).set_params(kernel="precomputed").fit(objects.gram(X), **given)
+        learnt = {name: getattr(model, name) for name in model._committed}
+        self._commit(learnt | {"_objects": objects})
+        return self
 
     def _presented(self, X: Any, target: np.ndarray, weight: np.ndarray) -> CanonicalForm:
         """Equal rows merged, in an order that depends on content alone."""
@@ -354,12 +380,13 @@ class SupportVectorMachine(KernelMachine):
             else "The solver stopped short of the tolerance: floating point, or its budget of "
             "steps, allows no more."
         )
-        remedy = "Raise max_iter, or s" if spent else "S"
+        remedy = "Or raise max_iter, use" if spent else "Or use"
         warnings.warn(
-            f"{reason} {machine.name + ': t' if machine.name else 'T'}he largest KKT violation is "
+            f"{reason}  Consider pre-processing your data with StandardScaler or MinMaxScaler. "
+            f"{remedy} a smaller C or gamma, or a larger tol. "
+            f"{machine.name + ': t' if machine.name else 'T'}he largest KKT violation is "
             f"{result.violation:.3g} (tol={self.tol:g}) and the duality gap {gap:.3g} of "
-            f"{-result.objective:.6g}. {remedy}cale the features, for example with StandardScaler, "
-            "use a smaller C or gamma, or a larger tol.",
+            f"{-result.objective:.6g}.",
             ConvergenceWarning,
             stacklevel=4,
         )

@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from margrove.exceptions import DataWarning
+from margrove._data import OneClassLeftError, TrainingLabels
+from margrove.exceptions import DataWarning, InfeasibleNuError
 from margrove.margin.kernel_machine import TrainingSet
 from margrove.margin.kernels import Kernel
 from margrove.margin.problems import DualProblem, c_svc, largest_feasible_nu, nu_svc
@@ -365,6 +366,12 @@ class NuSVC(SupportVectorClassifier):
         self.on_interrupt = on_interrupt
 
     _keeps_sums = True
+
+    def _labels(self, y: Any, sample_weight: Any, n_rows: int) -> TrainingLabels:
+        try:
+            return super()._labels(y, sample_weight, n_rows)
+        except OneClassLeftError as error:  # where there is one class, no nu > 0 is feasible
+            raise InfeasibleNuError(float(self.nu), 0.0) from error
 
     def _dual_problem(self, signs: np.ndarray, weight: np.ndarray) -> DualProblem:
         nu = float(self.nu)

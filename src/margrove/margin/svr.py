@@ -16,6 +16,7 @@ from margrove._data import check_targets, check_weights, moderate
 from margrove.exceptions import DataWarning, NotSeparableError
 from margrove.margin.kernel_machine import TrainingSet
 from margrove.margin.kernels import Kernel
+from margrove.margin.object_kernels import takes_objects
 from margrove.margin.problems import DualProblem, epsilon_svr, nu_svr
 from margrove.margin.single_machine import SingleMachine, TargetScale
 from margrove.margin.solvers.result import SolverResult
@@ -51,7 +52,8 @@ class SupportVectorRegressor(RegressorMixin, SingleMachine):
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Or the Gram matrix (n_samples, n_samples) for kernel="precomputed".
+            Or the Gram matrix (n_samples, n_samples) for kernel="precomputed", or a sequence of
+            anything that a kernel function takes.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
             A weight k counts as k copies of the row, 0 as none.
@@ -60,10 +62,13 @@ class SupportVectorRegressor(RegressorMixin, SingleMachine):
         -------
         self
         """
+        if takes_objects(self.kernel, X):
+            return self._fit_to_objects(X, y=y, sample_weight=sample_weight)
         self._check_parameters()
         table = self._check_training_table(X)
         targets = check_targets(y, table.X.shape[0])
-        weight = moderate(check_weights(sample_weight, table.X.shape[0]))
+        n_rows = table.X.shape[0]
+        weight = moderate(check_weights(sample_weight, n_rows, leave_out_negative=True))
         form = self._presented(table.X, targets, weight)
         training = self._training_set(table.X, form, np.arange(len(form.rows)))
         has_bias = getattr(self, "fit_intercept", True)

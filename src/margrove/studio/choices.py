@@ -51,6 +51,7 @@ def criteria(*, for_classes: bool, in_forests: bool = False) -> Callable[[], lis
             Choice(name, f"{name}: {own.summary}")
             for name, own in CRITERIA.items()
             if own.for_classes == for_classes
+            and name != "friedman_mse"  # deprecated, and the same as "squared_error"
             and not (in_forests and (name == "gain_ratio" or own.own is not None))
         ]
 

@@ -174,7 +174,10 @@ class LinearSVCCV(ClassifierSearch):
         given = check_grid("Cs", self.Cs, type(self).__name__)
         Cs = logarithmic(*_PRICES, given) if isinstance(given, int) else given
         table = check_table(X, self)
-        labels = check_training_labels(y, sample_weight, self.class_weight, table.X.shape[0])
+        n_rows = table.X.shape[0]
+        labels = check_training_labels(
+            y, sample_weight, self.class_weight, n_rows, leave_out_negative=True
+        )
         folds = folds_of(self.cv, table.X, labels.codes, labels.weight, groups, classifier=True)
         names = labels.classes[np.clip(labels.codes, 0, len(labels.classes) - 1)]
         machine = self._machine()

@@ -69,7 +69,10 @@ class ClassifierTask(SvmTask):
     @classmethod
     def of(cls, model: SVC, X: Any, y: Any, sample_weight: Any) -> ClassifierTask:
         table = model._check_training_table(X)
-        labels = check_training_labels(y, sample_weight, model.class_weight, table.X.shape[0])
+        n_rows = table.X.shape[0]
+        labels = check_training_labels(
+            y, sample_weight, model.class_weight, n_rows, leave_out_negative=True
+        )
         training, codes = model._training_by_class(table.X, labels)
         return cls(
             training,
@@ -135,7 +138,8 @@ class RegressorTask(SvmTask):
     def of(cls, model: SVR, X: Any, y: Any, sample_weight: Any) -> RegressorTask:
         table = model._check_training_table(X)
         targets = check_targets(y, table.X.shape[0])
-        weight = moderate(check_weights(sample_weight, table.X.shape[0]))
+        n_rows = table.X.shape[0]
+        weight = moderate(check_weights(sample_weight, n_rows, leave_out_negative=True))
         form = model._presented(table.X, targets, weight)
         training = model._training_set(table.X, form, np.arange(len(form.rows)))
         return cls(

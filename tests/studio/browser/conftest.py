@@ -14,7 +14,7 @@ _SWITCHES = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
 ]  # fmt: skip
-_PATIENCE = 30_000  # milliseconds that anything may take on a busy machine
+_PATIENCE = 60_000  # milliseconds that anything may take on a busy machine
 WINDOW = {"width": 1280, "height": 900}
 
 

@@ -70,7 +70,7 @@ class RunningStudio:
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
         try:
-            self._process.wait(20)
+            self._process.wait(_PATIENCE)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

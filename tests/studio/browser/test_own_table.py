@@ -91,7 +91,7 @@ def test_a_comparison_is_cancelled_and_the_page_goes_on(visit):
     expect(visit.at("table-working")).to_be_visible()
     expect(visit.at("table-compare")).to_be_disabled()
     visit.at("table-cancel").click()
-    expect(visit.at("table-working")).to_have_count(0, timeout=3_000)
+    expect(visit.at("table-working")).to_have_count(0)
     expect(visit.at("leaderboard")).to_have_count(0)
     expect(visit.at("error")).to_have_count(0)
     visit.at("explore").click()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import httpx
 import numpy as np
+from tests.interrupts import PATIENCE
 from websockets.sync.client import connect
 
 from margrove.studio.addresses import bound_sockets
@@ -27,8 +28,8 @@ SETTINGS = Settings(
     answers="tests.studio.server.own_answers",
     is_warmed=False,
     memory_bytes=1_600_000_000,
-    limits=Limits(seconds=30.0, grace=1.0),
-    uploads=UploadLimits(max_bytes=100_000, max_tables=6, idle_seconds=0.4, total_seconds=0.8),
+    limits=Limits(seconds=PATIENCE, grace=PATIENCE),
+    uploads=UploadLimits(max_bytes=100_000, max_tables=6),
     most_sockets=6,
 )
 
@@ -89,7 +90,7 @@ class Tab:
         self._connection = connecting
         self.socket = socket = connecting.__enter__()
         socket.send(json.dumps({"kind": "hello", "token": token}))
-        self.welcome = json.loads(socket.recv(timeout=10))
+        self.welcome = json.loads(socket.recv(timeout=PATIENCE))
         self.key = self.welcome.get("key")
         self.notes = []
         self._id = 0
@@ -105,13 +106,13 @@ class Tab:
         self.socket.send(json.dumps({"kind": kind, "id": self._id, "channel": channel} | ask))
         return self._id
 
-    def next(self, timeout=20):
-        message = self.socket.recv(timeout=timeout)
+    def next(self):
+        message = self.socket.recv(timeout=PATIENCE)
         return json.loads(message) if isinstance(message, str) else unpacked(message)
 
-    def answer(self, timeout=20):
+    def answer(self):
         """The next message that is no progress."""
-        while (message := self.next(timeout))["kind"] == "progress":
+        while (message := self.next())["kind"] == "progress":
             self.notes.append(message)
         return message
 

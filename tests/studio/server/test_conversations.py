@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 import numpy as np
 import pytest
+from tests.interrupts import PATIENCE
 from tests.studio.server.running import Tab
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
@@ -38,7 +39,7 @@ def test_whoever_does_not_say_hello_is_refused(studio, sent):
         socket.send(sent)
         assert json.loads(socket.recv())["kind"] == "refused"
         with pytest.raises(ConnectionClosed):
-            socket.recv(timeout=5)
+            socket.recv(timeout=PATIENCE)
 
 
 def test_125_whoever_says_nothing_is_not_waited_for(studio, monkeypatch):
@@ -139,7 +140,7 @@ def test_tabs_take_turns(studio, tab):
         other.ask("echo")
         assert tab.answer()["channel"] == "z"
         assert tab.answer()["channel"] == "a"
-        tab.socket.ping().wait(5)
+        tab.socket.ping().wait(PATIENCE)
         assert [tab.answer()["channel"] for _ in "bc"] == ["b", "c"]
 
 

@@ -17,6 +17,7 @@ from contextlib import nullcontext
 
 import httpx
 import pytest
+from tests.interrupts import PATIENCE, wait_until
 from tests.studio.server.running import Tab, written_page
 from websockets.sync.client import connect
 
@@ -226,15 +227,11 @@ class _Command:
         )
         return [int(word) for word in listed.stdout.split()]
 
-    def ended(self, number, timeout=10):
-        """Whether nothing is left, neither a process nor a file, after a signal."""
-        os.kill(self.process.pid, number)
-        _, err = self.process.communicate(timeout=timeout)
-        end = time.monotonic() + timeout
-        while (self.everybody() or list(self.folder.iterdir())) and time.monotonic() < end:
-            time.sleep(0.05)
-        assert self.everybody() == []
-        assert list(self.folder.iterdir()) == []
+    def ended(self, number):
+        """The exit code after a signal, when nothing is left, neither a process nor a file."""
+        self.process.send_signal(number)
+        _, err = self.process.communicate(timeout=PATIENCE)
+        wait_until(lambda: not self.everybody() and not list(self.folder.iterdir()))
         assert err == ""
         return self.process.returncode
 
@@ -265,8 +262,9 @@ def test_134_whoever_kills_the_server_has_killed_all_of_it(tmp_path):
     """kill -9: the child notices, ends, and takes the tables with it."""
     command = _Command(tmp_path)
     command.link()
-    while len(command.everybody()) < 3:  # its child, and Python's keeper of shared things
-        time.sleep(0.05)
+    wait_until(
+        lambda: len(command.everybody()) >= 3
+    )  # its child, and Python's keeper of shared things
     time.sleep(0.5)
     assert command.ended(signal.SIGKILL) == -signal.SIGKILL
 
@@ -282,6 +280,6 @@ def test_the_command_ends_in_order_when_it_is_told_to(tmp_path, number):
         while "Ctrl-C" not in process.stdout.readline():
             pass
         process.send_signal(number)
-        process.communicate(timeout=10)
+        process.communicate(timeout=PATIENCE)
     assert process.returncode == 128 + number
     assert list(tmp_path.iterdir()) == []

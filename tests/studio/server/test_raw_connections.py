@@ -7,13 +7,14 @@ import time
 from contextlib import ExitStack
 
 import pytest
+from tests.interrupts import PATIENCE
 
 from margrove.studio.patience import ImpatientProtocol
 
 
-def _exchanged(studio, sent, timeout=5.0):
+def _exchanged(studio, sent):
     """What the server answers until it closes the connection or says no more."""
-    with socket.create_connection(("127.0.0.1", studio.address.port), timeout) as raw:
+    with socket.create_connection(("127.0.0.1", studio.address.port), PATIENCE) as raw:
         raw.sendall(sent)
         raw.shutdown(socket.SHUT_WR)
         received = b""
@@ -96,9 +97,15 @@ def test_125_a_handshake_from_elsewhere_is_refused(studio):
 
 def test_133_slow_requests_are_not_waited_for(studio, monkeypatch):
     """Slowloris: headers that come a letter at a time, and connections that say nothing."""
-    monkeypatch.setattr(ImpatientProtocol, "header_seconds", 0.3)
     address = ("127.0.0.1", studio.address.port)
-    with socket.create_connection(address, 5) as silent, socket.create_connection(address) as slow:
+    with (
+        monkeypatch.context() as patch,
+        ExitStack() as opened,
+    ):
+        patch.setattr(ImpatientProtocol, "header_seconds", 0.3)
+        silent, slow = (
+            opened.enter_context(socket.create_connection(address, PATIENCE)) for _ in range(2)
+        )
         assert _is_closed(silent)
         with pytest.raises(OSError):  # noqa: PT011
             _send_slowly(slow)
@@ -123,7 +130,7 @@ def test_133_too_many_connections_are_not_taken(studio, monkeypatch):
     with monkeypatch.context() as patch, ExitStack() as opened:
         patch.setattr(ImpatientProtocol, "most_connections", 4)
         for _ in range(12):
-            last = opened.enter_context(socket.create_connection(address, 5))
+            last = opened.enter_context(socket.create_connection(address, PATIENCE))
         assert _is_closed(last)
     assert studio.get("/health").status_code == 200
 

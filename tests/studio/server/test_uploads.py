@@ -14,8 +14,9 @@ import time
 import httpx
 import numpy as np
 import pytest
+from tests.interrupts import PATIENCE
 
-from margrove.studio.uploads import harmless_name
+from margrove.studio.uploads import UploadLimits, harmless_name
 
 
 @pytest.fixture
@@ -62,7 +63,10 @@ def test_128_a_table_that_is_too_large_is_refused_before_or_while_it_comes(studi
     assert not list(studio.folder.iterdir())
 
 
-def test_128_a_table_that_comes_too_slowly_is_not_waited_for(studio, upload):
+def test_128_a_table_that_comes_too_slowly_is_not_waited_for(studio, upload, monkeypatch):
+    limits = UploadLimits(max_bytes=100_000, idle_seconds=0.4, total_seconds=0.8)
+    monkeypatch.setattr(studio.studio.uploads, "_limits", limits)
+
     def slowly():
         yield b"a,b\n"
         time.sleep(0.7)
@@ -84,7 +88,7 @@ def test_128_a_length_that_is_a_lie_leaves_nothing_behind(studio, tab):
         f"POST /tables HTTP/1.1\r\nHost: {studio.host}\r\nOrigin: {studio.origin}\r\n"
         f"X-Margrove-Key: {tab.key}\r\nContent-Length: 1000\r\n\r\nabc"
     )
-    with socket.create_connection(("127.0.0.1", studio.address.port), 5) as raw:
+    with socket.create_connection(("127.0.0.1", studio.address.port), PATIENCE) as raw:
         raw.sendall(head.encode())
     while studio.studio.uploads._n_coming:
         time.sleep(0.01)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,8 +23,9 @@ def test_a_job_can_be_had_without_a_server():
 
 
 def test_progress_is_told_after_a_while_and_not_too_often(monkeypatch):
-    clock = iter([0.0, 0.1, 0.2, 0.21, 0.3])
-    monkeypatch.setattr(workroom.time, "monotonic", lambda: next(clock))
+    readings = iter([0.0, 0.1, 0.2, 0.21, 0.3])
+    clock = SimpleNamespace(monotonic=lambda: next(readings))  # not that of the server's thread
+    monkeypatch.setattr(workroom, "time", clock)
     told = []
     job = Job(tell=lambda *note: told.append(note))
     for k in range(4):

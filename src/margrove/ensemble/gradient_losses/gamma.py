@@ -20,13 +20,14 @@ class Gamma(LogLinkLoss):
     """raw + y exp(-raw)"""
 
     name = "gamma"
+    required = "strictly positive y"
 
     def check_targets(self, y: Any) -> np.ndarray:
         targets = super().check_targets(y)
         self._refuse(
             targets,
             targets == 0.0,
-            "targets > 0",
+            self.required,
             "Drop these rows, or use loss='poisson' or loss='tweedie', which know 0",
         )
         return targets

@@ -99,8 +99,9 @@ class GradientLoss(ABC):
         """The loss for so many classes."""
         if self.for_classes and n_classes > 2:
             raise InvalidDataError(
-                f"loss={self.name!r} is for two classes, but y has {n_classes}. "
-                "Use loss='log_loss', or one classifier for each class."
+                f"loss={self.name!r} is only suitable for a binary classification problem: it is "
+                f"for two classes, but y has {n_classes}. Use loss='log_loss', or one classifier "
+                "for each class."
             )
         return self
 
@@ -113,7 +114,7 @@ class GradientLoss(ABC):
         targets = np.ascontiguousarray(y, dtype=np.float64)
         if targets.ndim != 1:
             raise InvalidDataError(
-                f"y has shape {targets.shape}, but loss={self.name!r} needs one target a row. "
+                f"y has shape {targets.shape}, but loss={self.name!r} requires one target a row. "
                 "Fit one model for each column."
             )
         self._refuse(targets, ~np.isfinite(targets), "finite numbers", "Drop these rows")
@@ -245,12 +246,12 @@ class GradientLoss(ABC):
             values[leaf] = self.leaf_value(residual[own], None if weight is None else weight[own])
         return values
 
-    def _refuse(self, y: np.ndarray, bad: np.ndarray, needs: str, way_out: str) -> None:
+    def _refuse(self, y: np.ndarray, bad: np.ndarray, required: str, way_out: str) -> None:
         if bad.any():
             row = int(np.argmax(bad))
             raise InvalidDataError(
                 f"y is {float(y[row])!r} in row {row} ({np.count_nonzero(bad)} such rows), but "
-                f"loss={self.name!r} needs {needs}. {way_out}."
+                f"loss={self.name!r} requires {required}. {way_out}."
             )
 
 

@@ -25,19 +25,21 @@ class LogLinkLoss(GradientLoss):
     """Targets >= 0 that are not all 0, predictions exp(raw)."""
 
     longest_step = LONGEST_LOG_STEP
+    required = "non-negative y and sum(y) > 0"  # in scikit-learn's words
 
     def check_targets(self, y: Any) -> np.ndarray:
         targets = super().check_targets(y)
         self._refuse(
             targets,
             targets < 0.0,
-            "targets >= 0",
+            self.required,
             "Drop these rows, or use loss='squared_error' for targets of either sign",
         )
         if not targets.any():
             raise InvalidDataError(
-                f"y is 0 in all {len(targets)} rows, but loss={self.name!r} needs a target > 0 "
-                "somewhere: its predictions are positive. Check y, or use loss='squared_error'."
+                f"y is 0 in all {len(targets)} rows, but loss={self.name!r} requires "
+                f"{self.required}. Its predictions are positive: check y, or use "
+                "loss='squared_error'."
             )
         largest = float(targets.max())
         if not _LEAST_TARGET <= largest <= _LARGEST_TARGET:

@@ -31,7 +31,7 @@ from margrove._states import (
     whole_number,
 )
 from margrove.margin.linear_problems import LinearProblem, row_dual, row_loss
-from margrove.margin.solvers.l1_newton import best_l1_dual, l1_violation
+from margrove.margin.solvers.l1_newton import best_l1_dual, is_empty_too_early, l1_violation
 from margrove.margin.solvers.linear_result import EpochPoint, LinearDemand, LinearResult
 from margrove.margin.solvers.primal_newton import smoothed_rows
 from margrove.margin.solvers.visits import shuffle
@@ -127,7 +127,9 @@ class L1ColumnsProcess:
 
     @property
     def converged(self) -> bool:
-        return self._primal - self._dual <= self._demand.tol * abs(self._primal)
+        if self._primal - self._dual > self._demand.tol * abs(self._primal):
+            return False
+        return not is_empty_too_early(self._gradient, self._w, self._penalty, self._has_bias)
 
     @property
     def finished(self) -> bool:

@@ -24,7 +24,7 @@ from margrove.margin.solvers.linear_result import EpochPoint, LinearDemand, Line
 from margrove.margin.solvers.normal_equations import NormalEquations, reading_order
 from margrove.margin.solvers.primal_newton import smoothed_rows, solved, total_loss
 
-__all__ = ["L1NewtonProcess", "best_l1_dual"]
+__all__ = ["L1NewtonProcess", "best_l1_dual", "is_empty_too_early", "l1_violation"]
 
 _STATE = (
     "_w", "_values", "rounds", "_idle", "_stuck", "_primal", "_dual", "_beta", "_best_beta",
@@ -36,6 +36,7 @@ _INNER_SHARE = 1e-3  # of the tolerance, that a sweep may still gain
 _ARMIJO = 0.01
 _MOST_HALVINGS = 40
 _PATIENCE = 20
+_NO_VIOLATION = 1e-9
 
 
 class L1NewtonProcess:
@@ -80,7 +81,9 @@ class L1NewtonProcess:
 
     @property
     def converged(self) -> bool:
-        return self._primal - self._dual <= self._demand.tol * abs(self._primal)
+        if self._primal - self._dual > self._demand.tol * abs(self._primal):
+            return False
+        return not is_empty_too_early(self._gradient, self._w, self._penalty, self._has_bias)
 
     @property
     def finished(self) -> bool:
@@ -209,6 +212,17 @@ def l1_violation(gradient: np.ndarray, w: np.ndarray, penalty: np.ndarray, has_b
     outside = np.maximum(np.abs(gradient) - penalty, 0.0)
     misses = np.where(w == 0.0, outside, np.abs(gradient + np.sign(w) * penalty))
     return float(misses.max() if has_bias else misses[:-1].max(initial=0.0))
+
+
+def is_empty_too_early(
+    gradient: np.ndarray, w: np.ndarray, penalty: np.ndarray, has_bias: bool
+) -> bool:
+    """Whether all weights are still zero though C admits some.
+
+    Just above the smallest such C (`sklearn.svm.l1_min_c`), no weights at all are within any
+    tolerance of the best objective; which features come first is what is asked there.
+    """
+    return not w[:-1].any() and l1_violation(gradient, w, penalty, has_bias) > _NO_VIOLATION
 
 
 def best_l1_dual(

@@ -46,6 +46,9 @@ _DISAGREEMENTS = 20  # rounds in which pair steps and values disagree about the 
 _PATIENCE = 3  # fresh computations without progress
 _FUTILE = 40  # Newton descents without progress
 _PROGRESS = 0.5  # of the violation, between two fresh computations of the values
+_TINY = 512  # variables, all in one float64 tile, whose pair steps take next to no time
+_SHARPER = 1e-4  # of the tolerance, to which tiny problems are solved
+_SHARPENING_STEPS = 100
 _SAFE_SHARE = 0.125  # of the tolerance, that rounding may take without a fresh computation
 _LEAST_BUDGET = 2_000_000
 _BUDGET_A_VARIABLE = 1000
@@ -252,9 +255,40 @@ class SmoProcess:
         else:
             chosen, tile = self._tile_of_block(chosen)
             tol = max(0.5 * rule.tol, _INNER_SHARE * self.violation)
-        rows = problem.rows[chosen]
         alpha, f = self.alpha[chosen], self._f[chosen]
         most = min(self._budget - self.iterations, _STEPS_A_VARIABLE * len(chosen) + 10_000)
+        steps = self._take_steps(tile, chosen, alpha, f, tol, most)
+        if len(chosen) == len(problem) and 0 < steps < most and self._may_sharpen():
+            steps += self._sharpen(alpha, steps)
+        return chosen, alpha, steps
+
+    def _may_sharpen(self) -> bool:
+        """Solutions of nu are divided by their margin, which may vanish at the optimum only."""
+        return len(self._problem) <= _TINY and not self._problem.keeps_sum
+
+    def _sharpen(self, alpha: np.ndarray, steps: int) -> int:
+        """Go on beyond the tolerance, as far again at most; returns the number of steps.
+
+        So a tiny problem has one solution, whatever the order of its rows, and whether its kernel
+        is built in, a function, or a given matrix.
+        """
+        problem = self._problem
+        f = self._f + self._sum_of_tile(alpha - self.alpha)[problem.rows]
+        most = min(self._budget - self.iterations - steps, steps + _SHARPENING_STEPS)
+        tol = 0.9 * _SHARPER * self._rule.tol
+        return self._take_steps(self._whole_tile(), np.arange(len(problem)), alpha, f, tol, most)
+
+    def _take_steps(
+        self,
+        tile: TileView,
+        chosen: np.ndarray,
+        alpha: np.ndarray,
+        f: np.ndarray,
+        tol: float,
+        most: int,
+    ) -> int:
+        """Pair steps on the chosen variables, which change alpha; returns their number."""
+        problem, rows = self._problem, self._problem.rows[chosen]
         recorded = [np.empty(most if step_capacity() else 0, kind) for kind in (int, int, float)]
         eta = FLOAT32_ETA if tile.K.dtype == np.float32 else FLOAT64_ETA
         steps = solve_tile(
@@ -263,7 +297,7 @@ class SmoProcess:
         )  # fmt: skip
         if len(recorded[0]):
             self._record(rows, recorded, steps)
-        return chosen, alpha, int(steps)
+        return int(steps)
 
     def _tile_of_block(self, chosen: np.ndarray) -> tuple[np.ndarray, TileView]:
         """K of the block; the corner of what was kept from the last block is there already."""

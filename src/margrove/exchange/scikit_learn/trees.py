@@ -1,0 +1,240 @@
+"""Decision trees: scikit-learn's nodes as ours, and back.
+
+scikit-learn rounds X to float32 before it compares. On the way here thresholds are moved to where
+float64 values are parted alike; on the way back they stay, and the model that comes out agrees
+wherever X holds float32 numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from margrove.exceptions import ConversionError
+from margrove.exchange.scikit_learn.float32_thresholds import float64_thresholds
+from margrove.exchange.scikit_learn.pairs import Pair, columns_of
+from margrove.grove.assembly import preorder
+from margrove.grove.packed import Kind, PackedTree, packed_of
+from margrove.grove.scores import CODE_OF, GINI, SQUARED
+from margrove.grove.shares import by_output
+from margrove.grove.sklearn_tree import own_sklearn_tree
+from margrove.grove.tree_arrays import LEAF, SUBSET, THRESHOLD, TreeArrays
+
+__all__ = [
+    "TREES",
+    "classes_of",
+    "kind_of_trees",
+    "nodes_as_arrays",
+    "packed_tree",
+    "sklearn_tree",
+    "tree_arrays",
+]
+
+
+# -- from scikit-learn --
+
+
+def nodes_as_arrays(
+    left: np.ndarray,
+    right: np.ndarray,
+    *,
+    feature: np.ndarray,
+    threshold: np.ndarray,
+    missing_left: np.ndarray,
+    weight: np.ndarray,
+    n_samples: np.ndarray,
+    value: np.ndarray,
+    impurity: np.ndarray,
+    n_features: int,
+    decrease: np.ndarray | None = None,
+    is_subset: np.ndarray | None = None,
+    set_start: np.ndarray | None = None,
+    set_size: np.ndarray | None = None,
+    words: np.ndarray | None = None,
+) -> TreeArrays:
+    """Nodes in any order, as ours in preorder; `left` and `right` are the children, -1 for leaves.
+
+    Without `decrease`, it is what the impurities tell.
+    """
+    n = len(left)
+    inner = left >= 0
+    order, parent = _in_preorder(left, right)
+    number = np.empty(n, np.int64)
+    number[order] = np.arange(n)
+    own = inner[order]
+    children = np.stack([left[order][own], right[order][own]], axis=1)
+    n_children = np.where(own, 2, 0).astype(np.int32)
+    if decrease is None:
+        lost = weight * impurity
+        decrease = lost - np.where(inner, lost[left] + lost[right], lost)
+    subset = np.zeros(n, dtype=bool) if is_subset is None else inner & is_subset
+    nothing = np.zeros(n, np.int64)
+    return TreeArrays(
+        kind=np.where(subset, SUBSET, np.where(inner, THRESHOLD, LEAF))[order].astype(np.int8),
+        feature=np.where(inner, feature, -1)[order].astype(np.int32),
+        threshold=np.where(inner & ~subset, threshold, np.nan)[order],
+        first_child=(np.cumsum(n_children) - n_children).astype(np.int64),
+        n_children=n_children,
+        children=number[children].ravel(),
+        parent=parent,
+        missing_child=np.where(inner & (missing_left == 0), 1, 0)[order].astype(np.int32),
+        set_start=np.where(subset, nothing if set_start is None else set_start, 0)[order],
+        set_size=np.where(subset, nothing if set_size is None else set_size, 0)[order],
+        words=np.empty(0, np.uint32) if words is None else words,
+        branches=np.empty(0, np.int32),
+        coef=np.empty((0, n_features)),
+        weight=weight[order].astype(np.float64),
+        n_samples=n_samples[order].astype(np.int64),
+        value=np.ascontiguousarray(value[order]),
+        impurity=impurity[order].astype(np.float64),
+        decrease=np.where(inner, np.maximum(decrease, 0.0), 0.0)[order],
+    )
+
+
+def _in_preorder(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The nodes in preorder, and the parent of each in the new numbers.
+
+    Siblings are given numbers side by side first, which `preorder` wants.
+    """
+    inner = np.flatnonzero(left >= 0)
+    first = 1 + 2 * np.arange(len(inner))
+    place = np.zeros(len(left), np.int64)
+    place[left[inner]], place[right[inner]] = first, first + 1
+    node_at = np.empty(len(left), np.int64)
+    node_at[place] = np.arange(len(left))
+    left_at = np.full(len(left), -1, np.int64)
+    left_at[place[inner]] = first
+    order, parent = preorder(left_at)
+    return node_at[order], parent
+
+
+def tree_arrays(tree: Any, n_classes: list[int] | None) -> TreeArrays:
+    """Of a `tree_` of scikit-learn's; n_classes of each output, None for numbers."""
+    sizes = n_classes or [1] * tree.n_outputs
+    value = np.concatenate([tree.value[:, o, :size] for o, size in enumerate(sizes)], axis=1)
+    arrays = nodes_as_arrays(
+        tree.children_left,
+        tree.children_right,
+        feature=tree.feature,
+        threshold=float64_thresholds(tree.threshold),
+        missing_left=tree.missing_go_to_left,
+        weight=tree.weighted_n_node_samples,
+        n_samples=tree.n_node_samples,
+        value=value,
+        impurity=tree.impurity,
+        n_features=tree.n_features,
+    )
+    arrays.require_sound()
+    return arrays
+
+
+def classes_of(theirs: Any) -> dict[str, Any]:
+    """The classes of each output; nothing for numbers."""
+    if not hasattr(theirs, "classes_"):
+        return {}
+    if theirs.n_outputs_ == 1:
+        return {"classes_": theirs.classes_, "n_classes_": np.intp(len(theirs.classes_))}
+    return {
+        "classes_": list(theirs.classes_),
+        "n_classes_": [len(own) for own in theirs.classes_],
+    }
+
+
+def _counts(model: Any) -> list[int] | None:
+    if not hasattr(model, "classes_"):
+        return None
+    return [int(n) for n in np.atleast_1d(model.n_classes_)]
+
+
+def _read(theirs: Any) -> dict[str, Any]:
+    return {
+        **columns_of(theirs),
+        **classes_of(theirs),
+        "categories_": {},
+        "n_outputs_": int(theirs.n_outputs_),
+        "max_features_": int(theirs.max_features_),
+        "arrays_": tree_arrays(theirs.tree_, _counts(theirs)),
+    }
+
+
+def kind_of_trees(theirs: Any, n_features: int) -> Kind:
+    """What the trees of an ensemble have in common; `theirs` is the ensemble, or one of them."""
+    counts = _counts(theirs)
+    criterion = CODE_OF.get(theirs.criterion, SQUARED if counts is None else GINI)
+    n_outputs = int(getattr(theirs, "n_outputs_", 1))
+    return Kind(criterion, tuple(counts or ()), n_outputs, np.zeros(n_features, np.int64))
+
+
+def packed_tree(tree: Any, kind: Kind) -> PackedTree:
+    """A `tree_` of scikit-learn's as forests and boosting keep it."""
+    arrays = tree_arrays(tree, list(kind.n_classes) or None)
+    packed = packed_of(arrays, kind)
+    if not kind.n_classes:
+        return packed
+    is_leaf = arrays.kind == LEAF
+    sums = [
+        _sums_with(shares, arrays.weight[is_leaf])
+        for shares in by_output(arrays.value[is_leaf], kind.n_classes)
+    ]
+    return replace(packed, values=np.concatenate(sums, axis=1))
+
+
+def _sums_with(shares: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The sums of the classes in each leaf, (leaves, classes), that have just these shares.
+
+    Whole numbers give every bit back. Others do but for rounding, which must not make a tie of two
+    shares that differ: a power of two in place of the weight rounds nothing.
+    """
+    sums = shares * weight[:, None]
+    whole = np.rint(sums)
+    with np.errstate(invalid="ignore"):
+        is_exact = np.all(whole / whole.sum(axis=1, keepdims=True) == shares, axis=1)
+    has_moved = np.argmax(sums, axis=1) != np.argmax(shares, axis=1)
+    sums[has_moved] = np.ldexp(shares, np.frexp(weight)[1][:, None])[has_moved]
+    sums[is_exact] = whole[is_exact]
+    return sums
+
+
+# -- to scikit-learn --
+
+
+def sklearn_tree(arrays: TreeArrays, n_features: int, counts: list[int] | None, name: str) -> Any:
+    """A `tree_` of scikit-learn's; `name` is the model's, for errors."""
+    if not arrays.is_binary or np.any(arrays.kind > THRESHOLD):
+        raise ConversionError(
+            name,
+            "it has splits by categories, into several branches or by several features, and "
+            "scikit-learn's trees ask for thresholds only",
+            "Encode the categories as numbers, with split='binary' and splitter='best', and fit "
+            "again",
+        )
+    return own_sklearn_tree(arrays, n_features, counts)
+
+
+def _write(ours: Any) -> dict[str, Any]:
+    name, counts = type(ours).__name__, _counts(ours)
+    known = {
+        **columns_of(ours),
+        "n_outputs_": ours.n_outputs_,
+        "max_features_": ours.max_features_,
+        "tree_": sklearn_tree(ours.arrays_, ours.n_features_in_, counts, name),
+    }
+    if counts is not None:
+        known |= {"classes_": ours.classes_, "n_classes_": ours.n_classes_}
+    return known
+
+
+TREES = (
+    *(
+        Pair(f"sklearn.tree:DecisionTree{task}", f"margrove.grove.tree:DecisionTree{task}",
+             _read, _write)
+        for task in ("Classifier", "Regressor")
+    ),
+    *(
+        Pair(f"sklearn.tree:ExtraTree{task}", f"margrove.grove.tree:DecisionTree{task}",
+             _read, _write)
+        for task in ("Classifier", "Regressor")
+    ),
+)  # fmt: skip
