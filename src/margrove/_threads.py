@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
@@ -20,6 +21,7 @@ from threadpoolctl import OpenBLASController, ThreadpoolController
 
 __all__ = [
     "available_cores",
+    "finishing",
     "is_nested",
     "resolve_n_jobs",
     "run_tiles",
@@ -114,6 +116,55 @@ def _join_all(helpers: list[threading.Thread], queue: _TileQueue) -> None:
                 helper.join()
             except BaseException as error:  # an interrupt while waiting
                 queue.abandon(error)
+
+
+class _Finishing:
+    """A function for the threads of joblib, which an interrupt leaves running.
+
+    A thread that is still in compiled code when the interpreter ends takes the process down.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._begun: list[None] = []  # one for each running call; lists are changed in one step
+        self._is_closed = False
+
+    def __call__(self, *given: Any) -> Any:
+        self._begun.append(None)
+        try:
+            return None if self._is_closed else self._function(*given)
+        finally:
+            self._begun.pop()
+
+    def __reduce__(self) -> tuple[Any, ...]:  # for workers of other processes
+        return _itself, (self._function,)
+
+    def close(self) -> None:
+        """Calls from now on do nothing; wait for those that have begun, whatever happens."""
+        interrupted = False
+        while not self._is_closed or self._begun:
+            try:
+                self._is_closed = True
+                time.sleep(0.002)
+            except KeyboardInterrupt:
+                interrupted = True
+        if interrupted:
+            raise KeyboardInterrupt
+
+
+def _itself(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function
+
+
+@contextmanager
+def finishing(function: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
+    """The function, to be called on threads of joblib; an error waits for calls that run."""
+    task = _Finishing(function)
+    try:
+        yield task
+    except BaseException:
+        task.close()
+        raise
 
 
 class _TileQueue:

@@ -337,6 +337,18 @@ def test_variances_up_to_epsilon_are_none(size) -> None:
 
 
 @pytest.mark.nojit
+@pytest.mark.parametrize("size", [1e-7, 1e-3, 1.0])
+def test_variances_of_probabilities_up_to_epsilon_are_none(size) -> None:
+    X = np.arange(40.0)[:, None]
+    g = np.r_[np.zeros(20), np.full(20, size)]
+    for own, is_split in ((0.3, False), (3.0, True)):
+        step = own * np.sqrt(np.finfo(float).eps)
+        tree = grown(X, g + np.where(np.arange(40) < 10, 2.0 * step, 0.0), of_classes=True)
+        assert tree.codes[0] == 19
+        assert (tree.left[1] >= 0) == is_split
+
+
+@pytest.mark.nojit
 def test_splits_without_gain_are_not_made() -> None:
     X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     assert grown(X, np.array([1.0, -1.0, -1.0, 1.0])).n_nodes == 1

@@ -425,6 +425,29 @@ def test_weights_that_are_not_whole(cls) -> None:
     assert np.array_equal(answers(halves, NEW), answers(grown(cls, 10, bootstrap=False), NEW))
 
 
+@every_forest
+@pytest.mark.parametrize("scale", [0.5, 2.0, 100.0, 2.0**-700])
+def test_the_scale_of_weights_does_not_matter(cls, scale) -> None:
+    times = np.random.default_rng(0).integers(0, 4, 160)
+    settings = {"bootstrap": True, "oob_score": True}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # 3 copies may have been seen by all
+        forest = grown(cls, 15, weight=times.astype(float), **settings)
+        scaled = grown(cls, 15, weight=scale * times, **settings)
+    assert np.array_equal(answers(scaled, NEW), answers(forest, NEW))
+    assert scaled.oob_score_ == pytest.approx(forest.oob_score_, rel=1e-9)
+    for own, other in zip(forest.estimators_samples_, scaled.estimators_samples_, strict=True):
+        assert np.array_equal(own, other)
+
+
+@every_forest
+def test_large_whole_weights_are_no_copies(cls) -> None:
+    """As in surveys, where a row stands for thousands: samples are as large as the table."""
+    weight = np.random.default_rng(0).integers(10_000, 500_000, 160).astype(float)
+    forest = grown(cls, 5, weight=weight, bootstrap=True)
+    assert [len(own) for own in forest.estimators_samples_] == [160] * 5
+
+
 # -- classes ---------------------------------------------------------------------------------------
 
 

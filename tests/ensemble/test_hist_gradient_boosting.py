@@ -280,6 +280,24 @@ def test_scikit_learn_comes_to_the_same_loss_with_categories() -> None:
     assert ours < 0.1 * np.var(y)
 
 
+def test_negative_categories_are_missing() -> None:
+    """As in scikit-learn, for columns of numbers only."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(-2, 6, 800)
+    X = np.c_[labels, rng.normal(size=800)].astype(float)
+    y = rng.normal(size=9)[labels] + 0.1 * X[:, 1]
+    gaps = X.copy()
+    gaps[labels < 0, 0] = np.nan
+    settings = {"categorical_features": [0], "max_iter": 20}
+    model, other = (regressor(**settings).fit(given, y) for given in (X, gaps))
+    assert model.categories_[0].tolist() == [0, 1, 2, 3, 4, 5]
+    assert_same_trees(model, other)
+    new = np.c_[[-1.0, -7.0, np.nan], np.zeros(3)]
+    assert len(set(model.predict(new))) == 1
+    named = pd.DataFrame({"a": pd.Categorical(labels), "b": X[:, 1]})
+    assert regressor(max_iter=3).fit(named, y).categories_[0].tolist() == list(range(-2, 6))
+
+
 # -- tables of all kinds ---------------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ from scipy import stats
 from margrove.ensemble import resampling
 from margrove.ensemble.resampling import (
     Line,
+    in_units,
     multiplicities,
     number_of_draws,
     stream,
@@ -34,6 +35,38 @@ def many_samples(line, n_samples, n_draws=None, seed=0):
 def likelihood(observed, expected):
     """How likely so bad a fit is by chance."""
     return stats.chisquare(observed, expected * (np.sum(observed) / np.sum(expected))).pvalue
+
+
+# -- units -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("weight", "units"),
+    [
+        ([1, 2, 3], [1, 2, 3]),
+        ([2, 4, 6], [1, 2, 3]),
+        ([0.5, 1.0, 1.5], [1, 2, 3]),
+        ([7, 7, 7], [1, 1, 1]),
+        ([6, 10, 15], [6, 10, 15]),
+        ([2.0**-1000, 3 * 2.0**-1000, 2.0**-1000], [1, 3, 1]),
+        ([2.0**1000, 3 * 2.0**1000, 2.0**1000], [1, 3, 1]),
+        ([64, 63, 65], [64, 63, 65]),
+    ],
+    ids=str,
+)
+def test_units_of_weights(weight, units) -> None:
+    assert in_units(np.array(weight, float), 3).tolist() == units
+
+
+@pytest.mark.parametrize("weight", [[0.1, 0.2, 0.4], [64, 63, 66], [1e9, 1.0, 3.0]], ids=str)
+def test_weights_without_units_are_shares(weight) -> None:
+    given = np.array(weight, float)
+    shares = in_units(given, 3)
+    assert 0.5 <= shares.max() < 1.0
+    assert np.array_equal(shares / shares[0], given / given[0])
+    line = Line(shares, 3)
+    assert not line.is_whole
+    assert line.n_draws == 3
 
 
 # -- a weight is so many rows ----------------------------------------------------------------------

@@ -32,7 +32,8 @@ def scores(*command: str) -> dict[str, np.ndarray]:
 @pytest.mark.nightly
 def test_the_numbers_agree_within_the_spread_of_seeds() -> None:
     theirs, ours = scores(), scores("-m", "margrove", "run")
-    assert list(ours) == list(theirs)
+    assert set(ours) - set(theirs) == {"HistGradientBoosting RFE"}  # by our importances
+    assert set(theirs) < set(ours)
     apart = {}
     for name in theirs:
         spread = np.hypot(np.ptp(theirs[name]), np.ptp(ours[name]))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
@@ -14,11 +16,13 @@ from scipy.special import expit
 from sklearn import svm
 from sklearn.base import clone
 from sklearn.metrics import log_loss
+from sklearn.utils.fixes import parse_version
 from tests.oracles.coupling import negative_log_likelihood
 
 from margrove import SVC, NuSVC
 from margrove.datasets import load_breast_cancer, load_iris
 from margrove.exceptions import DataWarning, NotFittedError
+from margrove.facts import describe
 from margrove.margin.calibration import couple_pairs, fit_platt
 from margrove.margin.kernels import RBF
 
@@ -83,6 +87,27 @@ def test_precomputed_sparse_and_named_agree(n_classes) -> None:
     assert np.abs(difference).max() <= 0.2
 
 
+def slopes_of(model) -> np.ndarray:
+    return describe(model).probabilities.slopes
+
+
+@pytest.mark.parametrize("cls", [SVC, NuSVC])
+def test_names_of_sigmoids_are_deprecated_where_scikit_learn_has_them(cls) -> None:
+    X, y = crowd(0, 2)
+    plain, model = cls().fit(X, y), cls(probability=True).fit(X, y)
+    is_told = parse_version(sklearn.__version__) >= parse_version("1.9")
+    for name in ("probA_", "probB_"):
+        with pytest.warns(FutureWarning, match=name) if is_told else nullcontext():
+            assert getattr(plain, name).shape == (0,)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        assert np.array_equal(model.probA_, -slopes_of(model))
+        assert np.array_equal(model.probB_, [0.0])
+        model.probA_ = 2 * model.probA_
+    p, f = model.predict_proba(X)[:, 1], model.decision_function(X)
+    assert np.allclose(p, expit(slopes_of(model)[0] * f))
+
+
 @pytest.mark.parametrize("cls", [SVC, NuSVC])
 def test_one_half_is_where_the_decision_is_zero(cls) -> None:
     for seed in range(5):
@@ -94,10 +119,9 @@ def test_one_half_is_where_the_decision_is_zero(cls) -> None:
         f, p = model.decision_function(X), model.predict_proba(X)[:, 1]
         assert np.array_equal(f > 0, p > 0.5)
         assert np.all(np.diff(p[np.argsort(f)]) >= 0)
-        assert model.probA_.shape == model.probB_.shape == (1,)
-        assert model.probA_[0] < 0
-        assert model.probB_[0] == 0
-        assert np.allclose(p, 1 / (1 + np.exp(model.probA_[0] * f)))
+        (slope,) = slopes_of(model)
+        assert slope > 0
+        assert np.allclose(p, 1 / (1 + np.exp(-slope * f)))
 
 
 def test_results_are_reproducible() -> None:
@@ -108,13 +132,13 @@ def test_results_are_reproducible() -> None:
     assert first.price_of_agreement_ == second.price_of_agreement_
     for n_jobs in (1, 2):
         other = clone(model).set_params(n_jobs=n_jobs).fit(X, y)
-        assert np.array_equal(other.probA_, first.probA_)
+        assert np.array_equal(slopes_of(other), slopes_of(first))
     other = clone(model).set_params(random_state=4).fit(X, y)
-    assert not np.array_equal(other.probA_, first.probA_)
+    assert not np.array_equal(slopes_of(other), slopes_of(first))
     assert np.allclose(other.predict_proba(X), first.predict_proba(X), atol=0.2)
     order = np.random.default_rng(0).permutation(len(X))
     shuffled = clone(model).fit(X[order], y[order])
-    assert np.allclose(shuffled.probA_, first.probA_, rtol=1e-9)
+    assert np.allclose(slopes_of(shuffled), slopes_of(first), rtol=1e-9)
     plain = SVC().fit(X, y)
     assert np.array_equal(plain.decision_function(X), first.decision_function(X))
     for state in (np.random.RandomState(0), np.random.default_rng(0), None):
@@ -177,7 +201,7 @@ def test_slopes_and_price_from_their_definitions(n_classes) -> None:
             return negative_log_likelihood(f, positive, np.ones(len(f)), np.exp(log_slope))
 
         slope = np.exp(minimize_scalar(loss, bounds=(-10, 10), method="bounded").x)
-        assert -model.probA_[column] == pytest.approx(slope, rel=1e-3)
+        assert slopes_of(model)[column] == pytest.approx(slope, rel=1e-3)
         ours[:, column] = expit(slope * values[:, column])
         A, B = fit_platt(f, positive, np.ones(len(f)))
         free[:, column] = expit(A * values[:, column] + B)
@@ -236,14 +260,14 @@ def test_probabilities_are_there_only_where_asked_for() -> None:
             with pytest.raises(NotFittedError):
                 getattr(cls(probability=True), name)(X)
         model = cls().fit(X, y)
-        assert not hasattr(model, "probA_")
+        assert "probA_" not in vars(model)
         assert not hasattr(model, "price_of_agreement_")
         model.set_params(probability=True)
         with pytest.raises(NotFittedError, match="Fit again"):
             model.predict_proba(X)
         model.fit(X, y).predict_proba(X)
         model.set_params(probability=False).fit(X, y)
-        assert not hasattr(model, "probA_")
+        assert "probA_" not in vars(model)
 
 
 def test_labels_and_class_order_survive() -> None:

@@ -121,12 +121,6 @@ DIFFERENCES: tuple[Difference, ...] = (
         since="1.9",
     ),
     Difference(
-        _SVM + "test_svc_nusvc_probA_probB_deprecated*",
-        "our law",
-        "`probA_` and `probB_` are not deprecated, since `probability` is not (Parameters).",
-        since="1.9",
-    ),
-    Difference(
         _SVM + "test_svr_errors",
         "our law",
         "A kernel function that returns a wrong shape is an error in `fit`, not in `predict` "
@@ -193,24 +187,6 @@ DIFFERENCES: tuple[Difference, ...] = (
         _FOREST + "test_mse_criterion_object_segfault_smoke_test*",
         "private",
         "Gives a Cython object of `sklearn.tree._criterion` as the criterion.",
-    ),
-    Difference(
-        _FOREST + "test_importances[RandomForestClassifier-gini-float32]",
-        "our law",
-        "Where all weights are whole, a sample has as many draws as they sum to, so that their "
-        "scale matters (Forests and bagging).",
-    ),
-    Difference(
-        _FOREST + "test_importances[RandomForestClassifier-log_loss-float64]",
-        "our law",
-        "Where all weights are whole, a sample has as many draws as they sum to, so that their "
-        "scale matters (Forests and bagging).",
-    ),
-    Difference(
-        _FOREST + "test_importances[RandomForestRegressor-squared_error-*",
-        "our law",
-        "Where all weights are whole, a sample has as many draws as they sum to, so that their "
-        "scale matters (Forests and bagging).",
     ),
     # -- bagging --
     Difference(
@@ -281,12 +257,6 @@ DIFFERENCES: tuple[Difference, ...] = (
         _GRADIENT + "test_early_stopping_n_classes",
         "their limit",
         "Expects that a class without training rows is refused; each class keeps one here.",
-    ),
-    Difference(
-        _GRADIENT + "test_multinomial_error_exact_backward_compat",
-        "their limit",
-        "Expects trees that do not split below an impurity of 2.2e-16, which shows in the eighth "
-        "digit.",
     ),
     # -- histogram gradient boosting --
     Difference(
@@ -365,11 +335,6 @@ DIFFERENCES: tuple[Difference, ...] = (
         "Expects that more than `max_bins` categories are refused; rare ones share a bin here.",
     ),
     Difference(
-        _HIST + "test_unknown_categories_nan[-1-*-HistGradientBoostingRegressor-True]",
-        "their limit",
-        "Expects that a category of six rows is taken for missing; every category counts here.",
-    ),
-    Difference(
         _HIST + "test_X_val_in_fit*",
         "our law",
         "Rows held out are drawn by content, not by `train_test_split` (Gradient boosting).",
@@ -409,13 +374,6 @@ DIFFERENCES: tuple[Difference, ...] = (
         "our law",
         "A row of weight 100 is a hundred rows to draw from, a class weight is a factor "
         "(Everywhere).",
-        before="1.9",
-    ),
-    Difference(
-        _FOREST + "test_importances[RandomForestRegressor-friedman_mse-*",
-        "our law",
-        "Where all weights are whole, a sample has as many draws as they sum to, so that their "
-        "scale matters (Forests and bagging).",
         before="1.9",
     ),
     Difference(

@@ -90,7 +90,7 @@ def encoded(parts: Parts, estimator: Any, categorical_features: Any) -> EncodedP
             "X.map_blocks(lambda block: block.toarray())."
         )
     categories = {
-        int(j): _labels(_joint([own[j] for own in found], int(j), names))
+        int(j): _labels(_joint([own[j] for own in found], int(j), names), estimator)
         for j in np.flatnonzero(mask)
     }
     made = parts.map(_numbers, categories, names, stores=True)

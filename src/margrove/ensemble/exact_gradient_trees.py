@@ -132,7 +132,8 @@ class GrownTree:
 class ExactTrees:
     """Grows regression trees on one table of rank codes, as many at a time as there are callers.
 
-    min_samples_split, min_samples_leaf count samples; min_weight_leaf is in units of the weights.
+    min_samples_split, min_samples_leaf count samples; min_weight_leaf is in units of the weights;
+    of_classes: gradients are differences of probabilities, whose size means something.
     """
 
     def __init__(
@@ -144,10 +145,12 @@ class ExactTrees:
         min_samples_leaf: int,
         min_weight_leaf: float,
         n_threads: int,
+        of_classes: bool = False,
     ) -> None:
         if data.has_missing.any() or data.categorical.any():
             raise ValueError("Exact gradient trees are for numbers without missing values.")
         self._limits = (max_depth, min_samples_split, min_samples_leaf, min_weight_leaf)
+        self._of_classes = of_classes
         self._codes, self._cuts = data.codes, cuts_of(data)
         self._n_rows, self._n_threads = data.n_rows, n_threads
         self._everyone = np.arange(data.n_rows, dtype=np.int32)
@@ -253,8 +256,8 @@ class ExactTrees:
             bits,
             (1 << bits) - 1,
             span * span / square,
-            # scikit-learn's limit, and in proportion for targets that are all below one
-            _EPSILON * min(span, factor) ** 2,
+            # scikit-learn's limit; in proportion for numbers that are all below one
+            _EPSILON * (factor if self._of_classes else min(span, factor)) ** 2,
         )
         return exponent, Scale(factor, rest, 1.0 / span, square), rules
 

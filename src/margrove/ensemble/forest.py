@@ -34,7 +34,7 @@ from margrove.ensemble.forest_grower import (
     processes_wanted,
 )
 from margrove.ensemble.out_of_bag import OutOfBag
-from margrove.ensemble.resampling import Line, number_of_draws
+from margrove.ensemble.resampling import Line, in_units, number_of_draws
 from margrove.ensemble.votes import warn_of_rows_in_every_bag
 from margrove.grove.assembly import preorder
 from margrove.grove.binning import BinnedDataset
@@ -317,6 +317,7 @@ class Forest(Estimator):
     ) -> SampledRows:
         """The draws of the forest; rows and places are those of the kept rows."""
         original = np.arange(n_rows)[kept]
+        weight = in_units(weight, len(original))
         line = Line(weight, len(original))
         n_draws = number_of_draws(line, self.max_samples) if self.bootstrap else None
         if n_draws is not None and n_draws > _MOST_DRAWS:

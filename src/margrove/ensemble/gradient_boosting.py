@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import sklearn
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 from sklearn.utils.fixes import parse_version
@@ -308,6 +308,7 @@ class _GradientBoosting(GradientBoosted):
             min_weight_leaf=self.min_weight_fraction_leaf
             * (n if total is None else float(total.sum())),
             n_threads=self._threads() if n * d >= _CELLS_TO_SHARE else 1,
+            of_classes=is_classifier(self),
         )
         return lambda gradient, rows, number: trees.grow(gradient, weight, copies, rows)
 

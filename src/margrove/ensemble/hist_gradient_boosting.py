@@ -91,6 +91,7 @@ class _HistGradientBoosting(GradientBoosted):
     tol: float
     growth: str
     categories_: dict[int, np.ndarray]
+    _negative_is_missing = True  # in columns of categories that are numbers
 
     def fit(
         self,
@@ -450,7 +451,7 @@ class HistGradientBoostingRegressor(BoostedRegressor, _HistGradientBoosting):
     categorical_features : array-like, "from_dtype", "all" or None, default="from_dtype"
         Columns whose values are categories: a mask, numbers or names. "from_dtype" takes those of a
         dataframe that hold labels. Any number of categories will do: if they are more than
-        `max_bins`, rare ones are split together.
+        `max_bins`, rare ones are split together. Negative numbers in such columns are missing.
     monotonic_cst : array-like of int, dict or None, default=None
         1, 0 or -1 of each feature: predictions may only rise, or only fall, with it.
     interaction_cst : {"pairwise", "no_interactions"}, sequence of sets of int or None, default=None
@@ -630,7 +631,7 @@ class HistGradientBoostingClassifier(BoostedClassifier, _HistGradientBoosting):
     categorical_features : array-like, "from_dtype", "all" or None, default="from_dtype"
         Columns whose values are categories: a mask, numbers or names. "from_dtype" takes those of a
         dataframe that hold labels. Any number of categories will do: if they are more than
-        `max_bins`, rare ones are split together.
+        `max_bins`, rare ones are split together. Negative numbers in such columns are missing.
     monotonic_cst : array-like of int, dict or None, default=None
         1, 0 or -1 of each feature: predictions may only rise, or only fall, with it.
     interaction_cst : {"pairwise", "no_interactions"}, sequence of sets of int or None, default=None

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_method_params
 from margrove._slices import unwatched
 from margrove._spread import processes_wanted, spread
 from margrove._states import whole_number
-from margrove._threads import single_threaded_blas
+from margrove._threads import finishing, single_threaded_blas
 from margrove.ensemble.estimator_states import fitted_values, refitted, require_keepable
 from margrove.ensemble.samples import RowSample, RowSamples, draw_columns, seed_of_member
 from margrove.exceptions import InvalidDataError
@@ -166,7 +166,8 @@ class Crew:
         """task(*a) for all of the arguments."""
         if self._parallel is None:
             return [task(*given) for given in arguments]
-        return list(self._parallel(delayed(task)(*given) for given in arguments))
+        with finishing(task) as one:
+            return list(self._parallel(delayed(one)(*given) for given in arguments))
 
 
 def _fit_there(shared: tuple[Any, ...], number: int) -> Member:

@@ -14,12 +14,13 @@ import numpy as np
 
 from margrove._jit import kernel
 
-__all__ = ["Line", "multiplicities", "number_of_draws", "stream", "units_left_out"]
+__all__ = ["Line", "in_units", "multiplicities", "number_of_draws", "stream", "units_left_out"]
 
 _FEW = 48  # draws that are placed one by one
 _MANY = 1 << 20  # draws of an interval from which on a bell curve stands for coins
 _MOST_UNITS = 1 << 22
 _BITS = 52  # of weights that are not whole
+_UNITS_A_ROW = 64  # on average, up to which weights are taken for numbers of copies
 
 
 class Line:
@@ -43,6 +44,23 @@ class Line:
     def n_draws(self) -> int:
         """As many as the weights sum to, if they are whole, else as many as there are rows."""
         return int(self.ends[-1]) if self.is_whole else self._n_rows
+
+
+def in_units(weight: np.ndarray, n_rows: int) -> np.ndarray:
+    """Weights > 0 of different rows as numbers of copies, if that is what they can be.
+
+    They are whole multiples of the largest unit that makes them so: 2, 4, 6 and 0.5, 1, 1.5 are 1,
+    2 and 3, so that the scale of weights does not matter. Where copies would be too many, weights
+    are shares below 1. n_rows: how many rows there are, equal ones counted each.
+    """
+    shares = np.ldexp(weight, -int(np.frexp(weight.max())[1]))
+    units = np.ldexp(shares, _BITS)
+    if np.any(units != np.floor(units)):
+        return shares
+    whole = units.astype(np.int64)
+    whole //= np.gcd.reduce(whole)
+    is_count = whole.sum(dtype=np.float64) <= float(_UNITS_A_ROW) * n_rows
+    return whole.astype(np.float64) if is_count else shares
 
 
 def number_of_draws(line: Line, max_samples: float | int | None) -> int:

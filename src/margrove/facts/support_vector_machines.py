@@ -137,7 +137,7 @@ def _probabilities(model: Any) -> Probabilities | None:
         return None
     price = model.price_of_agreement_
     return Probabilities(
-        slopes=frozen(-model.probA_),
+        slopes=frozen(-vars(model)["probA_"]),
         log_loss=float(price.log_loss),
         log_loss_unconstrained=float(price.log_loss_unconstrained),
         price_of_agreement=float(price.difference),

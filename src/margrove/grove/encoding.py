@@ -73,7 +73,7 @@ def read_table(X: Any, estimator: Any, categorical_features: Any) -> TreeTable:
         mask = _mask(
             categorical_features, names, [isinstance(column, _Labels) for column in columns]
         )
-        categories = {int(j): _labels(columns[j]) for j in np.flatnonzero(mask)}
+        categories = {int(j): _labels(columns[j], estimator) for j in np.flatnonzero(mask)}
         table = _encoded(columns, categories, names)
         checked = check_table(table, estimator, allow_nan=True, accept_sparse=False)
         return TreeTable(checked.X, names, categories)
@@ -89,7 +89,7 @@ def read_table(X: Any, estimator: Any, categorical_features: Any) -> TreeTable:
         )
     if np.isinf(array[:, mask]).any():
         refuse_infinity(array, estimator, names)
-    categories = {int(j): _labels(array[:, j]) for j in np.flatnonzero(mask)}
+    categories = {int(j): _labels(array[:, j], estimator) for j in np.flatnonzero(mask)}
     return TreeTable(_encoded(list(array.T), categories, names), names, categories)
 
 
@@ -112,7 +112,7 @@ def read_table_like_fitted(X: Any, estimator: Any) -> Any:
     if len(columns) != estimator.n_features_in_:
         _check_n_features(estimator, np.empty((1, len(columns))), reset=False)
     unknown: list[str] = []
-    array = _encoded(columns, categories, names, unknown)
+    array = _encoded(columns, categories, names, unknown, _smallest_category(estimator))
     if unknown:
         warnings.warn(
             f"{type(estimator).__name__} has not seen {', '.join(unknown[:3])}"
@@ -209,10 +209,15 @@ def _is_missing(cell: Any) -> bool:
     return cell is None or is_nan or type(cell).__name__ in ("NAType", "NaTType")
 
 
-def _labels(column: Column) -> np.ndarray:
+def _smallest_category(estimator: Any) -> float:
+    """Smaller numbers are missing: negative ones, where scikit-learn has the estimator."""
+    return 0.0 if getattr(estimator, "_negative_is_missing", False) else -np.inf
+
+
+def _labels(column: Column, estimator: Any) -> np.ndarray:
     """The distinct labels of a column, sorted; of mixed types by their text."""
     if not isinstance(column, _Labels):
-        found = np.unique(column[~np.isnan(column)])
+        found = np.unique(column[column >= _smallest_category(estimator)])  # NaN is not
         whole = bool(np.all(found == np.floor(found)) and np.all(np.abs(found) < 2**53))
         return found.astype(np.int64) if whole else found
     distinct = list(column.labels)
@@ -292,8 +297,12 @@ def _encoded(
     categories: dict[int, np.ndarray],
     names: np.ndarray | None,
     unknown: list[str] | None = None,
+    smallest: float = -np.inf,
 ) -> np.ndarray:
-    """All columns as numbers; labels that are not among the categories become NaN."""
+    """All columns as numbers; labels that are not among the categories become NaN.
+
+    `unknown` is told of these, except of numbers below the smallest, which mean missing.
+    """
     first = columns[0] if columns else np.empty(0)
     n = len(first.codes if isinstance(first, _Labels) else first)
     table = np.empty((n, len(columns)))
@@ -312,7 +321,11 @@ def _encoded(
         numbers = [number.get(label, np.nan) for label in own.labels]
         table[:, j] = np.array([*numbers, np.nan])[own.codes]
         if unknown is not None:
-            strange = [label for label in own.labels if label not in number]
+            strange = [
+                label
+                for label in own.labels
+                if label not in number and (isinstance(column, _Labels) or label >= smallest)
+            ]
             unknown.extend(f"{label!r} in column {name}" for label in sorted(strange, key=str))
     return table
 

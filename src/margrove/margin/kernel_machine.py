@@ -126,11 +126,11 @@ class KernelMachine(Estimator):
     def _training_set(self, X: Any, form: CanonicalForm, order: np.ndarray) -> TrainingSet:
         rows = form.rows[order]
         scale = 1.0 if self._is_precomputed() else _exact_scale(X)
-        distinct = _scaled(X[form.rows], scale)
+        distinct = _compact(_scaled(X[form.rows], scale))
         kernel = self._resolved_kernel(distinct, form.weight)
         if scale != 1.0 and not isinstance(self.gamma, str):
             kernel = kernel.on_scaled(scale)
-        chosen = _compact(distinct[order], kernel)
+        chosen = distinct[order]
         points = kernel.points(chosen, shift=kernel.centre(chosen))
         points = Points(points.X, points.squared_norms, rows)
         kernel.require_finite(points)
@@ -181,9 +181,9 @@ def _scaled(X: Any, scale: float) -> Any:
     return X if scale == 1.0 else X * scale
 
 
-def _compact(X: Any, kernel: Kernel) -> Any:
+def _compact(X: Any) -> Any:
     """float64 rows, dense where that is faster."""
-    if sp.issparse(X) and not isinstance(kernel, Precomputed):
+    if sp.issparse(X):
         cells = X.shape[0] * X.shape[1]
         if cells <= _SMALL_ENOUGH and X.nnz >= _DENSE_ENOUGH * cells:
             X = X.toarray()

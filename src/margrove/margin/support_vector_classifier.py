@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
+import sklearn
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.fixes import parse_version
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -56,6 +59,28 @@ def _has_probabilities(model: Any) -> bool:
     return True
 
 
+class _SigmoidParameter:
+    """`probA_` and `probB_`: deprecated where scikit-learn's are, empty without probabilities."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        if model is None:
+            return self
+        if parse_version(sklearn.__version__) >= parse_version("1.9"):
+            warnings.warn(
+                f"Attribute `{self._name}` was deprecated in version 1.9 of scikit-learn and will "
+                "be removed in 1.11. margrove.facts.describe(model).probabilities has the slopes.",
+                FutureWarning,
+                stacklevel=2,
+            )
+        return vars(model).get(self._name, np.empty(0))
+
+    def __set__(self, model: Any, value: np.ndarray) -> None:
+        vars(model)[self._name] = value
+
+
 class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     """What SVC and NuSVC share: everything but the dual problem."""
 
@@ -67,7 +92,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     probability: bool
     n_support_: np.ndarray
     _keeps_sums = False  # whether dual problems need their rows sorted by sign
-    probA_: np.ndarray  # noqa: N815
+    probA_ = _SigmoidParameter()  # noqa: N815
+    probB_ = _SigmoidParameter()  # noqa: N815
     random_state: Any
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -169,7 +195,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         decisions = self._machine_decisions(X)
         return probabilities_of(
             decisions,
-            -self.probA_,
+            -vars(self)["probA_"],
             self._predicted_codes(decisions),
             len(self.classes_),
             self._uses_pairs(),

@@ -116,7 +116,7 @@ class SVC(SupportVectorClassifier):
         Pair steps.
     probA_, probB_ : ndarray of shape (n_machines,)
         With `probability=True`: P(positive side) = ``1 / (1 + exp(probA_ * f + probB_))``. The
-        offset is 0, so that one half is where f is 0.
+        offset is 0, so that one half is where f is 0. Deprecated, as in scikit-learn 1.9.
     price_of_agreement_ : PriceOfAgreement
         With `probability=True`: the log-loss, and what it would be if probabilities did not have
         to agree with `predict`.
@@ -290,7 +290,7 @@ class NuSVC(SupportVectorClassifier):
         Pair steps.
     probA_, probB_ : ndarray of shape (n_machines,)
         With `probability=True`: P(positive side) = ``1 / (1 + exp(probA_ * f + probB_))``. The
-        offset is 0, so that one half is where f is 0.
+        offset is 0, so that one half is where f is 0. Deprecated, as in scikit-learn 1.9.
     price_of_agreement_ : PriceOfAgreement
         With `probability=True`: the log-loss, and what it would be if probabilities did not have
         to agree with `predict`.

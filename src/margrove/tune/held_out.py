@@ -24,6 +24,7 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import has_fit_parameter
 
 from margrove._data import check_labels, check_weights, count_rows, seed_of
+from margrove._threads import finishing
 
 __all__ = [
     "Folds",
@@ -178,7 +179,8 @@ def in_threads(
     if n_jobs in (None, 1):
         return [function(*call) for call in calls]
     team = joblib.Parallel(n_jobs=n_jobs, prefer="threads")
-    return list(team(joblib.delayed(function)(*call) for call in calls))
+    with finishing(function) as one:
+        return list(team(joblib.delayed(one)(*call) for call in calls))
 
 
 def require_estimator(estimator: Any, function: str) -> None:
