@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +14,7 @@ import numpy as np
 import pytest
 
 import margrove
-from margrove._jit import kernel
+from margrove._jit import WITHOUT_KERNELS, kernel, stamp_of
 
 PACKAGE = Path(margrove.__file__).parent
 
@@ -127,6 +129,34 @@ def test_a_directory_of_another_user_is_refused(tmp_path) -> None:
     os.chown(foreign, 12345, 12345)
     found, _ = run(LOOK, MARGROVE_CACHE_DIR=foreign)
     assert found["directory"] == "None"
+
+
+def test_an_edit_of_any_kernel_module_changes_the_stamp(tmp_path) -> None:
+    copy = tmp_path / "margrove"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "static"))
+    before, seen = stamp_of(copy), set()
+    modules = [path for path in copy.rglob("*.py") if "@kernel" in path.read_text()]
+    assert len(modules) > 80
+    for path in modules:
+        source = path.read_text()
+        path.write_text(source + "\n")
+        seen.add(stamp_of(copy))
+        path.write_text(source)
+    assert len(seen) == len(modules)
+    assert before not in seen
+    assert stamp_of(copy) == before
+
+
+def test_kernels_take_nothing_from_modules_that_are_not_in_the_stamp() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        place, tree = path.relative_to(PACKAGE), ast.parse(path.read_text())
+        if place.parts[0] in WITHOUT_KERNELS:
+            assert "@kernel" not in path.read_text(), path
+            continue
+        for node in tree.body:
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("margrove."):
+                folder = node.module.split(".")[1]
+                assert folder not in WITHOUT_KERNELS or place.name == "__main__.py", path
 
 
 @pytest.mark.nightly

@@ -3,9 +3,9 @@
 Numba's own cache stamps a compiled function with the hash of *its* file only. A kernel that
 inlines a kernel of another file keeps running the old machine code after that other file
 changed: a silent wrong answer after an upgrade. So all kernels of this library share one cache
-directory whose name is a hash over every kernel file; any change of any of them is a new
-directory. The cache is an optimisation and never a condition: no writable home, a foreign owner,
-a truncated file, a full disk all end in plain compilation.
+directory whose name is a hash over every file that a kernel can take something from; any change of
+any of them is a new directory. The cache is an optimisation and never a condition: no writable
+home, a foreign owner, a truncated file, a full disk all end in plain compilation.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import numba
 from numba.core import caching
 from numba.extending import overload
 
+import margrove
 from margrove._version import __version__
 
 __all__ = ["cache_directory", "compiled_for_user", "kernel", "overload"]
@@ -37,6 +38,13 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Not "nnan" or "ninf": missing values and overflow must stay visible.
 FAST_SUMS = {"contract", "arcp", "nsz", "reassoc"}
+
+# Folders in which there are no kernels, and from which kernels take nothing: an edit there, of a
+# picture, say, does not have everything compiled anew.
+WITHOUT_KERNELS = frozenset(
+    ("cli", "dask", "datasets", "evaluate", "exchange", "facts", "health", "plot", "reports",
+     "studio", "tables", "tune")
+)  # fmt: skip
 
 _KEEP_GENERATIONS = 3
 _SLOW_COMPILE_SECONDS = 0.5
@@ -143,13 +151,20 @@ def _is_private(directory: Path) -> bool:
 
 @functools.lru_cache(maxsize=1)
 def _stamp_of_all_kernels() -> str:
-    package = Path(__file__).parent
+    return stamp_of(Path(margrove.__file__).parent)
+
+
+def stamp_of(package: Path) -> str:
+    """A hash of the sources of the package, of Numba and of Python.
+
+    Not only of files with kernels: a kernel freezes constants of any module that it imports.
+    """
     digest = hashlib.sha256(f"{__version__} {numba.__version__} {sys.version_info[:2]}".encode())
     for path in sorted(package.rglob("*.py")):
-        source = path.read_bytes()
-        if b"_jit" in source or b"@intrinsic" in source:
-            digest.update(str(path.relative_to(package)).encode())
-            digest.update(source)
+        place = path.relative_to(package)
+        if place.parts[0] not in WITHOUT_KERNELS:
+            digest.update(str(place).encode())
+            digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
