@@ -22,7 +22,8 @@ from typing import Any
 
 import pytest
 
-from margrove import _slices, watch
+from margrove import watch
+from margrove._runtime import slices
 
 __all__ = [
     "PATIENCE",
@@ -93,7 +94,7 @@ class _SteadyClock:
         self._readings = itertools.count()
 
     def monotonic(self) -> float:
-        return (next(self._readings) // 2) * _slices.SLICE_SECONDS
+        return (next(self._readings) // 2) * slices.SLICE_SECONDS
 
 
 @contextmanager
@@ -103,7 +104,7 @@ def steady_clock() -> Iterator[None]:
     With `max_time=0.2` a fit ends after four slices. Each fit needs a block of its own.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_slices, "time", _SteadyClock())
+        patch.setattr(slices, "time", _SteadyClock())
         for name in _OWN_SLICES:
             patch.setattr(importlib.import_module(f"margrove.{name}"), "SLICE_SECONDS", 0.0)
         yield
@@ -118,14 +119,14 @@ def within_slices(most: int = 2000) -> Iterator[None]:
     """
     n_slices, last = 0, -1
 
-    def look(progress: _slices.Progress) -> None:
+    def look(progress: slices.Progress) -> None:
         nonlocal n_slices, last
         n_slices += progress.done == last
         last = progress.done
         assert n_slices < most, f"{progress.learner} goes on and on: {progress}"
 
     with pytest.MonkeyPatch.context() as patch, watch(on_progress=look):
-        patch.setattr(_slices, "_work_of_next_slice", lambda work, done, seconds: work)
+        patch.setattr(slices, "_work_of_next_slice", lambda work, done, seconds: work)
         yield
 
 

@@ -127,7 +127,7 @@ def test_pickle_and_clone(cls) -> None:
 @pytest.mark.parametrize("cls", ESTIMATORS)
 def test_pickles_of_another_version_warn(cls, monkeypatch) -> None:
     X, y = load_iris(return_X_y=True)
-    monkeypatch.setattr("margrove._estimator.__version__", "0.0.1")
+    monkeypatch.setattr("margrove._runtime.estimator.__version__", "0.0.1")
     data = pickle.dumps(small(cls).fit(X, y))
     monkeypatch.undo()
     with pytest.warns(InconsistentVersionWarning, match=r"margrove 0\.0\.1"):

@@ -26,7 +26,8 @@ from sklearn.base import clone
 from sklearn.exceptions import InconsistentVersionWarning, NotFittedError
 
 import margrove
-from margrove import DecisionTreeClassifier, DecisionTreeRegressor, _memory, plot, watch
+from margrove import DecisionTreeClassifier, DecisionTreeRegressor, plot, watch
+from margrove._runtime import memory as _memory
 from margrove.datasets import load_iris
 from margrove.exceptions import (
     ConvergenceWarning,

@@ -12,9 +12,9 @@ from margrove._version import __version__
 
 if TYPE_CHECKING:
     from margrove import datasets, exceptions, facts, plot, tables, tune
-    from margrove._checkpoints import checkpoint
-    from margrove._slices import Progress, watch
-    from margrove._warmup import warmup
+    from margrove._runtime.checkpoints import checkpoint
+    from margrove._runtime.slices import Progress, watch
+    from margrove._runtime.warmup import warmup
     from margrove.ensemble.adaboost import AdaBoostClassifier
     from margrove.ensemble.adaboost_regressor import AdaBoostRegressor
     from margrove.ensemble.bagging import BaggingClassifier, BaggingRegressor
@@ -156,7 +156,7 @@ _HOME_OF = {
     "load": "margrove.exchange.model_files",
     "inspect_file": "margrove.exchange.model_files",
     "from_sklearn": "margrove.exchange.scikit_learn",
-    "checkpoint": "margrove._checkpoints",
+    "checkpoint": "margrove._runtime.checkpoints",
     # in place of scikit-learn
     "patch_sklearn": "margrove.exchange.patching",
     "unpatch_sklearn": "margrove.exchange.patching",
@@ -164,9 +164,9 @@ _HOME_OF = {
     "load_ipython_extension": "margrove.exchange.patching",
     "unload_ipython_extension": "margrove.exchange.patching",
     # watching and preparing
-    "Progress": "margrove._slices",
-    "watch": "margrove._slices",
-    "warmup": "margrove._warmup",
+    "Progress": "margrove._runtime.slices",
+    "watch": "margrove._runtime.slices",
+    "warmup": "margrove._runtime.warmup",
 }
 _MODULES = {
     "datasets": "margrove.datasets",

@@ -17,7 +17,7 @@ from tests.cli.command_cases import good_table
 from tests.reports.pages import require_harmless
 
 import margrove
-from margrove._jit import cache_directory
+from margrove._runtime.jit import cache_directory
 
 TREE = ("--learner", "tree", "--quiet")
 EVERY_READER = {

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._threads import resolve_n_jobs
+from margrove._runtime.threads import resolve_n_jobs
 from margrove.dask.shards import ShardRows
 
 

@@ -195,7 +195,7 @@ def test_many_partitions_are_put_together(cluster4, monkeypatch):
 
 
 def _threads(part, extra):
-    from margrove._threads import resolve_n_jobs
+    from margrove._runtime.threads import resolve_n_jobs
 
     return len(part) + extra, resolve_n_jobs(None, unset="all")
 

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import margrove
-from margrove._spread import (
+from margrove._runtime.process_tasks import (
     Carried,
     _called,
     even_runs,
@@ -25,7 +25,7 @@ from margrove._spread import (
     spread,
     workers_wanted,
 )
-from margrove._threads import resolve_n_jobs
+from margrove._runtime.threads import resolve_n_jobs
 from margrove.exceptions import ConvergenceWarning
 from margrove.tune import GridSearchCV
 

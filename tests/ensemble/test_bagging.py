@@ -40,7 +40,7 @@ from margrove import (
     watch,
 )
 from margrove._data import canonical_form
-from margrove._slices import SUPPORTS_CALLBACKS
+from margrove._runtime.slices import SUPPORTS_CALLBACKS
 from margrove.datasets import load_iris
 from margrove.ensemble.bagging import BaggingClassifier, BaggingRegressor
 from margrove.ensemble.resampling import Line, multiplicities

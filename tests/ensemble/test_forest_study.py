@@ -23,8 +23,8 @@ from margrove import (
     ExtraTreesRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
-    _memory,
 )
+from margrove._runtime import memory as _memory
 from margrove.datasets import load_iris
 from margrove.ensemble import resampling
 from margrove.ensemble.forest_study import _centre as centre_of

@@ -28,9 +28,9 @@ from margrove import (
     ExtraTreesRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
-    _memory,
     watch,
 )
+from margrove._runtime import memory as _memory
 from margrove.ensemble import forest_grower, out_of_bag
 from margrove.exceptions import DataWarning, InterruptedFitWarning, InvalidDataError
 from margrove.grove import sapling

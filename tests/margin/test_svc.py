@@ -15,7 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from tests.interrupts import interrupt_after, steady_clock
 from tests.oracles.quadratic import objective, solve_qp
 
-from margrove import SVC, NuSVC, _memory, watch
+from margrove import SVC, NuSVC, watch
+from margrove._runtime import memory as _memory
 from margrove.datasets import load_breast_cancer, load_digits, load_iris, make_moons
 from margrove.exceptions import (
     ConvergenceWarning,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._jit import compiled_for_user
-from margrove._team import Team, ring
+from margrove._runtime.jit import compiled_for_user
+from margrove._runtime.team import Team, ring
 
 __all__ = ["run_team"]
 

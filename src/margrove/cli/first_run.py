@@ -28,9 +28,9 @@ _PROGRAM = "import sys; from margrove.cli.first_run import fit_sample; fit_sampl
 
 def compile_learners(task: Task, learners: Sequence[str], screen: Screen, n_jobs: int) -> None:
     """Have what the learners need in the cache; nothing is done from the second run on."""
-    from margrove._jit import cache_directory
-    from margrove._threads import resolve_n_jobs
-    from margrove._warmup import EVERYTHING, run_side_by_side
+    from margrove._runtime.jit import cache_directory
+    from margrove._runtime.threads import resolve_n_jobs
+    from margrove._runtime.warmup import EVERYTHING, run_side_by_side
 
     directory = cache_directory()
     if directory is None or not sys.executable or (directory / EVERYTHING).exists():

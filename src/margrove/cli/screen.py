@@ -130,7 +130,7 @@ class Screen:
             return
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-        from margrove._slices import watch
+        from margrove._runtime.slices import watch
 
         columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
         with Progress(*columns, console=self._notes, transient=True) as bars:

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from margrove._data import check_weights
-from margrove._slices import is_kept
+from margrove._runtime.slices import is_kept
 from margrove.dask.adaboost_columns import (
     ColumnBooster,
     ColumnTable,

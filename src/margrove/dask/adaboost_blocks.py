@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._threads import run_tiles
+from margrove._runtime.threads import run_tiles
 from margrove.ensemble.stump_tables import (
     _ROWS_OF_A_BIN,
     FeatureGroup,

@@ -17,8 +17,8 @@ from typing import Any
 import dask
 import numpy as np
 
-from margrove._memory import _readable
-from margrove._spread import even_runs
+from margrove._runtime.memory import _readable
+from margrove._runtime.process_tasks import even_runs
 from margrove.dask.adaboost_blocks import coded_block, cut_columns, facts_of, run_of_columns
 from margrove.dask.adaboost_member import Asked, Best, Rules, search_of
 from margrove.dask.cluster import ClusterError, GangBroken

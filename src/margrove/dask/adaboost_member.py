@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from margrove._threads import run_tiles
+from margrove._runtime.threads import run_tiles
 from margrove.dask.adaboost_blocks import ColumnRun, columns_of_sides, stump_table
 from margrove.dask.shards import ShardRows
 from margrove.ensemble.stump_tables import write_sides

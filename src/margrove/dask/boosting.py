@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._slices import is_kept
+from margrove._runtime.slices import is_kept
 from margrove.dask.boosting_bins import bins_of
 from margrove.dask.boosting_crew import Crew
 from margrove.dask.boosting_rounds import ClusterRounds, MonitorElsewhere

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from margrove._data.seeds import seed_of
-from margrove._slices import drive
+from margrove._runtime.slices import drive
 from margrove.dask.bootstrap_process import RanksOnShards, Rows, SumsOnShards, rows_on_workers
 from margrove.dask.bootstrap_shards import Draws
 from margrove.dask.bootstrap_statistics import Statistic, known_statistic, local_statistic

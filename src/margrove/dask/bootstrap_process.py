@@ -73,7 +73,7 @@ def rows_on_workers(parts: Parts, workers: list[str]) -> Rows:
 
 
 class _OnShards:
-    """What both share: batches of resamples as tasks; see `margrove._slices.Process`."""
+    """What both share: batches of resamples as tasks; see `margrove._runtime.slices.Process`."""
 
     unit = "evaluation"
 

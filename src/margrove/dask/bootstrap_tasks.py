@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from margrove._slices import unwatched
-from margrove._threads import single_threaded_blas
+from margrove._runtime.slices import unwatched
+from margrove._runtime.threads import single_threaded_blas
 from margrove.dask.parts import is_collection
 from margrove.dask.waiting import gathered
 from margrove.ensemble.bootstrap_draws import ResamplingPlan, plan_resampling
@@ -20,7 +20,7 @@ _TASKS_OF_A_WORKER = 8  # fewer, and the last one is waited for; more, and the s
 
 
 class WholeOnWorkers:
-    """The process of evaluating resamples as tasks; see `margrove._slices.Process`.
+    """The process of evaluating resamples as tasks; see `margrove._runtime.slices.Process`.
 
     Evaluations are numbered as in `margrove.ensemble.bootstrap_evaluation.Bootstrap`: resamples
     first, then the data without each part in turn.

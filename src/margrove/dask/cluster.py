@@ -275,8 +275,8 @@ def _software_and_processor() -> dict[str, str]:
 
 
 def _software() -> dict[str, str]:
+    from margrove._runtime.warmup import cache_directory  # type: ignore[attr-defined]
     from margrove._version import __version__
-    from margrove._warmup import cache_directory  # type: ignore[attr-defined]
 
     directory = cache_directory()  # its name is a digest of all loops that are compiled
     versions = {name: importlib.metadata.version(name) for name in ("numpy", "numba", "llvmlite")}
@@ -323,13 +323,13 @@ def machines_of(client: distributed.Client, workers: list[str]) -> dict[str, lis
 
 
 def _machine() -> str:
-    from margrove._warmup import cache_directory  # type: ignore[attr-defined]
+    from margrove._runtime.warmup import cache_directory  # type: ignore[attr-defined]
 
     return f"{socket.gethostname()} {cache_directory() or os.getpid()}"
 
 
 def warm_kernels(client: distributed.Client, workers: list[str], *parts: str) -> None:
-    """Have some parts of `margrove._warmup.PARTS` compiled, once on each machine.
+    """Have some parts of `margrove._runtime.warmup.PARTS` compiled, once on each machine.
 
     Otherwise all workers of a machine would compile the same loops at the same time.
     """
@@ -348,7 +348,7 @@ def warm_kernels(client: distributed.Client, workers: list[str], *parts: str) ->
 
 
 def _compile(parts: list[str]) -> None:
-    from margrove._warmup import run_parts
+    from margrove._runtime.warmup import run_parts
 
     run_parts(parts)
 

@@ -1,4 +1,4 @@
-"""Grows the trees of a forest on the workers of a cluster; a process for `_slices.drive`."""
+"""Grows the trees of a forest on the workers of a cluster; a process for `slices.drive`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._slices import SLICE_SECONDS
+from margrove._runtime.slices import SLICE_SECONDS
 from margrove.dask.forest_crew import Crew
 from margrove.dask.forest_plots import (
     Crop,

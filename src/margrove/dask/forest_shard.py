@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._threads import run_tiles
+from margrove._runtime.threads import run_tiles
 from margrove.dask.forest_codes import layout_of
 from margrove.dask.forest_cuts import CodedColumns
 from margrove.dask.forest_draws import Draw, range_of_codes, sums_of_sides

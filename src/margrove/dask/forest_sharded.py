@@ -1,6 +1,6 @@
 """Grows a forest whose codes stay where they are: some rows on each worker, none on all of them.
 
-A process for `_slices.drive`. Trees are grown some at a time, so that they share round trips. When
+A process for `slices.drive`. Trees are grown some at a time, so that they share round trips. When
 a worker is lost, those that are left begin the trees under way anew; what has grown is kept.
 """
 
@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from margrove._slices import SLICE_SECONDS
+from margrove._runtime.slices import SLICE_SECONDS
 from margrove.dask.cluster import ClusterError, GangBroken
 from margrove.dask.forest_cuts import cuts_of_trees, with_codes_as_thresholds
 from margrove.dask.forest_frames import Frame, frame_of, own_rows

@@ -11,7 +11,7 @@ from typing import Any
 import dask
 import numpy as np
 
-from margrove._memory import require_memory
+from margrove._runtime.memory import require_memory
 from margrove.dask.cluster import machines_of
 from margrove.dask.forest_codes import codes_at, values_at
 from margrove.dask.forest_here import run_all_loops

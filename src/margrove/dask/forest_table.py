@@ -13,7 +13,7 @@ import dask
 import numpy as np
 
 from margrove._data.canonical import _grouped, _sorted_by_hash, _with_targets
-from margrove._memory import _readable
+from margrove._runtime.memory import _readable
 from margrove.dask.cluster import ClusterError, workers_of
 from margrove.dask.forest_codes import (
     Counting,

@@ -17,8 +17,8 @@ import numpy as np
 from sklearn.base import clone
 
 from margrove._data import seed_of
-from margrove._memory import require_memory
-from margrove._slices import Ending, drive, under_keeper
+from margrove._runtime.memory import require_memory
+from margrove._runtime.slices import Ending, drive, under_keeper
 from margrove.dask.linear_facts import MergedFacts, merged_facts, sampling_step
 from margrove.dask.linear_l1 import ClusterL1Newton
 from margrove.dask.linear_newton import ClusterNewton, System
@@ -173,7 +173,7 @@ def _exact_scale(gang: Any, longest: float) -> float:
 
 
 class InBatches:
-    """The process that solves all machines, batch after batch; see `margrove._slices.Process`."""
+    """The process that solves all machines, batch after batch; see `slices.Process`."""
 
     unit = "step"
 

@@ -36,7 +36,7 @@ _MORE_FEATURES = 500  # that a step takes in at least, beside those whose weight
 
 
 class ClusterL1Newton:
-    """Proximal Newton steps over one machine; see `margrove._slices.Process`."""
+    """Proximal Newton steps over one machine; see `margrove._runtime.slices.Process`."""
 
     unit = "step"
 

@@ -75,7 +75,7 @@ class Point:
 
 
 class ClusterNewton:
-    """Newton steps over the machines of one batch; see `margrove._slices.Process`."""
+    """Newton steps over the machines of one batch; see `margrove._runtime.slices.Process`."""
 
     unit = "step"
 

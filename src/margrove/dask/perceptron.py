@@ -8,7 +8,7 @@ import numpy as np
 
 from margrove._data import check_labels
 from margrove._data.scan import scan_rows
-from margrove._slices import drive, under_keeper
+from margrove._runtime.slices import drive, under_keeper
 from margrove.dask.linear_stream import (
     LearnsInTurn,
     Turns,
@@ -108,7 +108,7 @@ class Perceptron(LearnsInTurn, LocalPerceptron):  # type: ignore[misc]
 
 
 class _Epochs:
-    """Passes over all partitions until there is nothing to learn; see `_slices.Process`."""
+    """Passes over all partitions until there is nothing to learn; see `slices.Process`."""
 
     unit = "epoch"
 

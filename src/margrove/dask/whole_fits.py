@@ -17,8 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove._data import seed_of
-from margrove._memory import _readable
-from margrove._slices import watch
+from margrove._runtime.memory import _readable
+from margrove._runtime.slices import watch
 from margrove.dask.cluster import (
     GangBroken,
     available_workers,
@@ -42,7 +42,7 @@ _COPIES = 3.0  # of the rows: as they arrive, put together, and as tables of the
 class FitOnOneWorker(OnCluster):
     """Mixin of estimators that are fitted whole, somewhere on the cluster."""
 
-    _kernels = "AdaBoost"  # part of `margrove._warmup.PARTS`
+    _kernels = "AdaBoost"  # part of `margrove._runtime.warmup.PARTS`
 
     def _fit_on_cluster(
         self, X: Any, y: Any, sample_weight: Any, client: Any, **others: Any

@@ -25,9 +25,9 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from margrove._data import seed_of
-from margrove._estimator import RANDOM_STATE, RUN_CONTROL, Estimator
-from margrove._slices import drive
-from margrove._threads import resolve_n_jobs
+from margrove._runtime.estimator import RANDOM_STATE, RUN_CONTROL, Estimator
+from margrove._runtime.slices import drive
+from margrove._runtime.threads import resolve_n_jobs
 from margrove.ensemble.members import Crew, Member, MemberFitting, Plan, columns_of
 from margrove.ensemble.mixed_tables import MixedTable, read_mixed, read_mixed_like_fitted
 from margrove.ensemble.samples import RowSamples, lay_out

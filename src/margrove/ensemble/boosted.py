@@ -13,9 +13,9 @@ from sklearn.utils._tags import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from margrove._data import seed_of
-from margrove._estimator import RANDOM_STATE, RUN_CONTROL, Estimator
-from margrove._slices import drive
-from margrove._threads import resolve_n_jobs
+from margrove._runtime.estimator import RANDOM_STATE, RUN_CONTROL, Estimator
+from margrove._runtime.slices import drive
+from margrove._runtime.threads import resolve_n_jobs
 from margrove.ensemble.boosting_training import BoostingRows, read_rows_like_fitted
 from margrove.ensemble.samples import seed_of_member
 from margrove.ensemble.weak_learners import EstimatorMembers, Members

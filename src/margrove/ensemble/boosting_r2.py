@@ -1,4 +1,4 @@
-"""AdaBoost.R2 (Drucker, 1997), round by round: a process for `_slices.drive`, and its record.
+"""AdaBoost.R2 (Drucker, 1997), round by round: a process for `slices.drive`, and its record.
 
 A member that errs by e_i on row i, and by E at most, has the losses and the average loss
 
@@ -20,7 +20,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from margrove._states import MisfitError, one_of
+from margrove._runtime.process_states import MisfitError, one_of
 from margrove.ensemble.boosting_rounds import BoostingRound
 from margrove.ensemble.boosting_rules import _normalised, _sum_after
 from margrove.ensemble.member_states import members_like, values_of_members

@@ -1,4 +1,4 @@
-"""Boosting, round by round: two processes for `_slices.drive`, and the record that they leave.
+"""Boosting, round by round: two processes for `slices.drive`, and the record that they leave.
 
 `Boosting` runs any rule with any learner; `StumpBoosting` runs votes of stumps in compiled code.
 Both give the same: members, and a `BoostingHistory`.
@@ -11,8 +11,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from margrove._slices import step_capacity
-from margrove._states import one_of
+from margrove._runtime.process_states import one_of
+from margrove._runtime.slices import step_capacity
 from margrove.ensemble.boosting_rules import NO_BETTER, Rule, VotingRule
 from margrove.ensemble.member_states import members_like, stumps_like, values_of_members
 from margrove.ensemble.stumps import CHANCE, PERFECT, RUNNING, StumpBooster

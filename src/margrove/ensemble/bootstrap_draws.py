@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 from margrove.ensemble.resampling import _mixed, stream
 
 __all__ = ["Resample", "ResamplingPlan", "label_codes", "plan_resampling", "uniforms"]

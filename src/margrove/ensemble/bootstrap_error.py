@@ -28,10 +28,10 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from margrove._data.seeds import seed_of
-from margrove._estimator import RANDOM_STATE, RUN_CONTROL
-from margrove._slices import drive, unwatched
-from margrove._spread import processes_wanted, spread, workers_wanted
-from margrove._threads import resolve_n_jobs, run_tiles
+from margrove._runtime.estimator import RANDOM_STATE, RUN_CONTROL
+from margrove._runtime.process_tasks import processes_wanted, spread, workers_wanted
+from margrove._runtime.slices import drive, unwatched
+from margrove._runtime.threads import resolve_n_jobs, run_tiles
 from margrove.ensemble.bootstrap_draws import label_codes
 from margrove.ensemble.bootstrap_input import Sample, check_arguments, check_sample
 from margrove.ensemble.bootstrap_intervals import warn

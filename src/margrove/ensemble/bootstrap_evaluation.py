@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from margrove._slices import unwatched
-from margrove._spread import spread
-from margrove._threads import run_tiles
+from margrove._runtime.process_tasks import spread
+from margrove._runtime.slices import unwatched
+from margrove._runtime.threads import run_tiles
 from margrove.ensemble.bootstrap_draws import Resample, ResamplingPlan
 from margrove.ensemble.bootstrap_input import Sample
 from margrove.ensemble.bootstrap_intervals import moments_of

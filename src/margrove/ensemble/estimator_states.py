@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from margrove._states import MisfitError, Unkeepable
+from margrove._runtime.process_states import MisfitError, Unkeepable
 from margrove.exceptions import UnsavableModelError
 
 __all__ = ["fitted_values", "refitted", "require_keepable"]

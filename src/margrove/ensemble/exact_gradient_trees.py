@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._threads import (
+from margrove._runtime.threads import (
     run_tiles,
 )
 from margrove.ensemble.exact_growth import (

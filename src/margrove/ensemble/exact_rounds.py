@@ -1,4 +1,4 @@
-"""Classic gradient boosting, round by round: a process for `_slices.drive`.
+"""Classic gradient boosting, round by round: a process for `slices.drive`.
 
 A round grows a regression tree for the negative gradients of each score, and then gives its leaves
 the values that fit the loss best.
@@ -13,10 +13,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from margrove._data import read_only
-from margrove._jit import kernel
-from margrove._memory import require_memory
-from margrove._states import MisfitError, numbers_of, one_of
-from margrove._threads import run_tiles
+from margrove._runtime.jit import kernel
+from margrove._runtime.memory import require_memory
+from margrove._runtime.process_states import MisfitError, numbers_of, one_of
+from margrove._runtime.threads import run_tiles
 from margrove.ensemble.gradient_losses import GradientLoss
 from margrove.ensemble.gradient_monitor import Monitor
 from margrove.ensemble.gradient_nodes import LARGEST_VALUE

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._jit import (
+from margrove._runtime.jit import (
     kernel,
 )
 from margrove.ensemble.exact_nodes import (

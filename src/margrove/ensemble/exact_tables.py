@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._jit import (
+from margrove._runtime.jit import (
     kernel,
 )
-from margrove._threads import (
+from margrove._runtime.threads import (
     run_tiles,
 )
 from margrove.ensemble.stump_tables import (

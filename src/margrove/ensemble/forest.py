@@ -15,10 +15,10 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import seed_of
-from margrove._estimator import RANDOM_STATE, RUN_CONTROL, Estimator
-from margrove._memory import require_memory
-from margrove._slices import drive
-from margrove._threads import resolve_n_jobs, run_tiles
+from margrove._runtime.estimator import RANDOM_STATE, RUN_CONTROL, Estimator
+from margrove._runtime.memory import require_memory
+from margrove._runtime.slices import drive
+from margrove._runtime.threads import resolve_n_jobs, run_tiles
 from margrove.ensemble.enough_trees import is_flat
 from margrove.ensemble.forest_data import (
     ForestTraining,

@@ -1,4 +1,4 @@
-"""Grows the trees of a forest on several cores; a process for `_slices.drive`."""
+"""Grows the trees of a forest on several cores; a process for `slices.drive`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from margrove._slices import SLICE_SECONDS
-from margrove._spread import processes_wanted, spread
-from margrove._states import MisfitError, whole_number
-from margrove._threads import run_tiles
+from margrove._runtime.process_states import MisfitError, whole_number
+from margrove._runtime.process_tasks import processes_wanted, spread
+from margrove._runtime.slices import SLICE_SECONDS
+from margrove._runtime.threads import run_tiles
 from margrove.ensemble.forest_data import ForestTraining, Sampler
 from margrove.ensemble.out_of_bag import OutOfBag
 from margrove.ensemble.resampling import stream
@@ -251,7 +251,7 @@ class ForestGrower:
 class SpreadGrower(ForestGrower):
     """The same forest, grown by the workers of the joblib backend in effect, each with one thread.
 
-    Tables travel once; see `margrove._spread`.
+    Tables travel once; see `margrove._runtime.process_tasks`.
     """
 
     def __init__(self, *given: Any, n_threads: int, **options: Any) -> None:

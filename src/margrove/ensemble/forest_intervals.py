@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from margrove._jit import kernel
-from margrove._threads import run_tiles
+from margrove._runtime.jit import kernel
+from margrove._runtime.threads import run_tiles
 from margrove.ensemble.forest_data import SampledRows
 from margrove.grove.packed import Kind, PackedTree
 from margrove.grove.walk import leaves_of_some

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 from margrove.ensemble.resampling import _FEW, _below, _count_left, _mixed
 from margrove.grove.node_search import _loss
 from margrove.grove.scores import score_of_node

@@ -25,9 +25,9 @@ from scipy import stats
 from sklearn.utils._param_validation import Interval
 
 from margrove._data import seed_of
-from margrove._estimator import RANDOM_STATE
-from margrove._memory import require_memory
-from margrove._threads import resolve_n_jobs, run_tiles
+from margrove._runtime.estimator import RANDOM_STATE
+from margrove._runtime.memory import require_memory
+from margrove._runtime.threads import resolve_n_jobs, run_tiles
 from margrove.ensemble.bootstrap_input import check_arguments
 from margrove.ensemble.forest import Forest
 from margrove.ensemble.forest_study_kernels import add_gains, rises_of_features

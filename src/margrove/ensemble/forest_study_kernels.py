@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 from margrove.ensemble.resampling import _below, _mixed
 
 __all__ = ["add_gains", "count_shared", "group_by_leaf", "rises_of_features", "votes_of_leaves"]

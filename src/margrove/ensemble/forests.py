@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_targets, check_training_labels, check_weights, moderate
-from margrove._threads import resolve_n_jobs
+from margrove._runtime.threads import resolve_n_jobs
 from margrove.ensemble.forest import FOREST_PARAMETERS, Forest
 from margrove.ensemble.forest_data import ForestTraining, Sampler
 from margrove.ensemble.forest_intervals import Residuals, jackknife_variance, keep_leaf_samples

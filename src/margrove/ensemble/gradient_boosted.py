@@ -13,9 +13,9 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import seed_of
-from margrove._estimator import Estimator
-from margrove._slices import Ending, drive
-from margrove._threads import resolve_n_jobs
+from margrove._runtime.estimator import Estimator
+from margrove._runtime.slices import Ending, drive
+from margrove._runtime.threads import resolve_n_jobs
 from margrove.ensemble.gradient_data import GradientData, RowDraws
 from margrove.ensemble.gradient_losses import GradientLoss, gradient_loss_of, loss_names
 from margrove.ensemble.gradient_losses.own import OwnLoss

@@ -18,8 +18,8 @@ from sklearn.utils.fixes import parse_version
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from margrove._data import check_table, like_fitted
-from margrove._estimator import RANDOM_STATE, RUN_CONTROL
-from margrove._slices import unwatched
+from margrove._runtime.estimator import RANDOM_STATE, RUN_CONTROL
+from margrove._runtime.slices import unwatched
 from margrove.ensemble.boosting_report import RoundTable
 from margrove.ensemble.exact_gradient_trees import ExactTrees
 from margrove.ensemble.exact_rounds import ExactRounds, Grower, TreeOfItsOwn

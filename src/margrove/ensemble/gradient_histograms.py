@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._jit import kernel
-from margrove._prefetch import are_scattered, fetch, row_ahead
-from margrove._team import meet
+from margrove._runtime.jit import kernel
+from margrove._runtime.prefetch import are_scattered, fetch, row_ahead
+from margrove._runtime.team import meet
 from margrove.ensemble.gradient_nodes import (
     COPIES,
     COUNT,

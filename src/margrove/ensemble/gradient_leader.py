@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 from margrove.ensemble.gradient_histograms import _fill_omitted, subtract
 from margrove.ensemble.gradient_nodes import (
     BEST_FIRST,

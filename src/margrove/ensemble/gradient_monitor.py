@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from margrove._memory import require_memory
-from margrove._states import finite_array, numbers_of
+from margrove._runtime.memory import require_memory
+from margrove._runtime.process_states import finite_array, numbers_of
 from margrove.ensemble.gradient_losses import GradientLoss
 from margrove.grove.packed import Kind, PackedTree
 from margrove.grove.walk import leaves_of_rows

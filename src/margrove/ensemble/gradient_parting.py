@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._jit import kernel
-from margrove._team import meet
+from margrove._runtime.jit import kernel
+from margrove._runtime.team import meet
 from margrove.ensemble.gradient_nodes import (
     CODE,
     END,

@@ -1,4 +1,4 @@
-"""Gradient boosting, round by round: a process for `_slices.drive`.
+"""Gradient boosting, round by round: a process for `slices.drive`.
 
 A round takes the gradients of the loss at the scores so far, grows a tree for each score, and adds
 what the leaves say to the scores.
@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from margrove._memory import require_memory
-from margrove._slices import is_kept
-from margrove._team import Team
-from margrove._threads import available_cores, run_tiles
+from margrove._runtime.memory import require_memory
+from margrove._runtime.slices import is_kept
+from margrove._runtime.team import Team
+from margrove._runtime.threads import available_cores, run_tiles
 from margrove.ensemble import gradient_nodes as nodes
 from margrove.ensemble import gradient_trees as trees
 from margrove.ensemble.gradient_losses import GradientLoss

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._jit import kernel
-from margrove._prefetch import are_scattered, fetch, row_ahead, row_behind
+from margrove._runtime.jit import kernel
+from margrove._runtime.prefetch import are_scattered, fetch, row_ahead, row_behind
 from margrove.ensemble.gradient_histograms import _clear, _count_entries
 from margrove.ensemble.gradient_nodes import (
     CODE,

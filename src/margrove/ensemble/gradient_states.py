@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from margrove._states import MisfitError, finite_array, numbers_of
+from margrove._runtime.process_states import MisfitError, finite_array, numbers_of
 from margrove.ensemble.gradient_monitor import Monitor
 from margrove.grove.packed import PackedTree
 from margrove.grove.tree_states import TreeForm

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._jit import kernel
-from margrove._memory import require_memory
-from margrove._threads import run_tiles
+from margrove._runtime.jit import kernel
+from margrove._runtime.memory import require_memory
+from margrove._runtime.threads import run_tiles
 from margrove.ensemble.gradient_cells import code_values, refined_cells
 from margrove.grove.binning import _are_few_integers, _coded, _take_columns
 

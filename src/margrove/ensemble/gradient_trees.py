@@ -16,9 +16,9 @@ import math
 
 import numpy as np
 
-from margrove._jit import kernel
-from margrove._prefetch import fetch, row_ahead
-from margrove._team import (
+from margrove._runtime.jit import kernel
+from margrove._runtime.prefetch import fetch, row_ahead
+from margrove._runtime.team import (
     await_order,
     call_up,
     dismiss,
@@ -127,7 +127,7 @@ def grow(bell, call, team, role, table, source, rules, tree, room, work):
     """Grow a tree, or go on for about so many cells; the phase that it is in afterwards.
 
     A new one is prepared by `begin`. If it is TOO_LOPSIDED, begin again with room for whole numbers
-    g and h in the source. `role` is ALONE, or that in a team (see `_team`); ASSISTS does its share
+    g and h in the source. `role` is ALONE, or that in a team (see `team`); ASSISTS does its share
     of the steps until the leader needs no help.
     """
     state = tree.state

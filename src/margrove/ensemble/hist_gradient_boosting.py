@@ -14,7 +14,7 @@ from sklearn.metrics import check_scoring
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from margrove._data import check_labels, check_targets, check_weights, moderate
-from margrove._estimator import RANDOM_STATE, RUN_CONTROL
+from margrove._runtime.estimator import RANDOM_STATE, RUN_CONTROL
 from margrove.ensemble.gradient_boosted import (
     BoostedClassifier,
     BoostedRegressor,

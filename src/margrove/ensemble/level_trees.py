@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._jit import kernel
-from margrove._threads import run_tiles
+from margrove._runtime.jit import kernel
+from margrove._runtime.threads import run_tiles
 from margrove.ensemble.stump_tables import StumpTable, write_sides
 from margrove.ensemble.weak_learners import TreeMembers
 from margrove.grove.assembly import impurity_of_shares

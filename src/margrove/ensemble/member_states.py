@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._states import MisfitError, array_of
+from margrove._runtime.process_states import MisfitError, array_of
 from margrove.ensemble.estimator_states import fitted_values, refitted, require_keepable
 from margrove.ensemble.stumps import Stumps
 from margrove.ensemble.weak_learners import TreeMembers

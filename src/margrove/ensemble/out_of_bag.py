@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 from margrove.grove.packed import Kind, PackedTree
 from margrove.grove.targets import Targets
 from margrove.grove.walk import add_values, add_votes

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
-from margrove._memory import require_memory
-from margrove._threads import resolve_n_jobs, run_tiles
+from margrove._runtime.memory import require_memory
+from margrove._runtime.threads import resolve_n_jobs, run_tiles
 from margrove.ensemble.forest import Forest
 from margrove.ensemble.forest_data import SampledRows
 from margrove.ensemble.forest_study_kernels import count_shared, group_by_leaf

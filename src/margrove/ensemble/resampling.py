@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 
 __all__ = ["Line", "in_units", "multiplicities", "number_of_draws", "stream", "units_left_out"]
 

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from margrove._data import canonical_form
 from margrove._data.scan import scramble
-from margrove._memory import require_memory
+from margrove._runtime.memory import require_memory
 from margrove.ensemble.resampling import Line, multiplicities, number_of_draws, stream
 from margrove.exceptions import InvalidDataError
 

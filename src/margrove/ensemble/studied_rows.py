@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_labels, check_targets, check_weights, moderate, read_only
-from margrove._memory import require_memory
-from margrove._threads import run_tiles
+from margrove._runtime.memory import require_memory
+from margrove._runtime.threads import run_tiles
 from margrove.ensemble import resampling
 from margrove.ensemble.forest import Forest
 from margrove.ensemble.forest_data import SampledRows

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._jit import kernel
-from margrove._threads import run_tiles
+from margrove._runtime.jit import kernel
+from margrove._runtime.threads import run_tiles
 from margrove.grove.binning import BinnedDataset, bin_columns, midpoint
 from margrove.grove.columns import Columns, code_of
 from margrove.grove.grower import columns_of

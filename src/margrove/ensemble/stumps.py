@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._jit import kernel
-from margrove._threads import run_tiles
+from margrove._runtime.jit import kernel
+from margrove._runtime.threads import run_tiles
 from margrove.ensemble.boosting_rules import LARGEST_WEIGHT, NO_BETTER
 from margrove.ensemble.stump_tables import StumpTable, write_sides
 from margrove.grove.scores import CODE_OF, GINI, consider

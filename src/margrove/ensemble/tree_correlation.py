@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 
 from margrove._data import check_weights, moderate
-from margrove._memory import require_memory
-from margrove._threads import resolve_n_jobs, run_tiles
+from margrove._runtime.memory import require_memory
+from margrove._runtime.threads import resolve_n_jobs, run_tiles
 from margrove.ensemble.forest import Forest
 from margrove.ensemble.studied_rows import (
     StudiedTargets,

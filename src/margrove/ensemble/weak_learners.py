@@ -19,8 +19,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from margrove._jit import kernel
-from margrove._slices import unwatched
+from margrove._runtime.jit import kernel
+from margrove._runtime.slices import unwatched
 from margrove.ensemble.resampling import Line, multiplicities
 from margrove.ensemble.samples import seed_of_member
 from margrove.ensemble.stump_tables import StumpTable

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 
 __all__ = ["StagedMedians", "weighted_medians"]
 

@@ -33,8 +33,8 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from margrove._estimator import RANDOM_STATE
-from margrove._frames import data_frame
+from margrove._data.result_frames import data_frame
+from margrove._runtime.estimator import RANDOM_STATE
 from margrove.ensemble.bootstrap_input import check_arguments
 from margrove.evaluate.reliability import Reliability, reliability_of
 from margrove.margin.calibration import fit_platt

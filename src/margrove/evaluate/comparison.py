@@ -19,10 +19,10 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from margrove._data.seeds import seed_of
-from margrove._estimator import RANDOM_STATE, RUN_CONTROL
-from margrove._slices import drive
-from margrove._spread import processes_wanted, workers_wanted
-from margrove._threads import resolve_n_jobs
+from margrove._runtime.estimator import RANDOM_STATE, RUN_CONTROL
+from margrove._runtime.process_tasks import processes_wanted, workers_wanted
+from margrove._runtime.slices import drive
+from margrove._runtime.threads import resolve_n_jobs
 from margrove.ensemble.bootstrap import ConfidenceInterval
 from margrove.ensemble.bootstrap_input import check_arguments
 from margrove.ensemble.resampling import stream

@@ -14,9 +14,9 @@ import numpy as np
 from sklearn import config_context, get_config
 from threadpoolctl import threadpool_limits
 
-from margrove._slices import unwatched
-from margrove._spread import spread
-from margrove._threads import run_tiles
+from margrove._runtime.process_tasks import spread
+from margrove._runtime.slices import unwatched
+from margrove._runtime.threads import run_tiles
 from margrove.ensemble.resampling import stream
 from margrove.ensemble.seeded_clones import seeded_clone
 from margrove.evaluate.blending import BLENDS, BlendSettings, fit_blends

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from margrove._frames import data_frame
+from margrove._data.result_frames import data_frame
 from margrove.ensemble.bootstrap import ConfidenceInterval
 
 if TYPE_CHECKING:

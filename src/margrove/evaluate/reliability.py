@@ -35,7 +35,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_labels, check_weights
-from margrove._frames import data_frame
+from margrove._data.result_frames import data_frame
 from margrove.ensemble.bootstrap_input import check_arguments
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from margrove._slices import unwatched
+from margrove._runtime.slices import unwatched
 from margrove.ensemble.bootstrap import ConfidenceInterval, bootstrap
 
 __all__ = [

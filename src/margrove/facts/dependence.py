@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from margrove._data.result_frames import data_frame
 from margrove._data.tables import _collected, _is_frame
-from margrove._frames import data_frame
 from margrove.exceptions import InvalidDataError
 from margrove.facts.class_scores import class_scores, classes_of
 from margrove.facts.plain import Plain, frozen

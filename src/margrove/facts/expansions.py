@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._threads import resolve_n_jobs
+from margrove._runtime.threads import resolve_n_jobs
 from margrove.facts.plain import frozen, in_words
 from margrove.facts.values import KernelFacts
 from margrove.margin.expansions import kernel_sums

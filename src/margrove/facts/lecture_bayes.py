@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 
 from margrove._data import seed_of
-from margrove._frames import data_frame
+from margrove._data.result_frames import data_frame
 from margrove.exceptions import InvalidDataError
 from margrove.facts.lecture_planes import PlaneRows, grid_over, plane_rows, require_count
 from margrove.facts.plain import Plain, frozen

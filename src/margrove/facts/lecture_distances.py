@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._frames import data_frame
+from margrove._data.result_frames import data_frame
 from margrove.exceptions import InvalidDataError
 from margrove.facts.describing import describe
 from margrove.facts.lecture_planes import PlaneRows, plane_rows

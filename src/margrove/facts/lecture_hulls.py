@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
-from margrove._frames import data_frame
+from margrove._data.result_frames import data_frame
 from margrove.facts.lecture_planes import PlaneRows, plane_rows, require_count
 from margrove.facts.plain import Plain, frozen
 from margrove.margin.perceptron import Perceptron

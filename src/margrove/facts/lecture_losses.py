@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._frames import data_frame
+from margrove._data.result_frames import data_frame
 from margrove.facts.lecture_planes import require_count, require_number
 from margrove.facts.plain import Plain, frozen
 from margrove.margin.losses import LOSSES

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from margrove._frames import data_frame
-from margrove._slices import watch
+from margrove._data.result_frames import data_frame
+from margrove._runtime.slices import watch
 from margrove.facts.lecture_planes import PlaneRows, plane_rows
 from margrove.facts.plain import Plain, frozen
 from margrove.margin.perceptron import Perceptron

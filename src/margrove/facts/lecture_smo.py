@@ -21,8 +21,8 @@ import numpy as np
 from sklearn.base import clone
 
 from margrove._data import check_labels, check_table
-from margrove._frames import data_frame
-from margrove._slices import watch
+from margrove._data.result_frames import data_frame
+from margrove._runtime.slices import watch
 from margrove.exceptions import InvalidDataError
 from margrove.facts.plain import Plain, frozen
 from margrove.margin.svc import SVC

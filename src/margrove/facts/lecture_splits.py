@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from margrove._data import check_labels, count_rows
-from margrove._frames import data_frame
+from margrove._data.result_frames import data_frame
 from margrove.exceptions import InvalidDataError
 from margrove.facts.lecture_planes import PlaneRows, plane_rows, require_count
 from margrove.facts.plain import Plain, frozen

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._frames import data_frame
+from margrove._data.result_frames import data_frame
 from margrove.facts.plain import Plain
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 from margrove.grove.binning import BinnedDataset
 from margrove.grove.grower import Growth
 from margrove.grove.nodes import (

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 from margrove.grove.binning import sorted_by_digits
 from margrove.grove.columns import Columns, code_of
 from margrove.grove.node_search import (

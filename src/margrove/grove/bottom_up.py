@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from margrove._data import read_only
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 from margrove.grove.tree_arrays import TreeArrays
 
 __all__ = ["ROUNDING", "cheaper_as_leaves", "child_sums", "running", "sums_of_leaves"]

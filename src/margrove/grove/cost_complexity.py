@@ -15,7 +15,7 @@ from numbers import Real
 import numpy as np
 
 from margrove._data import read_only
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 from margrove.grove.bottom_up import ROUNDING, child_sums, running
 from margrove.grove.tree_arrays import LEAF, TreeArrays, subtree
 

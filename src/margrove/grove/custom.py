@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._jit import compiled_for_user
+from margrove._runtime.jit import compiled_for_user
 
 __all__ = ["CustomSearch", "CustomSplit"]
 

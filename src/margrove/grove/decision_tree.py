@@ -16,10 +16,10 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import seed_of
-from margrove._estimator import RANDOM_STATE, RUN_CONTROL, Estimator
-from margrove._memory import require_memory
-from margrove._slices import drive
-from margrove._threads import resolve_n_jobs
+from margrove._runtime.estimator import RANDOM_STATE, RUN_CONTROL, Estimator
+from margrove._runtime.memory import require_memory
+from margrove._runtime.slices import drive
+from margrove._runtime.threads import resolve_n_jobs
 from margrove.exceptions import DataWarning
 from margrove.grove.assembly import assemble, n_balanced_splits
 from margrove.grove.binning import BinnedDataset, bin_columns

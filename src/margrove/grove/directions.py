@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from margrove._slices import unwatched
+from margrove._runtime.slices import unwatched
 
 __all__ = ["DIRECTIONS", "direction_of", "two_groups"]
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 from margrove.grove.nodes import random_below
 from margrove.grove.scores import GINI, SQUARED, consider, weighted_log
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from margrove._jit import kernel
-from margrove._threads import run_tiles
+from margrove._runtime.jit import kernel
+from margrove._runtime.threads import run_tiles
 from margrove.grove.binning import BinnedDataset, sorted_by_digits
 from margrove.grove.block import LARGEST_BLOCK, Block, plant
 from margrove.grove.columns import Columns, code_of
@@ -104,7 +104,7 @@ def columns_of(data: BinnedDataset, *, with_values: bool = False, by_row: bool =
 
 
 class TreeGrower:
-    """Grows one tree; a process for `_slices.drive`.
+    """Grows one tree; a process for `slices.drive`.
 
     `rows` are those that take part; max_leaves > 0 grows best-first.
     """

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from margrove._data import check_labels, check_targets, check_weights, read_only
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 from margrove.exceptions import NotFittedError
 from margrove.grove.bottom_up import sums_of_leaves
 from margrove.grove.shares import predicted_classes

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from margrove._data import read_only
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 from margrove.grove.packed import MISSING_AT
 from margrove.grove.tree_arena import (
     Arena,

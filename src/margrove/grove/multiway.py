@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 from margrove.grove.binning import BinnedDataset
 from margrove.grove.columns import Columns, code_of
 from margrove.grove.grower import columns_of
@@ -61,7 +61,7 @@ class _Node:
 
 
 class MultiwayGrower:
-    """Grows one multiway tree; a process for `_slices.drive`."""
+    """Grows one multiway tree; a process for `slices.drive`."""
 
     unit = "node"
     total: int | None = None

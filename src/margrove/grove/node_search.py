@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 from margrove.grove.columns import code_of
 from margrove.grove.nodes import (
     CODE,

@@ -41,7 +41,7 @@ class _Node:
 
 
 class ObliqueGrower:
-    """Grows one oblique tree; a process for `_slices.drive`."""
+    """Grows one oblique tree; a process for `slices.drive`."""
 
     unit = "node"
     total: int | None = None

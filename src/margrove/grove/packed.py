@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from margrove._data import read_only
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 from margrove.grove.assembly import impurity_of_shares, preorder
 from margrove.grove.binning import BinnedDataset
 from margrove.grove.columns import Columns

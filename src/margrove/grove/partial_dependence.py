@@ -23,8 +23,8 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 
-from margrove._memory import require_memory
-from margrove._threads import resolve_n_jobs, run_tiles
+from margrove._runtime.memory import require_memory
+from margrove._runtime.threads import resolve_n_jobs, run_tiles
 from margrove.exceptions import InvalidDataError
 from margrove.grove.conditions import shown
 from margrove.grove.partial_dependence_kernels import (

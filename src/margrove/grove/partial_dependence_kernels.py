@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 from margrove.grove.tree_arrays import LEAF, THRESHOLD, branch_of
 
 __all__ = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 from margrove.grove.columns import code_of
 from margrove.grove.nodes import (
     CODE,

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import betaincinv, gammaln
 
 from margrove._data import read_only
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 from margrove.grove.bottom_up import ROUNDING, cheaper_as_leaves, running, sums_of_leaves
 from margrove.grove.shares import predicted_classes
 from margrove.grove.tree_arrays import LEAF, OBLIQUE, SUBSET, THRESHOLD, TreeArrays, subtree

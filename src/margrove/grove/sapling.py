@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 from margrove.grove.binning import BinnedDataset
 from margrove.grove.block import (
     N_FRONTIER,

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 from margrove.grove.arithmetic import fraction, pair_sum, square_of, whole_pair
 
 __all__ = [

@@ -19,8 +19,8 @@ import numpy as np
 from scipy.special import beta
 from sklearn.utils._param_validation import validate_parameter_constraints
 
-from margrove._memory import require_memory
-from margrove._threads import resolve_n_jobs, run_tiles
+from margrove._runtime.memory import require_memory
+from margrove._runtime.threads import resolve_n_jobs, run_tiles
 from margrove.exceptions import InexactExplanationError, InvalidDataError
 from margrove.grove.shap_kernels import (
     ABREAST,

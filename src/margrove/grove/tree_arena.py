@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from margrove._data import read_only
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 from margrove.grove.packed import FEATURE_AT, MISSING_AT, SET_AT, Kind, PackedTree
 from margrove.grove.scores import SQUARED
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from margrove._data import read_only
-from margrove._jit import kernel
-from margrove._threads import run_tiles
+from margrove._runtime.jit import kernel
+from margrove._runtime.threads import run_tiles
 
 __all__ = [
     "LEAF",

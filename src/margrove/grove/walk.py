@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 from margrove.grove.packed import Kind, PackedTree
 
 __all__ = ["add_values", "add_votes", "leaves_of_rows", "leaves_of_some"]

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from margrove._threads import resolve_n_jobs
+from margrove._runtime.threads import resolve_n_jobs
 from margrove.health.examined_target import Task
 from margrove.health.patient import final_step
 from margrove.margin.grams import LARGEST_TILE

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._memory import available_memory
+from margrove._runtime.memory import available_memory
 from margrove.health.cost_estimates import (
     CostEstimate,
     Probe,

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._frames import data_frame
+from margrove._data.result_frames import data_frame
 from margrove.health.column_checks import COLUMN_CHECKS
 from margrove.health.column_copies import COPY_CHECKS
 from margrove.health.column_figures import figures_of

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_table, check_targets, check_weights, moderate
-from margrove._threads import available_cores
+from margrove._runtime.threads import available_cores
 from margrove.exceptions import InvalidDataError
 from margrove.margin.expansions import dual_coefficients, kernel_sums
 from margrove.margin.gaps import gap_terms

@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import like_fitted
 from margrove._data.sparse import sound_structure
-from margrove._threads import resolve_n_jobs
-from margrove._tiles import row_products
+from margrove._runtime.matrix_tiles import row_products
+from margrove._runtime.threads import resolve_n_jobs
 from margrove.exceptions import NumericalOverflowError
 
 __all__ = [

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove._data.sparse import sound_structure
-from margrove._threads import run_tiles, single_threaded_blas
-from margrove._tiles import TILE_ROWS, Scratch
+from margrove._runtime.matrix_tiles import TILE_ROWS, Scratch
+from margrove._runtime.threads import run_tiles, single_threaded_blas
 from margrove.margin.kernel_blocks import TILE_COLUMNS
 from margrove.margin.kernels import Kernel, Points
 

@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from margrove._threads import run_tiles
-from margrove._tiles import on_large_pages
+from margrove._runtime.matrix_tiles import on_large_pages
+from margrove._runtime.threads import run_tiles
 from margrove.margin.expansions import kernel_sums
 from margrove.margin.kernels import (
     CallableKernel,

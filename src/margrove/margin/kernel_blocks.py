@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove._data import kernel_rows
-from margrove._jit import kernel
-from margrove._tiles import TILE_ROWS, padded_tile
+from margrove._runtime.jit import kernel
+from margrove._runtime.matrix_tiles import TILE_ROWS, padded_tile
 
 __all__ = [
     "TILE_COLUMNS",

@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import CanonicalForm, Table, check_table, like_fitted
 from margrove._data.sparse import sound_structure
-from margrove._estimator import Estimator
-from margrove._threads import resolve_n_jobs
+from margrove._runtime.estimator import Estimator
+from margrove._runtime.threads import resolve_n_jobs
 from margrove.exceptions import InvalidDataError
 from margrove.margin.expansions import kernel_sums
 from margrove.margin.kernel_blocks import largest_value

@@ -19,10 +19,10 @@ from margrove._data import (
     given_order,
     seed_of,
 )
-from margrove._estimator import RANDOM_STATE, RUN_CONTROL
-from margrove._memory import require_memory
-from margrove._slices import under_keeper
-from margrove._threads import resolve_n_jobs
+from margrove._runtime.estimator import RANDOM_STATE, RUN_CONTROL
+from margrove._runtime.memory import require_memory
+from margrove._runtime.slices import under_keeper
+from margrove._runtime.threads import resolve_n_jobs
 from margrove.margin.decisions import finite_decisions, n_problems_of, require_shape
 from margrove.margin.kernel_machine import KERNEL_PARAMETERS, KernelMachine
 from margrove.margin.kernels import (

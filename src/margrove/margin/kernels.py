@@ -7,7 +7,7 @@ is adding one class here**. Kernels are also plain callables, so scikit-learn's 
 them: `sklearn.svm.SVC(kernel=margrove.kernels.RBF(sigma=2.0))`.
 
 Everything is computed in blocks: one matrix product and one vectorised pass over it. Blocks have a
-fixed shape (see `_tiles`), so that an entry depends on its two points only.
+fixed shape (see `matrix_tiles`), so that an entry depends on its two points only.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove._data import check_table, read_only
-from margrove._threads import run_tiles, single_threaded_blas
-from margrove._tiles import TILE_ROWS, Scratch, on_large_pages
+from margrove._runtime.matrix_tiles import TILE_ROWS, Scratch, on_large_pages
+from margrove._runtime.threads import run_tiles, single_threaded_blas
 from margrove.exceptions import InvalidDataError, NumericalOverflowError
 from margrove.margin.kernel_blocks import (
     TILE_COLUMNS,

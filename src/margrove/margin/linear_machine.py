@@ -21,10 +21,10 @@ from margrove._data import (
     kernel_rows,
     seed_of,
 )
-from margrove._estimator import RANDOM_STATE, RUN_CONTROL, Estimator
-from margrove._memory import require_memory
-from margrove._slices import Ending, drive, under_keeper
-from margrove._threads import resolve_n_jobs
+from margrove._runtime.estimator import RANDOM_STATE, RUN_CONTROL, Estimator
+from margrove._runtime.memory import require_memory
+from margrove._runtime.slices import Ending, drive, under_keeper
+from margrove._runtime.threads import resolve_n_jobs
 from margrove.exceptions import ConvergenceWarning, InvalidDataError
 from margrove.margin.decisions import dense_coefficients
 from margrove.margin.kernel_blocks import largest_value, row_norms

@@ -15,8 +15,8 @@ from typing import Any, cast
 import numpy as np
 from sklearn.base import clone
 
-from margrove._spread import even_runs, spread, tasks_wanted, workers_wanted
-from margrove._threads import single_threaded_blas
+from margrove._runtime.process_tasks import even_runs, spread, tasks_wanted, workers_wanted
+from margrove._runtime.threads import single_threaded_blas
 from margrove.margin.grams import LARGEST_TILE
 from margrove.margin.kernel_machine import TrainingSet
 from margrove.margin.problems import DualProblem
@@ -94,7 +94,7 @@ def _own_cache(cache_bytes: int, largest: int, n_workers: int) -> int:
 
 
 class SpreadMachines:
-    """Machines that other processes solve; see `_slices.Process`. A round is a machine.
+    """Machines that other processes solve; see `slices.Process`. A round is a machine.
 
     shared  the estimator, the training set as far as solvers need it, and the `SolverPlan`
     """

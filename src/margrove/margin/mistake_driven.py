@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from margrove._estimator import Estimator
-from margrove._slices import Ending, Process, drive
+from margrove._runtime.estimator import Estimator
+from margrove._runtime.slices import Ending, Process, drive
 from margrove.exceptions import ConvergenceWarning
 from margrove.margin.solvers.patience import Patience
 

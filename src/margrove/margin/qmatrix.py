@@ -14,10 +14,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from margrove._jit import kernel as compiled
-from margrove._memory import available_memory
-from margrove._threads import run_tiles, single_threaded_blas
-from margrove._tiles import TILE_ROWS, Scratch
+from margrove._runtime.jit import kernel as compiled
+from margrove._runtime.matrix_tiles import TILE_ROWS, Scratch
+from margrove._runtime.memory import available_memory
+from margrove._runtime.threads import run_tiles, single_threaded_blas
 from margrove.margin.kernel_blocks import TILE_COLUMNS
 from margrove.margin.kernels import Kernel, Points, gram, symmetric_gram
 

@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import TrainingLabels, check_training_labels, seed_of
-from margrove._estimator import RANDOM_STATE
+from margrove._runtime.estimator import RANDOM_STATE
 from margrove.exceptions import NotFittedError
 from margrove.margin.decisions import finite_decisions, require_shape
 from margrove.margin.expansions import dual_coefficients, like_table

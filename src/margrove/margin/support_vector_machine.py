@@ -17,10 +17,10 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import CanonicalForm, canonical_form, given_order, seed_of
-from margrove._estimator import RUN_CONTROL
-from margrove._memory import require_memory
-from margrove._slices import Ending, drive
-from margrove._threads import resolve_n_jobs
+from margrove._runtime.estimator import RUN_CONTROL
+from margrove._runtime.memory import require_memory
+from margrove._runtime.slices import Ending, drive
+from margrove._runtime.threads import resolve_n_jobs
 from margrove.exceptions import ConvergenceWarning, DataWarning
 from margrove.margin.certificate import Certificate, certificate
 from margrove.margin.expansions import dual_coefficients, like_table

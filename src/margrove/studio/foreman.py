@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from margrove._memory import available_memory
+from margrove._runtime.memory import available_memory
 from margrove.studio.child import Child
 from margrove.studio.letters import Kind, Letter, ordered, report_of
 from margrove.studio.messages import cancelled, failure, progress

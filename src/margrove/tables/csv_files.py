@@ -7,7 +7,7 @@ import io
 from collections.abc import Mapping
 from typing import Any
 
-from margrove._memory import require_memory
+from margrove._runtime.memory import require_memory
 from margrove.exceptions import InvalidDataError
 from margrove.tables.cell_texts import MISSING, shown
 from margrove.tables.csv_shape import CsvShape, checked_shape

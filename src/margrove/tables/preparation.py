@@ -20,8 +20,8 @@ from sklearn.utils.validation import (
 )
 
 from margrove._data.tables import _collected, _feature_names
-from margrove._estimator import Estimator
-from margrove._memory import require_memory
+from margrove._runtime.estimator import Estimator
+from margrove._runtime.memory import require_memory
 from margrove.exceptions import DataWarning, InvalidDataError
 from margrove.tables.cell_texts import shown
 from margrove.tables.column_learning import Settings, learn_part

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._memory import require_memory
+from margrove._runtime.memory import require_memory
 from margrove.tables.column_parts import TreeColumn
 from margrove.tables.frame_columns import LabelCells, NumberCells
 

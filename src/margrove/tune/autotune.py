@@ -23,8 +23,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from margrove._data import seed_of
-from margrove._estimator import RANDOM_STATE
-from margrove._slices import unwatched
+from margrove._runtime.estimator import RANDOM_STATE
+from margrove._runtime.slices import unwatched
 from margrove.ensemble.adaboost import AdaBoostClassifier
 from margrove.ensemble.adaboost_regressor import AdaBoostRegressor
 from margrove.ensemble.bagging import BaggingClassifier, BaggingRegressor

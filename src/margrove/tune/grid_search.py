@@ -20,9 +20,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.multiclass import type_of_target
 
-from margrove._slices import drive
-from margrove._spread import spread, tasks_wanted, workers_wanted
-from margrove._threads import resolve_n_jobs
+from margrove._runtime.process_tasks import spread, tasks_wanted, workers_wanted
+from margrove._runtime.slices import drive
+from margrove._runtime.threads import resolve_n_jobs
 from margrove.margin.linear_svc import LinearSVC
 from margrove.margin.linear_svr import LinearSVR
 from margrove.margin.svc import SVC

@@ -24,7 +24,7 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import has_fit_parameter
 
 from margrove._data import check_labels, check_weights, count_rows, seed_of
-from margrove._threads import finishing
+from margrove._runtime.threads import finishing
 
 __all__ = [
     "Folds",

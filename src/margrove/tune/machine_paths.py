@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._threads import run_tiles
+from margrove._runtime.threads import run_tiles
 from margrove.margin.solvers.c_path import BROKEN_OFF, follow_path, new_progress
 from margrove.tune.gram_series import GramSeries
 
@@ -127,7 +127,7 @@ FoldPaths = Sequence[MachinePath | None]  # of all machines of a fold and a kern
 
 
 class PathSearch:
-    """Every path of every kernel; see `_slices.Process`. A round is a path.
+    """Every path of every kernel; see `slices.Process`. A round is a path.
 
     folds  the machines of each fold, in the same order for all, None for what a fold lacks
     judge  is told of (kernel, fold, K, paths) when a fold's machines of a kernel are all there

@@ -13,8 +13,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from margrove._spread import spread
-from margrove._threads import single_threaded_blas
+from margrove._runtime.process_tasks import spread
+from margrove._runtime.threads import single_threaded_blas
 from margrove.margin.kernels import Kernel, Points
 from margrove.tune.gram_series import GramSeries
 from margrove.tune.held_out_scores import Judge

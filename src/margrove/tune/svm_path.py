@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from margrove._data.result_frames import data_frame
 from margrove._data.training import TrainingLabels
-from margrove._frames import data_frame
-from margrove._slices import drive
-from margrove._threads import resolve_n_jobs, single_threaded_blas
+from margrove._runtime.slices import drive
+from margrove._runtime.threads import resolve_n_jobs, single_threaded_blas
 from margrove.margin.problems import epsilon_svr
 from margrove.margin.solvers.result import SolverResult
 from margrove.margin.support_vector_machine import FitRecord

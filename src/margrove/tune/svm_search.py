@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from margrove._slices import drive
-from margrove._spread import tasks_wanted, workers_wanted
-from margrove._threads import resolve_n_jobs, single_threaded_blas
+from margrove._runtime.process_tasks import tasks_wanted, workers_wanted
+from margrove._runtime.slices import drive
+from margrove._runtime.threads import resolve_n_jobs, single_threaded_blas
 from margrove.exceptions import NumericalOverflowError
 from margrove.margin.kernels import KERNELS, Kernel
 from margrove.tune.cells import Cells

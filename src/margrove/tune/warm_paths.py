@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from margrove._slices import SLICE_SECONDS, unwatched
-from margrove._spread import spread, tasks_wanted, workers_wanted
-from margrove._threads import run_tiles, single_threaded_blas
+from margrove._runtime.process_tasks import spread, tasks_wanted, workers_wanted
+from margrove._runtime.slices import SLICE_SECONDS, unwatched
+from margrove._runtime.threads import run_tiles, single_threaded_blas
 from margrove.tune.cells import Cells
 from margrove.tune.folds import Fold
 
@@ -40,7 +40,7 @@ def warm_paths(grid: LinearGrid, estimator: Any, n_threads: int) -> WarmPaths:
 
 
 class WarmPaths:
-    """The path of every fold of a linear machine; see `_slices.Process`. A round is a machine."""
+    """The path of every fold of a linear machine; see `slices.Process`. A round is a machine."""
 
     unit = "machine"
 

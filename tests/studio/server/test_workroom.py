@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import margrove
-from margrove._jit import compiled_for_user
+from margrove._runtime.jit import compiled_for_user
 from margrove.studio import warming, workroom
 from margrove.studio.workroom import Job, _is_compiling
 

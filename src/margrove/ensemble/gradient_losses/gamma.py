@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 from margrove.ensemble.gradient_losses.exponentials import exp_of
 from margrove.ensemble.gradient_losses.gradient_loss import bounded
 from margrove.ensemble.gradient_losses.log_link import LogLinkLoss

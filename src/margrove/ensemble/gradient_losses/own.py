@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from margrove._data import read_only
-from margrove._jit import compiled_for_user
+from margrove._runtime.jit import compiled_for_user
 from margrove.ensemble.gradient_losses.gradient_loss import GradientLoss, bounded
 from margrove.ensemble.gradient_losses.two_classes import TwoClassLoss, both_probabilities
 

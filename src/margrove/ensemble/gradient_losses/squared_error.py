@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 from margrove.ensemble.gradient_losses.gradient_loss import GradientLoss, bounded
 from margrove.ensemble.gradient_losses.row_statistics import mean_of
 

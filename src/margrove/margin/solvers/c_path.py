@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 from margrove.margin.solvers.pairs import FLOAT32_ETA, FLOAT64_ETA, solve_tile
 
 __all__ = ["BROKEN_OFF", "CONVERGED", "UNCHANGED", "follow_path", "new_progress"]

@@ -22,8 +22,15 @@ from typing import Any
 import numpy as np
 
 from margrove._data import read_only
-from margrove._jit import kernel
-from margrove._states import indices_of, put_back, records_of, table_of, taken, whole_number
+from margrove._runtime.jit import kernel
+from margrove._runtime.process_states import (
+    indices_of,
+    put_back,
+    records_of,
+    table_of,
+    taken,
+    whole_number,
+)
 from margrove.margin.linear_problems import OneVsRest
 from margrove.margin.solvers.linear_cd import free_gain
 from margrove.margin.solvers.linear_result import EpochPoint, LinearDemand, LinearResult
@@ -43,7 +50,7 @@ _BALANCING_SWEEPS = 200
 
 
 class CrammerSingerProcess:
-    """Epochs of steps, a row each; see `_slices.Process`."""
+    """Epochs of steps, a row each; see `slices.Process`."""
 
     unit = "epoch"
 

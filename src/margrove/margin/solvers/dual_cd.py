@@ -26,9 +26,16 @@ from typing import Any
 import numpy as np
 
 from margrove._data import read_only
-from margrove._jit import kernel
-from margrove._slices import step_capacity
-from margrove._states import array_of, put_back, records_of, table_of, taken, whole_number
+from margrove._runtime.jit import kernel
+from margrove._runtime.process_states import (
+    array_of,
+    put_back,
+    records_of,
+    table_of,
+    taken,
+    whole_number,
+)
+from margrove._runtime.slices import step_capacity
 from margrove.margin.problems import DualProblem
 from margrove.margin.solvers.faces import descend_on_faces
 from margrove.margin.solvers.hull import row_sums
@@ -60,7 +67,7 @@ class CoordinateStep:
 
 
 class CoordinateProcess:
-    """Epochs of coordinate steps; see `_slices.Process`.
+    """Epochs of coordinate steps; see `slices.Process`.
 
     K        float64 (n, n), the Gram matrix of the data
     problem  without a bias, such as those of `c_svc` and `epsilon_svr`

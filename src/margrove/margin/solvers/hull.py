@@ -32,8 +32,8 @@ from typing import Any
 import numpy as np
 
 from margrove._data import read_only
-from margrove._jit import kernel
-from margrove._slices import step_capacity
+from margrove._runtime.jit import kernel
+from margrove._runtime.slices import step_capacity
 from margrove.margin.problems import DualProblem
 from margrove.margin.solvers.result import SolverResult, TracePoint
 
@@ -65,7 +65,7 @@ class HullStep:
 
 
 class HullProcess:
-    """The nearest points of two reduced hulls, given as a `nu_svc` problem; see `_slices.Process`.
+    """The nearest points of two reduced hulls, given as a `nu_svc` problem; see `slices.Process`.
 
     K    float64 (n, n), the Gram matrix
     tol  on the largest KKT violation within a class, in the units of f = K(alpha * y)

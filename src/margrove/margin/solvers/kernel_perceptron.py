@@ -26,11 +26,11 @@ from typing import Any
 
 import numpy as np
 
-from margrove._jit import kernel as compiled
-from margrove._slices import step_capacity
-from margrove._states import array_of, indices_of, put_back, taken, whole_number
-from margrove._threads import run_tiles, single_threaded_blas
-from margrove._tiles import TILE_ROWS
+from margrove._runtime.jit import kernel as compiled
+from margrove._runtime.matrix_tiles import TILE_ROWS
+from margrove._runtime.process_states import array_of, indices_of, put_back, taken, whole_number
+from margrove._runtime.slices import step_capacity
+from margrove._runtime.threads import run_tiles, single_threaded_blas
 from margrove.exceptions import NumericalOverflowError
 from margrove.margin.kernel_blocks import TILE_COLUMNS
 from margrove.margin.kernels import Kernel, Points, gram, tile_of
@@ -61,7 +61,7 @@ class DualRule:
 
 
 class KernelPerceptronProcess:
-    """Epochs of dual perceptron steps; see `_slices.Process`.
+    """Epochs of dual perceptron steps; see `slices.Process`.
 
     points   all rows that are or may become support vectors
     codes    int64 (n,) class of each point; two classes are one problem, "is it the second?"

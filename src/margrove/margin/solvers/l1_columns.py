@@ -20,8 +20,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove._data import read_only
-from margrove._jit import kernel
-from margrove._states import (
+from margrove._runtime.jit import kernel
+from margrove._runtime.process_states import (
     MisfitError,
     indices_of,
     put_back,
@@ -80,7 +80,7 @@ def columns_of(problem: LinearProblem) -> Columns:
 
 
 class L1ColumnsProcess:
-    """Epochs over the features of one machine; see `_slices.Process`."""
+    """Epochs over the features of one machine; see `slices.Process`."""
 
     unit = "epoch"
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from margrove._jit import kernel
-from margrove._states import put_back, records_of, table_of, taken
+from margrove._runtime.jit import kernel
+from margrove._runtime.process_states import put_back, records_of, table_of, taken
 from margrove.margin.linear_problems import LinearProblem
 from margrove.margin.solvers.linear_result import EpochPoint, LinearDemand, LinearResult
 from margrove.margin.solvers.normal_equations import NormalEquations, reading_order
@@ -40,7 +40,7 @@ _NO_VIOLATION = 1e-9
 
 
 class L1NewtonProcess:
-    """Proximal Newton steps over one machine; see `_slices.Process`."""
+    """Proximal Newton steps over one machine; see `slices.Process`."""
 
     unit = "step"
 

@@ -44,8 +44,8 @@ from typing import Any
 import numpy as np
 
 from margrove._data import read_only
-from margrove._slices import SLICE_SECONDS
-from margrove._states import (
+from margrove._runtime.matrix_tiles import on_large_pages
+from margrove._runtime.process_states import (
     MisfitError,
     indices_of,
     put_back,
@@ -54,8 +54,8 @@ from margrove._states import (
     taken,
     whole_number,
 )
-from margrove._threads import run_tiles, single_threaded_blas
-from margrove._tiles import on_large_pages
+from margrove._runtime.slices import SLICE_SECONDS
+from margrove._runtime.threads import run_tiles, single_threaded_blas
 from margrove.margin.linear_problems import LinearProblem, OneVsRest, balanced
 from margrove.margin.solvers.linear_faces import FaceSteps
 from margrove.margin.solvers.linear_result import EpochPoint, LinearDemand, LinearResult, better
@@ -89,7 +89,7 @@ _EPOCHS_BETWEEN_FACES = 4
 
 
 class CoordinateDescent:
-    """Epochs of coordinate steps over one machine or many; see `_slices.Process`."""
+    """Epochs of coordinate steps over one machine or many; see `slices.Process`."""
 
     unit = "epoch"
 

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from margrove._states import whole_number
-from margrove._threads import single_threaded_blas
+from margrove._runtime.process_states import whole_number
+from margrove._runtime.threads import single_threaded_blas
 from margrove.margin.linear_problems import LinearProblem, OneVsRest
 from margrove.margin.solvers.crammer_singer import CrammerSingerProcess
 from margrove.margin.solvers.l1_columns import Columns, L1ColumnsProcess, columns_of

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from margrove._data import Rows, read_only
-from margrove._jit import kernel
-from margrove._states import put_back, taken
+from margrove._runtime.jit import kernel
+from margrove._runtime.process_states import put_back, taken
 from margrove.margin.linear_problems import LinearProblem
 from margrove.margin.solvers.normal_equations import multiply_rows
 

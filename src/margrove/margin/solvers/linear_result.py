@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from margrove._states import MisfitError, array_of, records_of, table_of, taken, whole_number
+from margrove._runtime.process_states import (
+    MisfitError,
+    array_of,
+    records_of,
+    table_of,
+    taken,
+    whole_number,
+)
 
 __all__ = ["EpochPoint", "LinearDemand", "LinearResult", "better"]
 

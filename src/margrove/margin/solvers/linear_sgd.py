@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 from margrove._data import Rows, read_only
-from margrove._jit import kernel
-from margrove._states import put_back, records_of, table_of, taken, whole_number
+from margrove._runtime.jit import kernel
+from margrove._runtime.process_states import put_back, records_of, table_of, taken, whole_number
 from margrove.exceptions import NumericalOverflowError
 from margrove.margin.solvers.linear_result import EpochPoint, LinearDemand, LinearResult
 from margrove.margin.solvers.visits import shuffle
@@ -113,7 +113,7 @@ class SgdState:
 
 
 class StochasticProcess:
-    """Epochs over some rows; see `_slices.Process`.
+    """Epochs over some rows; see `slices.Process`.
 
     With `demand.epochs` of one it is a step of a stream. Otherwise it stops when the objective of
     the average falls by less than `demand.tol` of itself from one epoch to the next.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 from margrove.margin.linear_problems import row_loss
 
 __all__ = [

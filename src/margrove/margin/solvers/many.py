@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from margrove._slices import SLICE_SECONDS, Process, step_capacity
-from margrove._states import MisfitError, numbers_of, whole_number
-from margrove._threads import run_tiles
+from margrove._runtime.process_states import MisfitError, numbers_of, whole_number
+from margrove._runtime.slices import SLICE_SECONDS, Process, step_capacity
+from margrove._runtime.threads import run_tiles
 from margrove.margin.solvers.result import SolverResult
 
 __all__ = ["ManyProblems", "Solver"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._states import put_back, taken
+from margrove._runtime.process_states import put_back, taken
 
 __all__ = ["Patience"]
 

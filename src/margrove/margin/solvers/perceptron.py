@@ -31,11 +31,11 @@ from typing import Any
 import numpy as np
 
 from margrove._data import kernel_rows, read_only
-from margrove._jit import kernel
-from margrove._slices import step_capacity
-from margrove._states import array_of, put_back, taken, whole_number
-from margrove._threads import run_tiles
-from margrove._tiles import row_products
+from margrove._runtime.jit import kernel
+from margrove._runtime.matrix_tiles import row_products
+from margrove._runtime.process_states import array_of, put_back, taken, whole_number
+from margrove._runtime.slices import step_capacity
+from margrove._runtime.threads import run_tiles
 from margrove.exceptions import NumericalOverflowError
 from margrove.margin.solvers.patience import Patience
 from margrove.margin.solvers.separation import scores_csr, scores_dense
@@ -172,7 +172,7 @@ class _Block:
 
 
 class PerceptronProcess:
-    """Epochs of perceptron steps over weighted rows; see `_slices.Process`.
+    """Epochs of perceptron steps over weighted rows; see `slices.Process`.
 
     X          checked X, dense or CSR
     codes      int64 (n,) class of each original row

@@ -24,8 +24,15 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack
 
-from margrove._jit import kernel
-from margrove._states import MisfitError, array_of, put_back, records_of, table_of, taken
+from margrove._runtime.jit import kernel
+from margrove._runtime.process_states import (
+    MisfitError,
+    array_of,
+    put_back,
+    records_of,
+    table_of,
+    taken,
+)
 from margrove.margin.linear_problems import (
     LinearProblem,
     LossOfRows,
@@ -53,7 +60,7 @@ _GROWTH = 8.0  # of a step, from one trial to the next
 
 
 class NewtonProcess:
-    """Newton steps over one machine; see `_slices.Process`."""
+    """Newton steps over one machine; see `slices.Process`."""
 
     unit = "step"
 

@@ -38,9 +38,9 @@ from typing import Any
 import numpy as np
 
 from margrove._data import read_only
-from margrove._jit import kernel
-from margrove._slices import step_capacity
-from margrove._states import put_back, records_of, table_of, taken, whole_number
+from margrove._runtime.jit import kernel
+from margrove._runtime.process_states import put_back, records_of, table_of, taken, whole_number
+from margrove._runtime.slices import step_capacity
 from margrove.margin.problems import DualProblem
 from margrove.margin.solvers.dual_cd import projected_gradient
 from margrove.margin.solvers.hull import project, row_sums, svc_result
@@ -66,7 +66,7 @@ class SubgradientStep:
 
 
 class SubgradientProcess:
-    """Epochs of stochastic subgradient steps; see `_slices.Process`.
+    """Epochs of stochastic subgradient steps; see `slices.Process`.
 
     K        float64 (n, n), the Gram matrix
     problem  of `c_svc`, with or without a bias, with finite bounds; its start is not used

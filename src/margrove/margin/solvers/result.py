@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from margrove._states import MisfitError, array_of, records_of, table_of, whole_number
+from margrove._runtime.process_states import (
+    MisfitError,
+    array_of,
+    records_of,
+    table_of,
+    whole_number,
+)
 
 __all__ = ["SolverResult", "TracePoint"]
 

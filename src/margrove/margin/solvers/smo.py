@@ -26,9 +26,16 @@ from typing import Any
 import numpy as np
 
 from margrove._data import read_only
-from margrove._jit import kernel
-from margrove._slices import step_capacity
-from margrove._states import MisfitError, array_of, put_back, records_of, table_of, taken
+from margrove._runtime.jit import kernel
+from margrove._runtime.process_states import (
+    MisfitError,
+    array_of,
+    put_back,
+    records_of,
+    table_of,
+    taken,
+)
+from margrove._runtime.slices import step_capacity
 from margrove.margin.problems import DualProblem
 from margrove.margin.qmatrix import GramSource, TileView, add_rows
 from margrove.margin.solvers.faces import descend_on_faces
@@ -95,7 +102,7 @@ class Gram:
 
 
 class SmoProcess:
-    """Pair steps over one dual problem; see `_slices.Process`. A round is a block."""
+    """Pair steps over one dual problem; see `slices.Process`. A round is a block."""
 
     unit = "block"
     total: int | None = None

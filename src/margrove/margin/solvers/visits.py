@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 
 __all__ = ["Visits", "shuffle"]
 

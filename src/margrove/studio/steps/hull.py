@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._slices import watch
+from margrove._runtime.slices import watch
 from margrove.exceptions import NotSeparableError
 from margrove.facts.lecture_hulls import hull_facts
 from margrove.studio.pictures.planes import plane_of

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from margrove._slices import watch
+from margrove._runtime.slices import watch
 from margrove.facts.lecture_smo import SmoBox, smo_boxes
 from margrove.studio.pictures.planes import plane_of
 from margrove.studio.recent import Recent

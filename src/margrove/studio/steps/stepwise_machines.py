@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._slices import watch
+from margrove._runtime.slices import watch
 from margrove.margin.solvers.many import Solver
 from margrove.margin.svc import SVC
 

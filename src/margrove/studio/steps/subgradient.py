@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._slices import watch
+from margrove._runtime.slices import watch
 from margrove.margin.solvers.primal_sgd import primal_objective
 from margrove.studio.pictures.planes import plane_of
 from margrove.studio.pictures.support import over_points

@@ -3,7 +3,7 @@
     with joblib.parallel_config(backend="dask"):
         margrove.compare(models, X, y)
 
-Without such a block work is done on threads of this process (`_threads`), with the same result.
+Without such a block work is done on threads of this process (`threads`), with the same result.
 What tasks warn of is told here, as if they had run here.
 """
 
@@ -20,8 +20,8 @@ import sklearn
 from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
 
-from margrove._slices import is_kept, step_capacity
-from margrove._threads import is_nested
+from margrove._runtime.slices import is_kept, step_capacity
+from margrove._runtime.threads import is_nested
 
 __all__ = [
     "Carried",

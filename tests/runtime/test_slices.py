@@ -12,7 +12,8 @@ import pytest
 import sklearn
 from sklearn.base import clone
 
-from margrove import KernelPerceptron, Perceptron, Progress, _slices, watch
+from margrove import KernelPerceptron, Perceptron, Progress, watch
+from margrove._runtime import slices
 from margrove.datasets import load_iris, make_xor
 from margrove.exceptions import ConvergenceWarning, FitCancelled, InterruptedFitWarning
 from tests.interrupts import (
@@ -25,8 +26,8 @@ from tests.interrupts import (
 HAS_CALLBACKS = hasattr(Perceptron, "set_callbacks")
 CLASSES = [Perceptron, KernelPerceptron]
 FILES = {
-    Perceptron: ("_slices", "margin.solvers.perceptron"),
-    KernelPerceptron: ("_slices", "margin.solvers.kernel_perceptron"),
+    Perceptron: ("_runtime.slices", "margin.solvers.perceptron"),
+    KernelPerceptron: ("_runtime.slices", "margin.solvers.kernel_perceptron"),
 }
 
 
@@ -119,7 +120,7 @@ def test_signals_are_heard_while_kernels_run() -> None:
 @pytest.mark.parametrize("cls", CLASSES)
 @pytest.mark.parametrize("n_slices", [1, 4])
 def test_a_time_budget_keeps_what_was_learnt(cls, n_slices) -> None:
-    model, X, y = endless(cls, max_time=n_slices * _slices.SLICE_SECONDS)
+    model, X, y = endless(cls, max_time=n_slices * slices.SLICE_SECONDS)
     seen: list[Progress] = []
     told = r"used up max_time=0\.\d+ s after \d+ of 1000000000"
     with (
@@ -176,8 +177,8 @@ def test_where_slices_end_changes_nothing(cls, monkeypatch) -> None:
     X, y = load_iris(return_X_y=True)
     usual = cls(max_iter=6, tol=None).fit(X, y)
     for work in (1, 700, 10**12):
-        monkeypatch.setattr(_slices, "_FIRST_SLICE_WORK", work)
-        monkeypatch.setattr(_slices, "_work_of_next_slice", lambda work, done, seconds: work)
+        monkeypatch.setattr(slices, "_FIRST_SLICE_WORK", work)
+        monkeypatch.setattr(slices, "_work_of_next_slice", lambda work, done, seconds: work)
         again = cls(max_iter=6, tol=None).fit(X, y)
         assert np.array_equal(usual.decision_function(X), again.decision_function(X))
         assert again.mistakes_ == usual.mistakes_
@@ -188,7 +189,7 @@ def test_where_slices_end_changes_nothing(cls, monkeypatch) -> None:
 def test_listening_changes_no_bit_and_misses_no_step(cls, capacity, monkeypatch) -> None:
     X, y = load_iris(return_X_y=True)
     silent = cls(max_iter=6, tol=None).fit(X, y)
-    monkeypatch.setattr(_slices, "_STEP_CAPACITY", max(capacity, 3))
+    monkeypatch.setattr(slices, "_STEP_CAPACITY", max(capacity, 3))
     steps = []
     with watch(on_step=steps.append):
         heard = cls(max_iter=6, tol=None).fit(X, y)
@@ -208,7 +209,7 @@ def test_two_classes_are_problem_zero(cls) -> None:
 
 
 def test_more_classes_than_the_buffer_has_room_for(monkeypatch) -> None:
-    monkeypatch.setattr(_slices, "_STEP_CAPACITY", 2)
+    monkeypatch.setattr(slices, "_STEP_CAPACITY", 2)
     X, y = load_iris(return_X_y=True)
     steps = []
     with watch(on_step=steps.append):

@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from margrove import KernelPerceptron, Perceptron, _memory
-from margrove._memory import available_memory, require_memory
+from margrove import KernelPerceptron, Perceptron
+from margrove._runtime import memory as _memory
+from margrove._runtime.memory import available_memory, require_memory
 from margrove.datasets import load_iris
 
 pytestmark = pytest.mark.nojit

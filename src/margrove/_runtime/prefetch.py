@@ -7,8 +7,8 @@ That pays where a row is read in several places; writes do not wait anyway.
 
 from __future__ import annotations
 
-from margrove._instructions import fetch
-from margrove._jit import kernel
+from margrove._runtime.instructions import fetch
+from margrove._runtime.jit import kernel
 
 __all__ = ["are_scattered", "fetch", "row_ahead", "row_behind"]
 

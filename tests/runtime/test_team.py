@@ -9,9 +9,15 @@ import time
 import numpy as np
 import pytest
 
-from margrove._instructions import atomic_add, atomic_read, atomic_swap, atomic_write, give_way
-from margrove._jit import compiled_for_user
-from margrove._team import (
+from margrove._runtime.instructions import (
+    atomic_add,
+    atomic_read,
+    atomic_swap,
+    atomic_write,
+    give_way,
+)
+from margrove._runtime.jit import compiled_for_user
+from margrove._runtime.team import (
     await_order,
     call_up,
     dismiss,

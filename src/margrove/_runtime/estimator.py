@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 
-from margrove._slices import SUPPORTS_CALLBACKS
+from margrove._runtime.slices import SUPPORTS_CALLBACKS
 from margrove._version import __version__
 
 __all__ = ["RANDOM_STATE", "RUN_CONTROL", "Estimator"]

@@ -1,6 +1,6 @@
 """Checkpoints: fits that are cut short go on in another session, where they stopped.
 
-`checkpoint` puts a keeper (`_slices.Keeper`) beside the fits of a `with` block. Whenever one of
+`checkpoint` puts a keeper (`slices.Keeper`) beside the fits of a `with` block. Whenever one of
 them drives a process, the keeper
 
     numbers it, in the order in which processes begin
@@ -33,8 +33,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._slices import Process, under_keeper
-from margrove._states import Unkeepable
+from margrove._runtime.process_states import Unkeepable
+from margrove._runtime.slices import Process, under_keeper
 from margrove._version import __version__
 from margrove.exceptions import (
     CheckpointError,
@@ -264,7 +264,7 @@ class _Keeper:
     def keep(
         self, process: Process, estimator: Any, given: Mapping[str, Any]
     ) -> Iterator[Callable[[float], float]]:
-        """See `_slices.Keeper`."""
+        """See `slices.Keeper`."""
         self._n_asked += 1
         try:
             entry = _description(process, estimator, given)

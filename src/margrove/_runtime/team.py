@@ -22,7 +22,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from margrove._instructions import (
+from margrove._runtime.instructions import (
     atomic_add,
     atomic_read,
     atomic_swap,
@@ -30,7 +30,7 @@ from margrove._instructions import (
     give_way,
     relax,
 )
-from margrove._jit import kernel
+from margrove._runtime.jit import kernel
 
 __all__ = ["Team", "await_order", "call_up", "dismiss", "enlist", "meet", "report", "ring",
            "size_of_order", "wait_for_reports"]  # fmt: skip

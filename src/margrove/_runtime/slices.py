@@ -6,7 +6,7 @@ budget, a cancel, and tells callbacks, step listeners and the progress bar how i
 
 Where a slice ends is decided by the clock and must not change the iterates: all state of a
 process lives in arrays that the kernel leaves consistent whenever it returns. Between two slices
-is also where `_checkpoints` takes that state, to go on from it in another session.
+is also where `checkpoints` takes that state, to go on from it in another session.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Process(Protocol):
 
 
 class Keeper(Protocol):
-    """What keeps the state of processes in a file; see `_checkpoints`."""
+    """What keeps the state of processes in a file; see `checkpoints`."""
 
     def seed(self, drawn: int) -> int:
         """What was drawn in place of a `random_state`, or in an earlier session."""

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._jit import cache_directory
-from margrove._threads import resolve_n_jobs
+from margrove._runtime.jit import cache_directory
+from margrove._runtime.threads import resolve_n_jobs
 
 __all__ = ["EVERYTHING", "PARTS", "fill_cache", "run_parts", "run_side_by_side", "warmup"]
 
@@ -53,7 +53,9 @@ def fill_cache(n_jobs: int | None = None) -> bool:
     if directory is None or not sys.executable:
         return False
     if not (directory / EVERYTHING).exists():
-        program = "import sys; from margrove._warmup import run_parts; run_parts(sys.argv[1:])"
+        program = (
+            "import sys; from margrove._runtime.warmup import run_parts; run_parts(sys.argv[1:])"
+        )
         run_side_by_side([(program, name) for name in PARTS], resolve_n_jobs(n_jobs, unset="all"))
         (directory / EVERYTHING).touch()
     return True

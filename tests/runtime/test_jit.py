@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import margrove
-from margrove._jit import WITHOUT_KERNELS, kernel, stamp_of
+from margrove._runtime.jit import WITHOUT_KERNELS, kernel, stamp_of
 
 PACKAGE = Path(margrove.__file__).parent
 
@@ -23,7 +23,7 @@ import json, logging, warnings
 logging.basicConfig(level="INFO")
 import numpy as np
 from margrove import Perceptron
-from margrove._jit import cache_directory
+from margrove._runtime.jit import cache_directory
 from margrove.margin.solvers.perceptron import _visit_rows
 X = np.array([[2.0, 1.0], [1.0, 3.0], [-1.0, -2.0], [-2.0, -1.0]])
 model = Perceptron().fit(X, [1, 1, 0, 0])
@@ -38,7 +38,7 @@ print(json.dumps({
 LOOK = """
 import json, logging
 logging.basicConfig(level="INFO")
-from margrove._jit import cache_directory
+from margrove._runtime.jit import cache_directory
 print(json.dumps({"directory": str(cache_directory())}))
 """
 NOT_FOR_CHILDREN = ("NUMBA_DISABLE_JIT", "PYTHONPATH", "MARGROVE_CACHE_DIR")
@@ -226,7 +226,7 @@ def test_kernels_let_nan_through() -> None:
 def test_warmup_leaves_nothing_to_compile(tmp_path) -> None:
     code = (
         "import json, margrove; seconds = margrove.warmup()\n"
-        "from margrove._jit import cache_directory\n"
+        "from margrove._runtime.jit import cache_directory\n"
         "print(json.dumps({'seconds': seconds, 'n': len(list(cache_directory().glob('*.nbc')))}))"
     )
     first, _ = run(code, MARGROVE_CACHE_DIR=tmp_path)

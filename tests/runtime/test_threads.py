@@ -18,14 +18,14 @@ from threadpoolctl import threadpool_info
 
 from margrove import KernelPerceptron, Perceptron
 from margrove._data import scan_rows
-from margrove._threads import (
+from margrove._runtime.matrix_tiles import row_products
+from margrove._runtime.threads import (
     available_cores,
     finishing,
     resolve_n_jobs,
     run_tiles,
     single_threaded_blas,
 )
-from margrove._tiles import row_products
 from margrove.datasets import load_iris
 
 
@@ -61,7 +61,7 @@ def test_a_fit_inside_a_joblib_worker_gets_one_thread(backend) -> None:
 def test_affinity_is_respected() -> None:
     code = (
         "import os; os.sched_setaffinity(0, {0})\n"
-        "from margrove._threads import resolve_n_jobs; print(resolve_n_jobs(-1))"
+        "from margrove._runtime.threads import resolve_n_jobs; print(resolve_n_jobs(-1))"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "1"

@@ -42,10 +42,10 @@ from margrove import (
     Perceptron,
     RandomForestClassifier,
     RandomForestRegressor,
-    _slices,
     watch,
 )
-from margrove._checkpoints import checkpoint, fingerprint
+from margrove._runtime import slices
+from margrove._runtime.checkpoints import checkpoint, fingerprint
 from margrove.datasets import load_iris
 from margrove.ensemble import forest_grower
 from margrove.exceptions import (
@@ -85,8 +85,8 @@ WEIGHT = np.random.default_rng(5).integers(0, 3, 120).astype(float)
 @pytest.fixture(autouse=True)
 def short_slices(monkeypatch):
     """Slices of few elementary steps, however fast the machine is."""
-    monkeypatch.setattr(_slices, "_FIRST_SLICE_WORK", 5000)
-    monkeypatch.setattr(_slices, "_work_of_next_slice", lambda work, done, seconds: work)
+    monkeypatch.setattr(slices, "_FIRST_SLICE_WORK", 5000)
+    monkeypatch.setattr(slices, "_work_of_next_slice", lambda work, done, seconds: work)
     for home in (forest_grower, linear_cd, many):
         monkeypatch.setattr(home, "SLICE_SECONDS", 0.0)
 
@@ -319,17 +319,17 @@ SCRATCH = {"_order", "_goal", "_buffer", "_gathered", "_batch", "_exact", "_meas
 def test_restored_processes_are_alike_inside(name, tmp_path, monkeypatch) -> None:
     """Not only where they end: all that a process has is what it would have had."""
     (model, data), path = OTHERS[name], tmp_path / "fit.margrove"
-    usual, processes = _slices._drive, []
+    usual, processes = slices._drive, []
 
     def drive(process, *given):
-        if _slices.is_kept():  # else it is part of another
+        if slices.is_kept():  # else it is part of another
             processes.append(process)
         if len(processes) == 2:
             raise Stop
         return usual(process, *given)
 
     n_slices = slices_of(with_seed(model), data)
-    monkeypatch.setattr(_slices, "_drive", drive)
+    monkeypatch.setattr(slices, "_drive", drive)
     for length in {max(1, n_slices // 3), max(1, 3 * n_slices // 4), max(1, n_slices - 1)}:
         path.unlink(missing_ok=True)
         processes.clear()
@@ -503,7 +503,7 @@ def test_an_interrupt_by_ctrl_c_loses_nothing(times, tmp_path) -> None:
 SLOWLY = """
 import sys, threading
 from margrove import RandomForestClassifier, watch
-from margrove._checkpoints import checkpoint
+from margrove._runtime.checkpoints import checkpoint
 from margrove.datasets import load_iris
 
 def wait_at_seven(progress):
@@ -608,7 +608,7 @@ def test_a_limit_that_says_more_than_when_to_end_stays(tmp_path) -> None:
 
 
 def test_validation_rows_and_warm_starts_belong_to_it(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(_slices, "_FIRST_SLICE_WORK", 500)  # a round of stumps
+    monkeypatch.setattr(slices, "_FIRST_SLICE_WORK", 500)  # a round of stumps
     path, (X, y), (V, v) = tmp_path / "fit.margrove", TWO, classes(50, k=2, seed=9)
     model = HistGradientBoostingClassifier(max_iter=9, n_iter_no_change=3)
     given = {"X_val": V, "y_val": v}
@@ -807,7 +807,7 @@ def test_states_that_were_made_up(model, data, changes, tmp_path) -> None:
 def test_versions(tmp_path, monkeypatch) -> None:
     path = tmp_path / "fit.margrove"
     interrupted(path, RandomForestClassifier(9, random_state=0), *THREE)
-    monkeypatch.setattr("margrove._checkpoints.__version__", "99.0")
+    monkeypatch.setattr("margrove._runtime.checkpoints.__version__", "99.0")
     with pytest.raises(CheckpointError, match=r"and this is 99\.0"), checkpoint(path, resume=True):
         pass
 
