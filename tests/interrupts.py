@@ -39,7 +39,11 @@ __all__ = [
 PATIENCE = 300.0  # seconds: nothing takes that long, unless it hangs
 
 # Processes that also look at the clock within a slice.
-_OWN_SLICES = ("ensemble.forest_grower", "margin.solvers.linear_cd", "margin.solvers.many")
+_OWN_SLICES = (
+    "ensemble.forest_grower",
+    "margin.solvers.linear.dual_coordinate_descent",
+    "margin.solvers.dual.many_problems",
+)
 
 
 def interrupt_after(n_slices: int) -> AbstractContextManager[None]:

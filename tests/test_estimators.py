@@ -27,9 +27,9 @@ from margrove.ensemble.hist_gradient_boosting import (
     HistGradientBoostingRegressor,
 )
 from margrove.grove.decision_tree import DecisionTree
-from margrove.margin.kernel_machine import KernelMachine
-from margrove.margin.linear_machine import LinearMachine
-from margrove.margin.support_vector_machine import SupportVectorMachine
+from margrove.margin.linear.linear_machine import LinearMachine
+from margrove.margin.svm.kernel_machine import KernelMachine
+from margrove.margin.svm.support_vector_machine import SupportVectorMachine
 from margrove.tune.linear_cv import LinearSVCCV
 from margrove.tune.svm_cv import SupportVectorSearch
 

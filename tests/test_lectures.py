@@ -31,10 +31,10 @@ from margrove.datasets import (
 )
 from margrove.exceptions import NotSeparableError
 from margrove.grove import criteria
-from margrove.margin.kernels import RBF, Polynomial
+from margrove.margin.kernels.functions import RBF, Polynomial
 from margrove.margin.losses import LOSSES
-from margrove.margin.problems import c_svc
-from margrove.margin.solvers.dual_cd import CoordinateProcess
+from margrove.margin.solvers.dual.coordinate_descent import CoordinateProcess
+from margrove.margin.svm.problems import c_svc
 from tests.oracles.boosting import adaboost
 from tests.oracles.entropy import conditional_entropy, entropy, gini, information_gain
 

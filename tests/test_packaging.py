@@ -138,7 +138,7 @@ def test_an_upgrade_never_runs_the_old_machine_code(installed, tmp_path) -> None
     )
     version = source / "src" / "margrove" / "_version.py"
     version.write_text('__version__ = "99.0"\n')
-    callee = source / "src" / "margrove" / "margin" / "solvers" / "separation.py"
+    callee = source / "src" / "margrove" / "margin" / "solvers" / "perceptron" / "separation.py"
     changed = re.sub(r"(\n +f\[k\] = )total\n", r"\1total + 0.25\n", callee.read_text())
     assert changed != callee.read_text()
     callee.write_text(changed)

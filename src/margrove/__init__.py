@@ -59,18 +59,19 @@ if TYPE_CHECKING:
     from margrove.grove.shap import shap_values
     from margrove.grove.tree import DecisionTreeClassifier, DecisionTreeRegressor
     from margrove.health.doctor import doctor
-    from margrove.margin import kernels, losses
-    from margrove.margin.certificate import certificate
-    from margrove.margin.feature_maps import PolynomialMap, RBFTaylorMap
-    from margrove.margin.kernel_perceptron import KernelPerceptron
-    from margrove.margin.kernels import register_kernel
-    from margrove.margin.linear_path import linear_path
-    from margrove.margin.linear_svc import LinearSVC
-    from margrove.margin.linear_svr import LinearSVR
-    from margrove.margin.one_class_svm import OneClassSVM
-    from margrove.margin.perceptron import Perceptron
-    from margrove.margin.svc import SVC, NuSVC
-    from margrove.margin.svr import SVR, NuSVR
+    from margrove.margin import losses
+    from margrove.margin.kernels import functions as kernels
+    from margrove.margin.kernels.feature_maps import PolynomialMap, RBFTaylorMap
+    from margrove.margin.kernels.functions import register_kernel
+    from margrove.margin.linear.linear_svc import LinearSVC
+    from margrove.margin.linear.linear_svr import LinearSVR
+    from margrove.margin.linear.path import linear_path
+    from margrove.margin.perceptron.kernel_perceptron import KernelPerceptron
+    from margrove.margin.perceptron.perceptron import Perceptron
+    from margrove.margin.svm.certificate import certificate
+    from margrove.margin.svm.one_class_svm import OneClassSVM
+    from margrove.margin.svm.svc import SVC, NuSVC
+    from margrove.margin.svm.svr import SVR, NuSVR
     from margrove.reports.reporting import report
     from margrove.tables.preparation import TablePreparation
     from margrove.tables.reading import read_table
@@ -82,20 +83,20 @@ if TYPE_CHECKING:
 
 _HOME_OF = {
     # margin machines
-    "Perceptron": "margrove.margin.perceptron",
-    "KernelPerceptron": "margrove.margin.kernel_perceptron",
-    "SVC": "margrove.margin.svc",
-    "NuSVC": "margrove.margin.svc",
-    "SVR": "margrove.margin.svr",
-    "NuSVR": "margrove.margin.svr",
-    "OneClassSVM": "margrove.margin.one_class_svm",
-    "LinearSVC": "margrove.margin.linear_svc",
-    "LinearSVR": "margrove.margin.linear_svr",
-    "linear_path": "margrove.margin.linear_path",
-    "PolynomialMap": "margrove.margin.feature_maps",
-    "RBFTaylorMap": "margrove.margin.feature_maps",
-    "certificate": "margrove.margin.certificate",
-    "register_kernel": "margrove.margin.kernels",
+    "Perceptron": "margrove.margin.perceptron.perceptron",
+    "KernelPerceptron": "margrove.margin.perceptron.kernel_perceptron",
+    "SVC": "margrove.margin.svm.svc",
+    "NuSVC": "margrove.margin.svm.svc",
+    "SVR": "margrove.margin.svm.svr",
+    "NuSVR": "margrove.margin.svm.svr",
+    "OneClassSVM": "margrove.margin.svm.one_class_svm",
+    "LinearSVC": "margrove.margin.linear.linear_svc",
+    "LinearSVR": "margrove.margin.linear.linear_svr",
+    "linear_path": "margrove.margin.linear.path",
+    "PolynomialMap": "margrove.margin.kernels.feature_maps",
+    "RBFTaylorMap": "margrove.margin.kernels.feature_maps",
+    "certificate": "margrove.margin.svm.certificate",
+    "register_kernel": "margrove.margin.kernels.functions",
     # groves of trees
     "DecisionTreeClassifier": "margrove.grove.tree",
     "DecisionTreeRegressor": "margrove.grove.tree",
@@ -172,7 +173,7 @@ _MODULES = {
     "datasets": "margrove.datasets",
     "exceptions": "margrove.exceptions",
     "facts": "margrove.facts",
-    "kernels": "margrove.margin.kernels",
+    "kernels": "margrove.margin.kernels.functions",
     "losses": "margrove.margin.losses",
     "plot": "margrove.plot",
     "tables": "margrove.tables",

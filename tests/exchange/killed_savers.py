@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from margrove.exchange.model_files import load, save
-from margrove.margin.feature_maps import PolynomialMap
+from margrove.margin.kernels.feature_maps import PolynomialMap
 
 
 def _bytes_of(model: PolynomialMap) -> bytes:

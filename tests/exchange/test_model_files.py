@@ -251,7 +251,7 @@ def test_what_is_not_ours_is_refused_before_anything_is_written(model, message, 
 
 def test_registered_code_is_refused() -> None:
     from margrove.grove.criteria import CRITERIA
-    from margrove.margin.kernels import KERNELS
+    from margrove.margin.kernels.functions import KERNELS
 
     margrove.register_kernel("mine", own_kernel)
     margrove.register_criterion("own_gini", lambda sums, weight: 1.0)

@@ -14,6 +14,8 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.tree import DecisionTreeClassifier as Stranger
+from tests.grove.hand_made import chain, random_model, random_rows, shares_of_leaves
+from tests.interrupts import lines_until_interrupt
 
 import margrove
 from margrove import SVC, DecisionTreeClassifier, DecisionTreeRegressor
@@ -32,8 +34,6 @@ from margrove.facts import (
 from margrove.grove.criteria import CRITERIA, register_criterion
 from margrove.grove.inspect import TreeReading, read_tree
 from margrove.grove.tree_arrays import LEAF, MULTIWAY, OBLIQUE, SUBSET, THRESHOLD
-from tests.grove.hand_made import chain, random_model, random_rows, shares_of_leaves
-from tests.interrupts import lines_until_interrupt
 
 IRIS, SPECIES = load_iris(return_X_y=True)
 SPECIES = np.array(["setosa", "versicolor", "virginica"])[SPECIES]

@@ -15,7 +15,7 @@ from sklearn.metrics import log_loss as sklearn_log_loss
 from tests.oracles.coupling import couple, coupling_terms, nearest_agreeing
 from tests.oracles.coupling import negative_log_likelihood as loss
 
-from margrove.margin.calibration import (
+from margrove.margin.svm.calibration import (
     PriceOfAgreement,
     agree_with,
     couple_pairs,

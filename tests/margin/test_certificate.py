@@ -19,7 +19,7 @@ import margrove
 from margrove import SVC, SVR, NuSVC, NuSVR, OneClassSVM, Perceptron
 from margrove.datasets import load_breast_cancer, load_iris
 from margrove.exceptions import ConvergenceWarning, DataWarning, InvalidDataError
-from margrove.margin.kernels import RBF, Linear
+from margrove.margin.kernels.functions import RBF, Linear
 
 KERNELS = [Linear(), RBF(gamma=0.5), RBF(gamma=5.0)]
 TOLERANCES = [1e-1, 1e-2, 1e-3]

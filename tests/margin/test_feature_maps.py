@@ -13,7 +13,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 from margrove import PolynomialMap, RBFTaylorMap
 from margrove.exceptions import InvalidDataError, NumericalOverflowError
-from margrove.margin.kernels import RBF, Polynomial
+from margrove.margin.kernels.functions import RBF, Polynomial
 
 pytestmark = pytest.mark.nojit
 

@@ -13,7 +13,7 @@ from tests.oracles.perceptron import train_dual
 from margrove import KernelPerceptron, watch
 from margrove.datasets import load_digits, load_iris, make_circles, make_moons, make_xor
 from margrove.exceptions import InvalidDataError
-from margrove.margin.kernels import KERNELS, RBF, Polynomial, Precomputed
+from margrove.margin.kernels.functions import KERNELS, RBF, Polynomial, Precomputed
 
 whole_numbers = st.integers(0, 2**32 - 1)
 

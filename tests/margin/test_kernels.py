@@ -15,7 +15,7 @@ from tests.oracles.kernels import FORMULAS, naive_gram
 
 import margrove
 from margrove.exceptions import InvalidDataError, NumericalOverflowError
-from margrove.margin.kernels import (
+from margrove.margin.kernels.functions import (
     KERNELS,
     RBF,
     CallableKernel,

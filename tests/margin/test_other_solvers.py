@@ -12,16 +12,16 @@ from tests.oracles.quadratic import objective, solve_qp
 
 from margrove import watch
 from margrove.exceptions import InvalidDataError, NotSeparableError
-from margrove.margin.problems import c_svc, epsilon_svr, largest_feasible_nu, nu_svc
-from margrove.margin.solvers.dual_cd import CoordinateProcess, projected_gradient
-from margrove.margin.solvers.hull import HullProcess, project
-from margrove.margin.solvers.hull_margins import (
+from margrove.margin.solvers.dual.coordinate_descent import CoordinateProcess, projected_gradient
+from margrove.margin.solvers.dual.hull import HullProcess, project
+from margrove.margin.solvers.dual.hull_margins import (
     HardMarginProcess,
     SoftMarginProcess,
     hard_margin,
     soft_margin,
 )
-from margrove.margin.solvers.primal_sgd import SubgradientProcess, best_bias, primal_objective
+from margrove.margin.solvers.dual.primal_sgd import SubgradientProcess, best_bias, primal_objective
+from margrove.margin.svm.problems import c_svc, epsilon_svr, largest_feasible_nu, nu_svc
 
 KERNELS = ("linear", "rbf", "poly")
 XOR = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])

@@ -23,8 +23,8 @@ from margrove import SVC, NuSVC
 from margrove.datasets import load_breast_cancer, load_iris
 from margrove.exceptions import DataWarning, NotFittedError
 from margrove.facts import describe
-from margrove.margin.calibration import couple_pairs, fit_platt
-from margrove.margin.kernels import RBF
+from margrove.margin.kernels.functions import RBF
+from margrove.margin.svm.calibration import couple_pairs, fit_platt
 
 
 def crowd(seed, n_classes, n=70, d=2):

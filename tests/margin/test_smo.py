@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles.quadratic import objective, solve_qp
 
-from margrove.margin import problems
-from margrove.margin.grams import gram_of
-from margrove.margin.kernels import RBF, Linear, Polynomial
-from margrove.margin.solvers.smo import SmoProcess, SmoRule
+from margrove.margin.kernels.functions import RBF, Linear, Polynomial
+from margrove.margin.kernels.gram_matrices import gram_of
+from margrove.margin.solvers.dual.smo import SmoProcess, SmoRule
+from margrove.margin.svm import problems
 
 KERNELS = [Linear(), RBF(gamma=0.5), RBF(gamma=20.0), Polynomial(gamma=1.0, degree=2, coef0=1.0)]
 FORMULATIONS = ["c_svc", "nu_svc", "epsilon_svr", "nu_svr", "one_class"]

@@ -25,7 +25,7 @@ from margrove.exceptions import (
     InterruptedFitWarning,
     NotSeparableError,
 )
-from margrove.margin.kernels import RBF, Linear, Precomputed
+from margrove.margin.kernels.functions import RBF, Linear, Precomputed
 
 TIGHT = 1e-6
 CLOSE = 1e-4

@@ -24,7 +24,7 @@ from margrove.exceptions import (
     InterruptedFitWarning,
     NotSeparableError,
 )
-from margrove.margin.kernels import RBF, Linear
+from margrove.margin.kernels.functions import RBF, Linear
 
 TIGHT = 1e-6
 CLOSE = 1e-4

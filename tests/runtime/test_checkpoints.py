@@ -17,6 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from tests.interrupts import run_with_signals, steady_clock
 from threadpoolctl import threadpool_info
 
 from margrove import (
@@ -58,10 +59,10 @@ from margrove.exceptions import (
     ModelFileError,
 )
 from margrove.exchange.archive import read_archive, write_archive
-from margrove.margin.solvers import linear_cd, many
-from margrove.margin.solvers.perceptron import PerceptronProcess
-from margrove.margin.solvers.primal_newton import NewtonProcess
-from tests.interrupts import run_with_signals, steady_clock
+from margrove.margin.solvers.dual import many_problems as many
+from margrove.margin.solvers.linear import dual_coordinate_descent as linear_cd
+from margrove.margin.solvers.linear.newton import NewtonProcess
+from margrove.margin.solvers.perceptron.perceptron import PerceptronProcess
 
 
 def classes(n=120, d=5, k=3, seed=0):
@@ -363,7 +364,7 @@ SVMS = {
 
 @pytest.mark.parametrize("name", SVMS)
 def test_kernel_machines_end_within_their_tolerance(name, tmp_path, monkeypatch) -> None:
-    from margrove.margin.solvers.smo import SmoRule
+    from margrove.margin.solvers.dual.smo import SmoRule
 
     monkeypatch.setattr(SmoRule, "budget", lambda rule, n: 10**6)
     model, data = SVMS[name]
@@ -383,7 +384,7 @@ def test_kernel_machines_end_within_their_tolerance(name, tmp_path, monkeypatch)
 
 def test_large_kernel_machines_go_on_from_their_coefficients(tmp_path, monkeypatch) -> None:
     """Blocks are smaller than the problem, so that there is something to interrupt."""
-    from margrove.margin import support_vector_machine as home
+    from margrove.margin.svm import support_vector_machine as home
 
     small = home.SmoRule
     monkeypatch.setattr(home, "SmoRule", lambda **given: small(block=16, **given))

@@ -24,7 +24,7 @@ logging.basicConfig(level="INFO")
 import numpy as np
 from margrove import Perceptron
 from margrove._runtime.jit import cache_directory
-from margrove.margin.solvers.perceptron import _visit_rows
+from margrove.margin.solvers.perceptron.perceptron import _visit_rows
 X = np.array([[2.0, 1.0], [1.0, 3.0], [-1.0, -2.0], [-2.0, -1.0]])
 model = Perceptron().fit(X, [1, 1, 0, 0])
 stats = getattr(_visit_rows, "stats", None)
@@ -168,7 +168,7 @@ def test_an_edit_of_any_kernel_file_is_another_generation(tmp_path) -> None:
     cache = tmp_path / "cache"
     code = f"import sys; sys.path.insert(0, {str(site)!r})\n" + FIT
     before, _ = run(code, MARGROVE_CACHE_DIR=cache)
-    callee = site / "margrove" / "margin" / "solvers" / "separation.py"
+    callee = site / "margrove" / "margin" / "solvers" / "perceptron" / "separation.py"
     source = callee.read_text()
     changed = source.replace("        f[k] = total\n", "        f[k] = -1.0 - total\n")
     assert changed != source

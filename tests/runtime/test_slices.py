@@ -11,11 +11,6 @@ import numpy as np
 import pytest
 import sklearn
 from sklearn.base import clone
-
-from margrove import KernelPerceptron, Perceptron, Progress, watch
-from margrove._runtime import slices
-from margrove.datasets import load_iris, make_xor
-from margrove.exceptions import ConvergenceWarning, FitCancelled, InterruptedFitWarning
 from tests.interrupts import (
     interrupt_after,
     lines_until_interrupt,
@@ -23,11 +18,16 @@ from tests.interrupts import (
     steady_clock,
 )
 
+from margrove import KernelPerceptron, Perceptron, Progress, watch
+from margrove._runtime import slices
+from margrove.datasets import load_iris, make_xor
+from margrove.exceptions import ConvergenceWarning, FitCancelled, InterruptedFitWarning
+
 HAS_CALLBACKS = hasattr(Perceptron, "set_callbacks")
 CLASSES = [Perceptron, KernelPerceptron]
 FILES = {
-    Perceptron: ("_runtime.slices", "margin.solvers.perceptron"),
-    KernelPerceptron: ("_runtime.slices", "margin.solvers.kernel_perceptron"),
+    Perceptron: ("_runtime.slices", "margin.solvers.perceptron.perceptron"),
+    KernelPerceptron: ("_runtime.slices", "margin.solvers.perceptron.kernel_perceptron"),
 }
 
 
@@ -251,7 +251,7 @@ def test_what_a_listener_fits_is_not_reported_to_it() -> None:
 @pytest.mark.parametrize("moment", ["visit", "apply"])
 def test_a_kept_interrupt_never_keeps_half_a_block(moment, monkeypatch) -> None:
     model, X, y = endless(KernelPerceptron, on_interrupt="keep")
-    solver = importlib.import_module("margrove.margin.solvers.kernel_perceptron")
+    solver = importlib.import_module("margrove.margin.solvers.perceptron.kernel_perceptron")
     name = {"visit": "_visit_block", "apply": "_apply"}[moment]
     owner = solver if moment == "visit" else solver.KernelPerceptronProcess
     original, calls = getattr(owner, name), []

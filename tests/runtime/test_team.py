@@ -8,6 +8,8 @@ import time
 
 import numpy as np
 import pytest
+from tests.interrupts import PATIENCE, wait_until
+from tests.oracles.teams import run_team
 
 from margrove._runtime.instructions import (
     atomic_add,
@@ -27,8 +29,6 @@ from margrove._runtime.team import (
     size_of_order,
     wait_for_reports,
 )
-from tests.interrupts import PATIENCE, wait_until
-from tests.oracles.teams import run_team
 
 NUMBERS = np.arange(1000)
 TOTAL = int(NUMBERS.sum())

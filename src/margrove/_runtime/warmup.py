@@ -105,9 +105,9 @@ def _run_machines(dtype: Any, form: Callable[[Any], Any]) -> None:
 
 
 def _run_perceptrons(X: Any, y: np.ndarray) -> None:
-    from margrove.margin.kernel_perceptron import KernelPerceptron
-    from margrove.margin.kernels import KERNELS
-    from margrove.margin.perceptron import Perceptron
+    from margrove.margin.kernels.functions import KERNELS
+    from margrove.margin.perceptron.kernel_perceptron import KernelPerceptron
+    from margrove.margin.perceptron.perceptron import Perceptron
 
     Perceptron(max_iter=2).fit(X, y).predict(X)
     for kernel in sorted(KERNELS):
@@ -116,9 +116,9 @@ def _run_perceptrons(X: Any, y: np.ndarray) -> None:
 
 def _run_support_vector_machines(X: Any, y: np.ndarray) -> None:
     """Two classes and three, regression, a region, and each solver."""
-    from margrove.margin.one_class_svm import OneClassSVM
-    from margrove.margin.svc import SVC, NuSVC
-    from margrove.margin.svr import SVR, NuSVR
+    from margrove.margin.svm.one_class_svm import OneClassSVM
+    from margrove.margin.svm.svc import SVC, NuSVC
+    from margrove.margin.svm.svr import SVR, NuSVR
 
     for machine in (SVC(), NuSVC(nu=0.2), SVC(solver="hull"), SVC(C=np.inf, kernel="linear")):
         for labels in (y, y == 0):
@@ -136,8 +136,8 @@ def _run_support_vector_machines(X: Any, y: np.ndarray) -> None:
 
 def _run_linear_machines(X: Any, y: np.ndarray) -> None:
     """Each solver, loss and way of telling classes apart."""
-    from margrove.margin.linear_svc import LinearSVC
-    from margrove.margin.linear_svr import LinearSVR
+    from margrove.margin.linear.linear_svc import LinearSVC
+    from margrove.margin.linear.linear_svr import LinearSVR
 
     for solver in ("cd", "newton", "sgd"):
         for tol in (1e-4, 1e-7):  # float32 and float64
@@ -224,7 +224,7 @@ def _run_explanations() -> None:
 
 def _run_on_many_rows() -> None:
     """Classes far apart, so that a handful of steps will do."""
-    from margrove.margin.svc import SVC
+    from margrove.margin.svm.svc import SVC
 
     y = np.arange(_MANY_ROWS) % 3
     X = np.random.default_rng(0).random((_MANY_ROWS, 2)) + 2.0 * y[:, None]

@@ -14,9 +14,9 @@ from margrove.dask.parts import Parts, is_collection, parts_of
 from margrove.dask.persistence import persistently
 from margrove.dask.shards import Shard, plan_shards, shards_in_place
 from margrove.dask.waiting import wait_for_results
-from margrove.margin.linear_svc import LinearSVC as LocalLinearSVC
-from margrove.margin.linear_svr import LinearSVR as LocalLinearSVR
-from margrove.margin.solvers.linear_choice import Kind
+from margrove.margin.linear.linear_svc import LinearSVC as LocalLinearSVC
+from margrove.margin.linear.linear_svr import LinearSVR as LocalLinearSVR
+from margrove.margin.solvers.linear.choice import Kind
 
 __all__ = ["LinearSVC", "LinearSVR"]
 

@@ -24,8 +24,8 @@ from margrove._data import (
 from margrove._data.scan import scan_rows
 from margrove.dask.linear_plan import LinearPlan
 from margrove.exceptions import InvalidDataError
-from margrove.margin.sanity import _ROWS_LOOKED_AT, warn_of_unequal_scales
-from margrove.margin.single_machine import TargetScale
+from margrove.margin.svm.data_warnings import _ROWS_LOOKED_AT, warn_of_unequal_scales
+from margrove.margin.svm.single_machine import TargetScale
 
 __all__ = [
     "MergedFacts",

@@ -30,11 +30,11 @@ from margrove.dask.linear_proof import (
     machine_names,
 )
 from margrove.dask.linear_tiles import worst_of
-from margrove.margin.linear_machine import LinearRecord
-from margrove.margin.single_machine import TargetScale
-from margrove.margin.solvers.linear_choice import Kind
-from margrove.margin.solvers.linear_result import LinearDemand, LinearResult
-from margrove.margin.solvers.primal_newton import MOST_FEATURES
+from margrove.margin.linear.linear_machine import LinearRecord
+from margrove.margin.solvers.linear.choice import Kind
+from margrove.margin.solvers.linear.newton import MOST_FEATURES
+from margrove.margin.solvers.linear.result import LinearDemand, LinearResult
+from margrove.margin.svm.single_machine import TargetScale
 
 __all__ = ["Fitted", "Scaled", "SoFar", "solve_on_gang"]
 

@@ -2,7 +2,7 @@
 
     minimise  F(w, b) = ||w||_1 + k |b| + sum_i loss_i(t_i - w.x_i - b)        squared losses only
 
-The method and its proof are those of `margrove.margin.solvers.l1_newton`: members of a gang sum up
+The method and its proof are those of `margin.solvers.linear.l1_newton`: members of a gang sum up
 losses, gradient and curvature of their rows (`linear_rows`), and the parabola plus the penalty is
 minimised here. Of many features only some take part in a step, the others stay as they are: those
 whose weight is not zero, and those whose gradient exceeds the penalty most. The proof is always one
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from margrove.dask.linear_plan import LinearPlan
-from margrove.margin.solvers.l1_newton import (
+from margrove.margin.solvers.linear.l1_newton import (
     _ARMIJO,
     _INNER_SHARE,
     _MOST_HALVINGS,
@@ -26,8 +26,8 @@ from margrove.margin.solvers.l1_newton import (
     _descend,
     best_l1_dual,
 )
-from margrove.margin.solvers.linear_result import EpochPoint, LinearDemand, LinearResult
-from margrove.margin.solvers.primal_newton import MOST_FEATURES, solved
+from margrove.margin.solvers.linear.newton import MOST_FEATURES, solved
+from margrove.margin.solvers.linear.result import EpochPoint, LinearDemand, LinearResult
 
 __all__ = ["ClusterL1Newton"]
 

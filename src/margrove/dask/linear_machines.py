@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from margrove.dask.linear_problem import ProblemRows
-from margrove.margin.linear_certificate import _AT_BOUND, _losses, _violation
-from margrove.margin.linear_problems import LossOfRows
-from margrove.margin.solvers.primal_newton import _pulls, smoothed_rows, total_loss
+from margrove.margin.linear.certificate import _AT_BOUND, _losses, _violation
+from margrove.margin.linear.problems import LossOfRows
+from margrove.margin.solvers.linear.newton import _pulls, smoothed_rows, total_loss
 
 __all__ = ["GROUPS_OF_KINKED", "GROUPS_OF_SMOOTH", "MachineRows"]
 

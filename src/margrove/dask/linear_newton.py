@@ -2,7 +2,7 @@
 
     minimise  P(w, b) = 1/2 ||w||^2 + k/2 b^2 + sum_i loss_i(t_i - w.x_i - b)
 
-The method is that of `margrove.margin.solvers.primal_newton`: squared losses have a gradient that
+The method is that of `margrove.margin.solvers.linear.newton`: squared losses have a gradient that
 is linear in pieces; losses with a kink are bent around it, and the bend is moved to the dual
 variables and made narrower whenever the bent problem is solved (the method of multipliers). All
 that it needs of the rows are sums, which members of a gang make (`linear_rows`); the steps are
@@ -27,8 +27,7 @@ import numpy as np
 from margrove.dask.linear_machines import GROUPS_OF_KINKED, GROUPS_OF_SMOOTH
 from margrove.dask.linear_plan import LinearPlan
 from margrove.dask.linear_search import LineSearch, conjugate_gradients
-from margrove.margin.solvers.linear_result import EpochPoint, LinearDemand, LinearResult
-from margrove.margin.solvers.primal_newton import (
+from margrove.margin.solvers.linear.newton import (
     _LEAST_WIDTH,
     _MOST_TRIALS,
     _PATIENCE,
@@ -36,6 +35,7 @@ from margrove.margin.solvers.primal_newton import (
     _SOLVED,
     solved,
 )
+from margrove.margin.solvers.linear.result import EpochPoint, LinearDemand, LinearResult
 
 __all__ = ["ClusterNewton", "Point", "System"]
 

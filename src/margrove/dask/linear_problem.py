@@ -20,9 +20,9 @@ from margrove.dask.linear_facts import (
 )
 from margrove.dask.linear_plan import LinearPlan
 from margrove.dask.shards import RowsOnDisk, ShardRows
-from margrove.margin.kernel_blocks import largest_value
-from margrove.margin.linear_problems import LossOfRows, hinge_loss, tube_loss
-from margrove.margin.solvers.normal_equations import NormalEquations
+from margrove.margin.kernels.blocks import largest_value
+from margrove.margin.linear.problems import LossOfRows, hinge_loss, tube_loss
+from margrove.margin.solvers.linear.normal_equations import NormalEquations
 
 __all__ = ["ProblemRows"]
 

@@ -1,6 +1,6 @@
 """What one member of a gang does for a linear machine: sums over the rows that it holds.
 
-The objective of `margrove.margin.linear_problems` is a sum over rows, and so are its gradient, its
+The objective of `margrove.margin.linear.problems` is a sum over rows, and so are its gradient, its
 curvature and its dual: members add up their own rows, the gang adds up the members, and the client
 takes the steps (`linear_newton`, `linear_l1`). A member with rows on disk adds up tiles of them
 (`linear_tiles`), each of which is what a member with rows in memory has one of. Rows, decision
@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from margrove.dask.linear_machines import MachineRows
 from margrove.dask.linear_problem import ProblemRows
 from margrove.dask.shards import ShardRows
-from margrove.margin.linear_problems import LossOfRows
+from margrove.margin.linear.problems import LossOfRows
 
 __all__ = ["LinearRows"]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from margrove.margin.solvers.primal_newton import _GROWTH, _SLOPE_LEFT
+from margrove.margin.solvers.linear.newton import _GROWTH, _SLOPE_LEFT
 
 __all__ = ["LineSearch", "conjugate_gradients"]
 

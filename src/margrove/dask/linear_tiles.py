@@ -18,7 +18,7 @@ from margrove.dask.linear_plan import LinearPlan
 from margrove.dask.linear_rows import LinearRows
 from margrove.dask.members import combined
 from margrove.dask.shards import ShardRows
-from margrove.margin.solvers.primal_newton import MOST_FEATURES
+from margrove.margin.solvers.linear.newton import MOST_FEATURES
 
 __all__ = ["LinearTiles", "worst_of"]
 

@@ -19,9 +19,9 @@ from margrove.dask.linear_stream import (
 )
 from margrove.dask.parts import Parts, parts_of
 from margrove.dask.waiting import gathered
-from margrove.margin.mistake_driven import separation_attributes
-from margrove.margin.perceptron import Perceptron as LocalPerceptron
-from margrove.margin.solvers.separation import measure_separation
+from margrove.margin.perceptron.mistake_driven import separation_attributes
+from margrove.margin.perceptron.perceptron import Perceptron as LocalPerceptron
+from margrove.margin.solvers.perceptron.separation import measure_separation
 
 __all__ = ["Perceptron"]
 

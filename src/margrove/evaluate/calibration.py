@@ -37,7 +37,7 @@ from margrove._data.result_frames import data_frame
 from margrove._runtime.estimator import RANDOM_STATE
 from margrove.ensemble.bootstrap_input import check_arguments
 from margrove.evaluate.reliability import Reliability, reliability_of
-from margrove.margin.calibration import fit_platt
+from margrove.margin.svm.calibration import fit_platt
 from margrove.tune.held_out import (
     Folds,
     LearningRows,

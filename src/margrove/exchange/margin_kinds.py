@@ -42,7 +42,8 @@ _KERNELS = {
     "precomputed": ("Precomputed", ()),
 }
 _KERNEL_HOMES = {
-    name: f"margrove.margin.kernels:{class_name}" for name, (class_name, _) in _KERNELS.items()
+    name: f"margrove.margin.kernels.functions:{class_name}"
+    for name, (class_name, _) in _KERNELS.items()
 }
 
 MARGIN_PARTS: dict[str, Part] = {
@@ -51,7 +52,7 @@ MARGIN_PARTS: dict[str, Part] = {
         for name, (_, parameters) in _KERNELS.items()
     },
     "price of agreement": Part(
-        "margrove.margin.calibration:PriceOfAgreement",
+        "margrove.margin.svm.calibration:PriceOfAgreement",
         {
             "log_loss": real(finite=False),
             "log_loss_unconstrained": real(finite=False),
@@ -59,7 +60,7 @@ MARGIN_PARTS: dict[str, Part] = {
         },
     ),
     "stream": Part(
-        "margrove.margin.solvers.linear_sgd:SgdState",
+        "margrove.margin.solvers.linear.sgd:SgdState",
         {
             "V": array("f8", "d K"),
             "U": array("f8", "d K"),
@@ -121,7 +122,7 @@ def _behind_average(value: Any, where: str, sizes: Sizes) -> None:
 _STREAM = instance_of(MARGIN_PARTS["stream"].home)
 
 _PERCEPTRON = Kind(
-    "margrove.margin.perceptron:Perceptron",
+    "margrove.margin.perceptron.perceptron:Perceptron",
     {
         **COLUMNS,
         "coef_": matrix("f8", "K d"),
@@ -134,7 +135,7 @@ _PERCEPTRON = Kind(
     examine=_one_against_the_rest,
 )
 _LINEAR_SVC = Kind(
-    "margrove.margin.linear_svc:LinearSVC",
+    "margrove.margin.linear.linear_svc:LinearSVC",
     {
         **COLUMNS,
         "coef_": matrix("f8", "K d"),
@@ -148,7 +149,7 @@ _LINEAR_SVC = Kind(
     passed_over=frozenset({"_record"}),
 )
 _LINEAR_SVR = Kind(
-    "margrove.margin.linear_svr:LinearSVR",
+    "margrove.margin.linear.linear_svr:LinearSVR",
     {
         **COLUMNS,
         "coef_": array("f8", "d", finite=True),
@@ -198,7 +199,7 @@ def _support_vector_classifier_fits(fitted: dict[str, Any], sizes: Sizes) -> Non
 
 def _support_vector_classifier(class_name: str) -> Kind:
     return Kind(
-        f"margrove.margin.svc:{class_name}",
+        f"margrove.margin.svm.svc:{class_name}",
         {
             **_EXPANSION,
             "n_support_": array("i4", "C", low=0),
@@ -250,7 +251,7 @@ def _kernel_perceptron_fits(fitted: dict[str, Any], sizes: Sizes) -> None:
 
 
 _KERNEL_PERCEPTRON = Kind(
-    "margrove.margin.kernel_perceptron:KernelPerceptron",
+    "margrove.margin.perceptron.kernel_perceptron:KernelPerceptron",
     {
         **_EXPANSION,
         "dual_coef_": array("f8", "M S", finite=True),
@@ -278,7 +279,7 @@ def _monomials_fit(fitted: dict[str, Any], sizes: Sizes) -> None:
 
 def _feature_map(class_name: str, **more: Check) -> Kind:
     return Kind(
-        f"margrove.margin.feature_maps:{class_name}",
+        f"margrove.margin.kernels.feature_maps:{class_name}",
         {
             **COLUMNS,
             "scale_": array("f8", "n", finite=True),
@@ -298,10 +299,10 @@ MARGIN_KINDS: dict[str, Kind] = {
     "KernelPerceptron": _KERNEL_PERCEPTRON,
     "SVC": _support_vector_classifier("SVC"),
     "NuSVC": _support_vector_classifier("NuSVC"),
-    "SVR": _single_machine("margrove.margin.svr:SVR"),
-    "NuSVR": _single_machine("margrove.margin.svr:NuSVR", epsilon_=real(finite=False)),
+    "SVR": _single_machine("margrove.margin.svm.svr:SVR"),
+    "NuSVR": _single_machine("margrove.margin.svm.svr:NuSVR", epsilon_=real(finite=False)),
     "OneClassSVM": _single_machine(
-        "margrove.margin.one_class_svm:OneClassSVM", offset_=array("f8", "1", finite=True)
+        "margrove.margin.svm.one_class_svm:OneClassSVM", offset_=array("f8", "1", finite=True)
     ),
     "LinearSVC": _LINEAR_SVC,
     "LinearSVR": _LINEAR_SVR,

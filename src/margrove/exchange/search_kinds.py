@@ -102,11 +102,13 @@ def _with_what_follows(fitted: dict[str, Any]) -> dict[str, Any]:
 
 
 SEARCH_KINDS: dict[str, Kind] = {
-    "SVCCV": _search("margrove.tune.svm_cv:SVCCV", "margrove.margin.svc:SVC", classes_=labels("*")),
-    "SVRCV": _search("margrove.tune.svm_cv:SVRCV", "margrove.margin.svr:SVR"),
+    "SVCCV": _search(
+        "margrove.tune.svm_cv:SVCCV", "margrove.margin.svm.svc:SVC", classes_=labels("*")
+    ),
+    "SVRCV": _search("margrove.tune.svm_cv:SVRCV", "margrove.margin.svm.svr:SVR"),
     "LinearSVCCV": _search(
         "margrove.tune.linear_cv:LinearSVCCV",
-        "margrove.margin.linear_svc:LinearSVC",
+        "margrove.margin.linear.linear_svc:LinearSVC",
         classes_=labels("*"),
     ),
 }

@@ -30,13 +30,13 @@ from margrove.facts.support_vector_machines import (
 from margrove.facts.trees import tree_facts
 from margrove.facts.values import Outline
 from margrove.grove.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from margrove.margin.kernel_perceptron import KernelPerceptron
-from margrove.margin.linear_svc import LinearSVC
-from margrove.margin.linear_svr import LinearSVR
-from margrove.margin.one_class_svm import OneClassSVM
-from margrove.margin.perceptron import Perceptron
-from margrove.margin.svc import SVC, NuSVC
-from margrove.margin.svr import SVR, NuSVR
+from margrove.margin.linear.linear_svc import LinearSVC
+from margrove.margin.linear.linear_svr import LinearSVR
+from margrove.margin.perceptron.kernel_perceptron import KernelPerceptron
+from margrove.margin.perceptron.perceptron import Perceptron
+from margrove.margin.svm.one_class_svm import OneClassSVM
+from margrove.margin.svm.svc import SVC, NuSVC
+from margrove.margin.svm.svr import SVR, NuSVR
 
 __all__ = ["describe", "is_described"]
 

@@ -13,9 +13,9 @@ import scipy.sparse as sp
 from margrove._runtime.threads import resolve_n_jobs
 from margrove.facts.plain import frozen, in_words
 from margrove.facts.values import KernelFacts
-from margrove.margin.expansions import kernel_sums
-from margrove.margin.kernel_machine import KernelMachine
-from margrove.margin.kernels import CallableKernel, Kernel, Linear, Precomputed
+from margrove.margin.kernels.expansions import kernel_sums
+from margrove.margin.kernels.functions import CallableKernel, Kernel, Linear, Precomputed
+from margrove.margin.svm.kernel_machine import KernelMachine
 
 __all__ = ["against_the_rest", "expansion_fields", "support_fields"]
 

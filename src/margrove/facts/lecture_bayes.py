@@ -16,7 +16,7 @@ from margrove._data.result_frames import data_frame
 from margrove.exceptions import InvalidDataError
 from margrove.facts.lecture_planes import PlaneRows, grid_over, plane_rows, require_count
 from margrove.facts.plain import Plain, frozen
-from margrove.margin.svc import SVC
+from margrove.margin.svm.svc import SVC
 
 __all__ = ["BayesComparison", "GaussianMixtures", "svm_beside_bayes"]
 

@@ -18,8 +18,8 @@ from margrove.facts.describing import describe
 from margrove.facts.lecture_planes import PlaneRows, plane_rows
 from margrove.facts.outlines import outline
 from margrove.facts.plain import Plain, frozen
-from margrove.margin.certificate import certificate
 from margrove.margin.losses import LOSSES
+from margrove.margin.svm.certificate import certificate
 
 __all__ = ["MultiplierFacts", "PlaneDistances", "multiplier_facts", "plane_distances"]
 

@@ -15,8 +15,8 @@ from scipy.spatial import ConvexHull, QhullError
 from margrove._data.result_frames import data_frame
 from margrove.facts.lecture_planes import PlaneRows, plane_rows, require_count
 from margrove.facts.plain import Plain, frozen
-from margrove.margin.perceptron import Perceptron
-from margrove.margin.svc import SVC
+from margrove.margin.perceptron.perceptron import Perceptron
+from margrove.margin.svm.svc import SVC
 
 __all__ = ["HullFacts", "SeparatingLines", "hull_facts", "separating_lines"]
 

@@ -14,7 +14,7 @@ from margrove.exceptions import DataWarning
 from margrove.facts.describing import describe
 from margrove.facts.lecture_planes import PlaneRows, plane_rows
 from margrove.facts.plain import Plain, frozen
-from margrove.margin.svc import SVC
+from margrove.margin.svm.svc import SVC
 
 __all__ = [
     "LECTURE_SETTINGS",

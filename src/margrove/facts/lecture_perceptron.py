@@ -18,7 +18,7 @@ from margrove._data.result_frames import data_frame
 from margrove._runtime.slices import watch
 from margrove.facts.lecture_planes import PlaneRows, plane_rows
 from margrove.facts.plain import Plain, frozen
-from margrove.margin.perceptron import Perceptron
+from margrove.margin.perceptron.perceptron import Perceptron
 
 __all__ = ["PerceptronSteps", "perceptron_steps"]
 

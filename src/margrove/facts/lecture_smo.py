@@ -25,7 +25,7 @@ from margrove._data.result_frames import data_frame
 from margrove._runtime.slices import watch
 from margrove.exceptions import InvalidDataError
 from margrove.facts.plain import Plain, frozen
-from margrove.margin.svc import SVC
+from margrove.margin.svm.svc import SVC
 
 __all__ = ["CoordinatePath", "SmoBox", "SmoBoxes", "coordinate_path", "smo_boxes"]
 

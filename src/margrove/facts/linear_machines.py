@@ -22,8 +22,8 @@ from margrove.facts.proofs import (
 )
 from margrove.facts.strongest import feature_names_of, is_joint, machine_names, strongest_of
 from margrove.facts.values import LinearFacts, LinearMachineFacts
-from margrove.margin.certificate import Certificate, MachineCertificate
 from margrove.margin.decisions import dense_coefficients
+from margrove.margin.svm.certificate import Certificate, MachineCertificate
 
 __all__ = ["linear_classifier_facts", "linear_regressor_facts"]
 

@@ -12,7 +12,7 @@ from margrove.facts.outlines import Given, estimator_fields
 from margrove.facts.plain import frozen
 from margrove.facts.values import PerceptronFacts, PerceptronMachineFacts
 from margrove.margin.decisions import dense_coefficients
-from margrove.margin.mistake_driven import MistakeDriven
+from margrove.margin.perceptron.mistake_driven import MistakeDriven
 
 __all__ = ["kernel_perceptron_facts", "perceptron_facts"]
 

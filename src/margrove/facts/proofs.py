@@ -12,8 +12,8 @@ from margrove.exceptions import InvalidDataError
 from margrove.facts.outlines import Given
 from margrove.facts.plain import frozen
 from margrove.facts.values import Proof, SupportKind
-from margrove.margin.certificate import Certificate, MachineCertificate, certificate
-from margrove.margin.one_class_svm import OneClassSVM
+from margrove.margin.svm.certificate import Certificate, MachineCertificate, certificate
+from margrove.margin.svm.one_class_svm import OneClassSVM
 
 __all__ = [
     "CLASSIFIER_KINDS",

@@ -29,10 +29,10 @@ from margrove.facts.values import (
     RegressorFacts,
     Trace,
 )
-from margrove.margin.expansions import dual_coefficients
-from margrove.margin.multiclass import machine_coefs, pairs_of
-from margrove.margin.solvers.result import TracePoint
-from margrove.margin.support_vector_machine import SupportVectorMachine
+from margrove.margin.kernels.expansions import dual_coefficients
+from margrove.margin.solvers.dual.result import TracePoint
+from margrove.margin.svm.multiclass import machine_coefs, pairs_of
+from margrove.margin.svm.support_vector_machine import SupportVectorMachine
 
 __all__ = ["classifier_facts", "one_class_facts", "regressor_facts"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from margrove._runtime.threads import resolve_n_jobs
 from margrove.health.examined_target import Task
 from margrove.health.patient import final_step
-from margrove.margin.grams import LARGEST_TILE
+from margrove.margin.kernels.gram_matrices import LARGEST_TILE
 
 __all__ = [
     "Family",

@@ -21,7 +21,7 @@ __all__ = [
 
 
 def kernels() -> list[Choice]:
-    from margrove.margin.kernels import KERNELS
+    from margrove.margin.kernels.functions import KERNELS
 
     return [Choice(name, name) for name in KERNELS]
 
@@ -30,7 +30,7 @@ def kernels_with(parameter: str) -> Callable[[], list[Value]]:
     """Names of the kernels that have a parameter, the user's own among them."""
 
     def names() -> list[Value]:
-        from margrove.margin.kernels import KERNELS
+        from margrove.margin.kernels.functions import KERNELS
 
         return [
             name
@@ -80,7 +80,7 @@ def boosting_losses() -> list[Choice]:
 
 
 def solvers() -> list[Choice]:
-    from margrove.margin.solvers.choice import DENSE_SOLVERS
+    from margrove.margin.solvers.dual.choice import DENSE_SOLVERS
 
     titles = {"cd": "cd, without an intercept"}
     return [Choice(name, titles.get(name, name)) for name in ("auto", "smo", *DENSE_SOLVERS)]

@@ -44,12 +44,12 @@ from margrove.ensemble.hist_gradient_boosting import (
     HistGradientBoostingRegressor,
 )
 from margrove.grove.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from margrove.margin.kernel_perceptron import KernelPerceptron
-from margrove.margin.linear_svc import LinearSVC
-from margrove.margin.linear_svr import LinearSVR
-from margrove.margin.perceptron import Perceptron
-from margrove.margin.svc import SVC, NuSVC
-from margrove.margin.svr import SVR, NuSVR
+from margrove.margin.linear.linear_svc import LinearSVC
+from margrove.margin.linear.linear_svr import LinearSVR
+from margrove.margin.perceptron.kernel_perceptron import KernelPerceptron
+from margrove.margin.perceptron.perceptron import Perceptron
+from margrove.margin.svm.svc import SVC, NuSVC
+from margrove.margin.svm.svr import SVR, NuSVR
 from margrove.tune.held_out import (
     LearningRows,
     final_step,

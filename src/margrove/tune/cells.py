@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from margrove.margin.solvers.c_path import BROKEN_OFF, CONVERGED, UNCHANGED
+from margrove.margin.solvers.dual.c_path import BROKEN_OFF, CONVERGED, UNCHANGED
 from margrove.tune.held_out_scores import Judge
 from margrove.tune.machine_paths import MachinePath, PathSearch
 from margrove.tune.path_tasks import SpreadSearch

@@ -23,10 +23,10 @@ from sklearn.utils.multiclass import type_of_target
 from margrove._runtime.process_tasks import spread, tasks_wanted, workers_wanted
 from margrove._runtime.slices import drive
 from margrove._runtime.threads import resolve_n_jobs
-from margrove.margin.linear_svc import LinearSVC
-from margrove.margin.linear_svr import LinearSVR
-from margrove.margin.svc import SVC
-from margrove.margin.svr import SVR
+from margrove.margin.linear.linear_svc import LinearSVC
+from margrove.margin.linear.linear_svr import LinearSVR
+from margrove.margin.svm.svc import SVC
+from margrove.margin.svm.svr import SVR
 from margrove.tune.cells import Cells
 from margrove.tune.folds import Fold
 from margrove.tune.held_out_scores import ClassifierJudge, HeldOutRows, Judge, RegressorJudge

@@ -13,8 +13,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.metrics import check_scoring, r2_score
 
-from margrove.margin.multiclass import pairs_of, per_class_decisions
-from margrove.margin.single_machine import TargetScale
+from margrove.margin.svm.multiclass import pairs_of, per_class_decisions
+from margrove.margin.svm.single_machine import TargetScale
 from margrove.tune.folds import Fold
 from margrove.tune.known_answers import known_answers
 from margrove.tune.machine_paths import FoldPaths

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import StrOptions
 from margrove._data import check_table, check_training_labels
 from margrove._runtime.slices import drive
 from margrove._runtime.threads import resolve_n_jobs
-from margrove.margin.linear_svc import LinearSVC
+from margrove.margin.linear.linear_svc import LinearSVC
 from margrove.tune.folds import folds_of
 from margrove.tune.grids import GRID, check_grid, logarithmic
 from margrove.tune.price_search import ClassifierSearch

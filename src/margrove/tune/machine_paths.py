@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove._runtime.threads import run_tiles
-from margrove.margin.solvers.c_path import BROKEN_OFF, follow_path, new_progress
+from margrove.margin.solvers.dual.c_path import BROKEN_OFF, follow_path, new_progress
 from margrove.tune.gram_series import GramSeries
 
 __all__ = ["FoldMachine", "FoldPaths", "MachinePath", "PathRule", "PathSearch"]

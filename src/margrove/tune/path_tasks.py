@@ -15,7 +15,7 @@ import numpy as np
 
 from margrove._runtime.process_tasks import spread
 from margrove._runtime.threads import single_threaded_blas
-from margrove.margin.kernels import Kernel, Points
+from margrove.margin.kernels.functions import Kernel, Points
 from margrove.tune.gram_series import GramSeries
 from margrove.tune.held_out_scores import Judge
 from margrove.tune.machine_paths import FoldMachine, FoldPaths, MachinePath, PathRule, PathSearch

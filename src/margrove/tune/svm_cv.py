@@ -14,11 +14,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from margrove.exceptions import ConvergenceWarning
-from margrove.margin.kernel_machine import KERNEL_PARAMETERS
-from margrove.margin.kernels import ChiSquare, Kernel, Precomputed
-from margrove.margin.support_vector_machine import SupportVectorMachine
-from margrove.margin.svc import SVC
-from margrove.margin.svr import SVR
+from margrove.margin.kernels.functions import ChiSquare, Kernel, Precomputed
+from margrove.margin.svm.kernel_machine import KERNEL_PARAMETERS
+from margrove.margin.svm.support_vector_machine import SupportVectorMachine
+from margrove.margin.svm.svc import SVC
+from margrove.margin.svm.svr import SVR
 from margrove.tune.cells import Cells
 from margrove.tune.folds import Fold, folds_of
 from margrove.tune.grids import GRID, check_grid, logarithmic

@@ -12,11 +12,11 @@ from margrove._data.result_frames import data_frame
 from margrove._data.training import TrainingLabels
 from margrove._runtime.slices import drive
 from margrove._runtime.threads import resolve_n_jobs, single_threaded_blas
-from margrove.margin.problems import epsilon_svr
-from margrove.margin.solvers.result import SolverResult
-from margrove.margin.support_vector_machine import FitRecord
-from margrove.margin.svc import SVC
-from margrove.margin.svr import SVR
+from margrove.margin.solvers.dual.result import SolverResult
+from margrove.margin.svm.problems import epsilon_svr
+from margrove.margin.svm.support_vector_machine import FitRecord
+from margrove.margin.svm.svc import SVC
+from margrove.margin.svm.svr import SVR
 from margrove.tune.folds import Fold
 from margrove.tune.gram_series import GramSeries
 from margrove.tune.grids import check_grid, logarithmic

@@ -15,13 +15,13 @@ from margrove._data import (
     moderate,
 )
 from margrove.exceptions import InvalidDataError
-from margrove.margin.kernel_machine import TrainingSet
-from margrove.margin.kernels import Linear
-from margrove.margin.multiclass import pairs_of
-from margrove.margin.problems import DualProblem, c_svc, epsilon_svr
-from margrove.margin.single_machine import TargetScale
-from margrove.margin.svc import SVC
-from margrove.margin.svr import SVR
+from margrove.margin.kernels.functions import Linear
+from margrove.margin.svm.kernel_machine import TrainingSet
+from margrove.margin.svm.multiclass import pairs_of
+from margrove.margin.svm.problems import DualProblem, c_svc, epsilon_svr
+from margrove.margin.svm.single_machine import TargetScale
+from margrove.margin.svm.svc import SVC
+from margrove.margin.svm.svr import SVR
 from margrove.tune.folds import Fold
 from margrove.tune.machine_paths import FoldMachine
 

@@ -11,7 +11,7 @@ from margrove._runtime.process_tasks import tasks_wanted, workers_wanted
 from margrove._runtime.slices import drive
 from margrove._runtime.threads import resolve_n_jobs, single_threaded_blas
 from margrove.exceptions import NumericalOverflowError
-from margrove.margin.kernels import KERNELS, Kernel
+from margrove.margin.kernels.functions import KERNELS, Kernel
 from margrove.tune.cells import Cells
 from margrove.tune.folds import Fold
 from margrove.tune.gram_series import GramSeries

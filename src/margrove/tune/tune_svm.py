@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from margrove.margin.svc import SVC
-from margrove.margin.svr import SVR
+from margrove.margin.svm.svc import SVC
+from margrove.margin.svm.svr import SVR
 from margrove.tune.svm_cv import SVCCV, SVRCV
 from margrove.tune.svm_search import has_width
 from margrove.tune.tuning import Choice, Trials, choice_among, chosen_place

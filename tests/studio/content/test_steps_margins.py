@@ -10,8 +10,8 @@ from tests.studio.content.scene_cases import GRID, scene
 
 import margrove
 from margrove.facts.lecture_hulls import hull_facts
-from margrove.margin.solvers.hull import HullStep
-from margrove.margin.solvers.primal_sgd import SubgradientStep
+from margrove.margin.solvers.dual.hull import HullStep
+from margrove.margin.solvers.dual.primal_sgd import SubgradientStep
 from margrove.studio.pictures import cells_of
 from margrove.studio.scenes import StudioError
 from margrove.studio.steps import MOST_STEPS, step_of, steps_of

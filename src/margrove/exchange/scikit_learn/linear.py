@@ -55,10 +55,17 @@ def _write_perceptron(ours: Any) -> dict[str, Any]:
 LINEAR_MACHINES = (
     Pair(
         "sklearn.linear_model:Perceptron",
-        "margrove.margin.perceptron:Perceptron",
+        "margrove.margin.perceptron.perceptron:Perceptron",
         _read_perceptron,
         _write_perceptron,
     ),
-    Pair("sklearn.svm:LinearSVC", "margrove.margin.linear_svc:LinearSVC", _classifier, _classifier),
-    Pair("sklearn.svm:LinearSVR", "margrove.margin.linear_svr:LinearSVR", _weights, _weights),
+    Pair(
+        "sklearn.svm:LinearSVC",
+        "margrove.margin.linear.linear_svc:LinearSVC",
+        _classifier,
+        _classifier,
+    ),
+    Pair(
+        "sklearn.svm:LinearSVR", "margrove.margin.linear.linear_svr:LinearSVR", _weights, _weights
+    ),
 )

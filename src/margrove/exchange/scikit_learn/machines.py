@@ -15,9 +15,15 @@ from sklearn.utils import _safe_indexing
 from margrove._data import check_table
 from margrove.exceptions import ConversionError
 from margrove.exchange.scikit_learn.pairs import Pair, columns_of
-from margrove.margin.expansions import dual_coefficients, like_table
-from margrove.margin.kernels import KERNELS, CallableKernel, Kernel, Precomputed, resolve_kernel
-from margrove.margin.object_kernels import TrainingObjects, takes_objects
+from margrove.margin.kernels.expansions import dual_coefficients, like_table
+from margrove.margin.kernels.functions import (
+    KERNELS,
+    CallableKernel,
+    Kernel,
+    Precomputed,
+    resolve_kernel,
+)
+from margrove.margin.kernels.object_kernels import TrainingObjects, takes_objects
 
 __all__ = ["KERNEL_MACHINES"]
 

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from margrove.margin.multiclass import per_class_decisions, votes_of
-from margrove.margin.svc import SVC, NuSVC
+from margrove.margin.svm.multiclass import per_class_decisions, votes_of
+from margrove.margin.svm.svc import SVC, NuSVC
 from margrove.studio.pictures.grids import Cells
 
 __all__ = ["Surface", "SurfaceKind", "Wanted", "range_of", "surface_of", "within_domain"]

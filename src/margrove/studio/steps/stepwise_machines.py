@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from margrove._runtime.slices import watch
-from margrove.margin.solvers.many import Solver
-from margrove.margin.svc import SVC
+from margrove.margin.solvers.dual.many_problems import Solver
+from margrove.margin.svm.svc import SVC
 
 __all__ = ["ended_after", "fitted_with"]
 

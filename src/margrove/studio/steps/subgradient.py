@@ -7,7 +7,7 @@ the subgradients met and B = sum v_j y_j, the iterate is
     f(x) = s sum_j (v_j y_j - B / n) K(x_j, x) + b
 
 because steps are taken about the mean of the rows; b collects what does not depend on x. See
-`margin.solvers.primal_sgd`.
+`margin.solvers.dual.primal_sgd`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from margrove._runtime.slices import watch
-from margrove.margin.solvers.primal_sgd import primal_objective
+from margrove.margin.solvers.dual.primal_sgd import primal_objective
 from margrove.studio.pictures.planes import plane_of
 from margrove.studio.pictures.support import over_points
 from margrove.studio.scenes import Scene, StudioError

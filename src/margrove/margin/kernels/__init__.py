@@ -1,0 +1,1 @@
+"""Kernel functions, their Gram matrices, kernel expansions and explicit feature maps."""

@@ -1,0 +1,296 @@
+"""Rows and tiles of a Gram matrix on demand: the only way in which solvers see kernels.
+
+What a solver wants of rows is their weighted sum. A tile that is added up where it was computed
+never leaves the processor's cache, while new memory can take longer to write than a row of few
+features to compute. So `GramRows` lets rows go, except those that are likely to be wanted again or
+have been wanted before: of these it keeps the most recent ones within a budget. Pairs of classes
+share rows through `TwoRuns`. Values never depend on what is in the cache: an entry is computed by
+the same arithmetic (see `kernels.gram`) the first and the second time.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from margrove._runtime.jit import kernel as compiled
+from margrove._runtime.matrix_tiles import TILE_ROWS, Scratch
+from margrove._runtime.memory import available_memory
+from margrove._runtime.threads import run_tiles, single_threaded_blas
+from margrove.margin.kernels.blocks import TILE_COLUMNS
+from margrove.margin.kernels.functions import Kernel, Points, gram, symmetric_gram
+
+__all__ = [
+    "GramRows",
+    "GramSource",
+    "TileView",
+    "TwoRuns",
+    "WholeTile",
+    "add_rows",
+    "cache_bytes_of",
+]
+
+_SHARE_OF_FREE_MEMORY = 0.4
+_UNKNOWN_MEMORY = 1 << 30
+_COLUMNS_AT_ONCE = 4096
+
+
+def cache_bytes_of(cache_size: float | None) -> int:
+    """`cache_size` in MB; None means a good part of the memory that is free now."""
+    if cache_size is not None:
+        return int(cache_size * 1e6)
+    available = available_memory()
+    return int(_UNKNOWN_MEMORY if available is None else _SHARE_OF_FREE_MEMORY * available)
+
+
+class TileView(NamedTuple):
+    """Part of K as a tile: variable t is row and column first + t, from `middle` on second + t."""
+
+    K: np.ndarray
+    first: int
+    middle: int
+    second: int
+
+
+class GramSource(Protocol):
+    """K of n points.
+
+    `weighted_sum(rows, weights, again)` is weights @ K(rows, all points) in float64; `again` says
+    which rows are likely to be wanted again. `block(rows, columns)` is K(rows, columns); `whole()`
+    is all of K, if it is there already.
+    """
+
+    dtype: np.dtype
+    diagonal: np.ndarray
+
+    def __len__(self) -> int: ...
+    def weighted_sum(
+        self, rows: np.ndarray, weights: np.ndarray, again: np.ndarray
+    ) -> np.ndarray: ...
+    def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray: ...
+    def whole(self) -> TileView | None: ...
+
+
+class GramRows:
+    """K(rows, all points) in the dtype of the points; the least recently used are replaced.
+
+    `slab` (capacity, n) holds rows, `_place_of` (n,) says where each row is, or -1.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        points: Points,
+        *,
+        cache_bytes: int,
+        at_least: int,
+        n_threads: int = 1,
+    ) -> None:
+        self._kernel = kernel
+        self._points = points
+        self._n_threads = n_threads
+        n = len(points)
+        row_bytes = max(1, n * points.X.dtype.itemsize)
+        self.capacity = int(min(n, max(at_least, cache_bytes // row_bytes)))
+        # The operating system hands out this memory only as rows are written to it.
+        self.slab = np.empty((self.capacity, n), dtype=points.X.dtype)
+        self.dtype = self.slab.dtype
+        self.diagonal = kernel.diagonal(points)
+        self._was_wanted = np.zeros(n, dtype=bool)
+        self._place_of = np.full(n, -1, dtype=np.int64)
+        self._row_at = np.full(self.capacity, -1, dtype=np.int64)
+        self._last_use = np.zeros(self.capacity, dtype=np.int64)
+        self._in_use = 0
+        self._clock = 0
+        self._is_full = False
+
+    def __len__(self) -> int:
+        return len(self._points)
+
+    def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """K(rows, columns), computed anew: reading it out of scattered rows takes longer.
+
+        Unless all of K is there.
+        """
+        if self._is_full:
+            return self.slab[np.ix_(rows, columns)]
+        own = self._points.take(rows)
+        if rows is columns:
+            return symmetric_gram(self._kernel, own, n_threads=self._n_threads)
+        others = self._points.take(columns)
+        return gram(self._kernel, own, others, n_threads=self._n_threads)
+
+    def fill(self) -> None:
+        """Compute all rows, into their own places; they must all fit."""
+        symmetric_gram(self._kernel, self._points, out=self.slab, n_threads=self._n_threads)
+        everything = np.arange(len(self))
+        self._place_of[:] = self._row_at[:] = everything
+        self._in_use = len(self)
+        self._is_full = True
+
+    def whole(self) -> TileView | None:
+        return None
+
+    def weighted_sum(self, rows: np.ndarray, weights: np.ndarray, again: np.ndarray) -> np.ndarray:
+        """weights @ K(rows, all points), for distinct rows."""
+        total = np.zeros(len(self))
+        again = again | self._was_wanted[rows]
+        self._was_wanted[rows] = True
+        kept, kept_weights = rows[again], weights[again]
+        for start in range(0, len(kept), self.capacity):
+            part = slice(start, start + self.capacity)
+            self.add_kept(self._fetched(kept[part]), kept_weights[part], [(0, total)])
+        self._stream(rows[~again], weights[~again], total)
+        return total
+
+    def add_kept(
+        self, places: np.ndarray, weights: np.ndarray, targets: list[tuple[int, np.ndarray]]
+    ) -> None:
+        """Add weights @ slab[places] to each target, a run of columns that begins somewhere."""
+        pieces = [
+            (first + begin, target[begin : begin + _COLUMNS_AT_ONCE])
+            for first, target in targets
+            for begin in range(0, len(target), _COLUMNS_AT_ONCE)
+        ]
+        run_tiles(
+            lambda piece: add_rows(self.slab, places, weights, *pieces[piece]),
+            len(pieces),
+            self._n_threads,
+        )
+
+    def _stream(self, rows: np.ndarray, weights: np.ndarray, total: np.ndarray) -> None:
+        """Add weights @ K(rows, all points) to `total` and keep nothing."""
+        source = self._points.take(rows)
+        in_order = np.arange(TILE_ROWS)
+        scratch = Scratch()
+
+        def add(stripe: int) -> None:
+            columns = slice(stripe * TILE_COLUMNS, (stripe + 1) * TILE_COLUMNS)
+            right = self._points.take(columns)
+            for start in range(0, len(rows), TILE_ROWS):
+                left = source.take(slice(start, start + TILE_ROWS))
+                block = scratch.tile(len(left), len(right), self.dtype)
+                self._kernel.block(left, right, block)
+                own = weights[start : start + len(left)]
+                add_rows(block, in_order[: len(left)], own, 0, total[columns])
+
+        with single_threaded_blas():
+            run_tiles(add, -(-len(self) // TILE_COLUMNS) if len(rows) else 0, self._n_threads)
+
+    def _fetched(self, rows: np.ndarray) -> np.ndarray:
+        """Places in `slab` of distinct rows, at most `capacity` of them; missing ones computed."""
+        self._clock += 1
+        places = self._place_of[rows]
+        self._last_use[places[places >= 0]] = self._clock
+        missing = rows[places < 0]
+        if len(missing):
+            self._compute(missing, self._free_places(len(missing)))
+            places = self._place_of[rows]
+        return places
+
+    def _compute(self, rows: np.ndarray, places: np.ndarray) -> None:
+        first = int(places[0])
+        if int(places[-1]) - first == len(places) - 1:
+            self._compute_into(self.slab[first : first + len(places)], rows)
+        else:  # scattered: by way of a small buffer
+            for start in range(0, len(rows), TILE_ROWS):
+                part = slice(start, start + TILE_ROWS)
+                buffer = np.empty((len(rows[part]), len(self)), dtype=self.slab.dtype)
+                self._compute_into(buffer, rows[part])
+                self.slab[places[part]] = buffer
+        self._place_of[rows] = places
+        self._row_at[places] = rows
+        self._last_use[places] = self._clock
+
+    def _compute_into(self, out: np.ndarray, rows: np.ndarray) -> None:
+        source = self._points.take(rows)
+        gram(self._kernel, source, self._points, out=out, n_threads=self._n_threads)
+
+    def _free_places(self, count: int) -> np.ndarray:
+        unused = np.arange(self._in_use, min(self._in_use + count, self.capacity))
+        self._in_use += len(unused)
+        if len(unused) == count:
+            return unused
+        oldest = np.argsort(self._last_use[: unused[0] if len(unused) else None], kind="stable")
+        oldest = np.sort(oldest[: count - len(unused)])
+        self._place_of[self._row_at[oldest]] = -1
+        return np.concatenate([oldest, unused])
+
+
+class TwoRuns:
+    """The points of two classes, out of rows that hold all classes, one after the other."""
+
+    def __init__(self, rows: GramRows, first: slice, second: slice) -> None:
+        self._rows = rows
+        self._index = np.r_[first, second]
+        self._middle = first.stop - first.start
+        self._first, self._second = first, second
+        self._was_wanted = np.zeros(len(self._index), dtype=bool)
+        self.dtype = rows.dtype
+        self.diagonal = rows.diagonal[self._index]
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def weighted_sum(self, rows: np.ndarray, weights: np.ndarray, again: np.ndarray) -> np.ndarray:
+        """From the filled slab, where row i is in place i; added up in the order of `GramRows`."""
+        total = np.zeros(len(self))
+        again = again | self._was_wanted[rows]
+        self._was_wanted[rows] = True
+        targets = [
+            (self._first.start, total[: self._middle]),
+            (self._second.start, total[self._middle :]),
+        ]
+        for part in (again, ~again):
+            self._rows.add_kept(self._index[rows[part]], weights[part], targets)
+        return total
+
+    def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        return self._rows.block(self._index[rows], self._index[columns])
+
+    def whole(self) -> TileView | None:
+        """The slab itself."""
+        return TileView(self._rows.slab, self._first.start, self._middle, self._second.start)
+
+
+class WholeTile:
+    """A small K that is there as a whole."""
+
+    def __init__(self, K: np.ndarray) -> None:
+        self._K = K
+        self.dtype = K.dtype
+        self.diagonal = np.diagonal(K).astype(np.float64)
+
+    def __len__(self) -> int:
+        return len(self._K)
+
+    def weighted_sum(self, rows: np.ndarray, weights: np.ndarray, again: np.ndarray) -> np.ndarray:
+        total = np.zeros(len(self))
+        add_rows(self._K, rows, weights, 0, total)
+        return total
+
+    def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        return self._K[np.ix_(rows, columns)]
+
+    def whole(self) -> TileView:
+        return TileView(self._K, 0, len(self), 0)
+
+
+@compiled(fast_sums=True)
+def add_rows(slab, places, weights, begin, out):
+    """out += weights @ slab[places, begin : begin + len(out)], four rows at a time."""
+    m = len(places)
+    k = 0
+    while k + 4 <= m:
+        a, b = slab[places[k], begin:], slab[places[k + 1], begin:]
+        c, d = slab[places[k + 2], begin:], slab[places[k + 3], begin:]
+        wa, wb, wc, wd = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+        for t in range(len(out)):
+            out[t] += wa * a[t] + wb * b[t] + wc * c[t] + wd * d[t]
+        k += 4
+    while k < m:
+        a, wa = slab[places[k], begin:], weights[k]
+        for t in range(len(out)):
+            out[t] += wa * a[t]
+        k += 1

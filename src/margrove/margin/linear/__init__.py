@@ -1,0 +1,1 @@
+"""Linear support vector machines: LinearSVC, LinearSVR, their paths and certificates."""

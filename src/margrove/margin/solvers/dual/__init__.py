@@ -1,0 +1,1 @@
+"""Solvers of the dual problems of kernel machines."""

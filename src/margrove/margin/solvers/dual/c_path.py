@@ -1,0 +1,472 @@
+"""The machines of a whole sequence of C over one Gram matrix, compiled into one loop.
+
+    minimise    1/2 a'Qa + p'a     subject to   y'a = 0,   0 <= a <= C w,   Q_ij = y_i y_j K_ij
+
+Values of C ascend. A machine starts from the one before it, stretched along its ray: the objective
+of s a, s a'p + s^2 a'Qa / 2, has its minimum at a known s, from 1 (nothing is at a bound, so that
+the solution is the same for every larger C) to the ratio of the two C (all is at the bound).
+
+A round takes the free variables and the worst violators, gathers their tile of K in float32 and
+solves it by pair steps (`pairs.solve_tile`). What changed is then carried over to the values
+(K c)_i of all rows in float64, so that rounding in the tile is repaired by the next round, and
+stopping is on the violation over all variables, always. Where pair steps creep and few variables
+are free, Newton steps on their face (see `faces`) end it; where float32 gets nowhere, tiles become
+float64.
+
+The loop returns after a number of pair steps, to be called again with the same arrays.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from margrove._runtime.jit import kernel
+from margrove.margin.solvers.dual.pair_steps import FLOAT32_ETA, FLOAT64_ETA, solve_tile
+
+__all__ = ["BROKEN_OFF", "CONVERGED", "UNCHANGED", "follow_path", "new_progress"]
+
+CONVERGED, UNCHANGED, BROKEN_OFF = 1, 2, 3  # how a machine ended
+
+# Variables of a tile (an eighth of all, but not fewer), more where more are free; and violators
+# that it has room for, whatever else is in it (a sixteenth).
+_BLOCK, _NEWCOMERS = 256, 64
+_LARGEST_BLOCK = 4096
+_INNER_SHARE = 0.1  # a block is solved to this share of the violation at its start
+_STEPS_A_VARIABLE = 50  # in a tile, before it is looked at again
+_FEW = 200  # free variables whose Newton step costs less than the pair steps it saves
+_STEPS_BEFORE_NEWTON = 30  # a free variable
+_LEAST_NEWTON_STEPS, _MOST_NEWTON_STEPS = 3, 50  # in a round
+_NEWTON_WORK = 512  # steps times free variables
+_RIDGE, _LARGEST_RIDGE = 1e-13, 1e-6  # of the mean of the diagonal
+_PROGRESS = 0.5
+_PATIENCE = 4  # rounds without progress before float32 is given up
+_LAST_PATIENCE = 40  # and before float64 is
+_DUST = 1e-10
+
+# Slots of `progress`.
+_POINT, _BEGUN, _STEPS, _STALLS, _IS_DOUBLE = range(5)
+_BEST = 0
+
+
+def new_progress() -> tuple[np.ndarray, np.ndarray]:
+    """Where a path stands at its start: whole numbers, and the least violation so far."""
+    return np.zeros(5, dtype=np.int64), np.full(1, np.inf)
+
+
+@kernel
+def follow_path(
+    K, rows, y, p, weight, Cs, tol, budget, slice_steps, alpha, values, progress, least,
+    alphas, rhos, violations, objectives, steps, endings,
+):  # fmt: skip
+    """Go on along the path for about `slice_steps`; whether its end has been reached.
+
+    K: float64 (n, n). rows, y, p, weight: the variables (m,). alpha (m,) and values (n,) are the
+    current point, `progress` and `least` as made by `new_progress`. What is found for each C goes
+    to alphas (n_C, m) and the arrays (n_C,) after it.
+    """
+    m = len(alpha)
+    f, u = np.empty(m), np.empty(m)
+    nobody, nothing = np.empty(0, np.int64), np.empty(0)
+    done = 0
+    while progress[_POINT] < len(Cs):
+        point = progress[_POINT]
+        for v in range(m):
+            u[v] = Cs[point] * weight[v]
+        if not progress[_BEGUN]:
+            if point > 0:
+                _stretch(rows, y, p, u, Cs[point] / Cs[point - 1], alpha, values)
+            progress[_BEGUN], progress[_STEPS], progress[_STALLS] = 1, 0, 0
+            least[_BEST] = np.inf
+        while True:
+            violation = _measure(rows, y, p, u, alpha, values, f)
+            if violation < tol or progress[_STEPS] >= budget or progress[_STALLS] > _LAST_PATIENCE:
+                break
+            if done >= slice_steps:
+                return False
+            chosen, n_free, is_all = _choose(y, u, alpha, f)
+            most = min(_most_steps(len(chosen), n_free), budget - progress[_STEPS])
+            inner_tol = 0.5 * tol if is_all else max(0.5 * tol, _INNER_SHARE * violation)
+            q, own_rows, moved = len(chosen), _taken(rows, chosen), _taken(alpha, chosen)
+            own_y, own_u, own_f = _taken(y, chosen), _taken(u, chosen), _taken(f, chosen)
+            # Both precisions stand here, not in a function each: what is called is compiled once
+            # more for every caller, and pair steps are most of what there is to compile.
+            if progress[_IS_DOUBLE]:
+                double = np.empty((q, q), np.float64)
+                diagonal = _gather(K, own_rows, double)
+                taken = solve_tile(
+                    double, 0, q, 0, diagonal, own_y, own_u, moved, own_f, False, inner_tol,
+                    FLOAT64_ETA, most, nobody, nobody, nothing,
+                )  # fmt: skip
+            else:
+                single = np.empty((q, q), np.float32)
+                diagonal = _gather(K, own_rows, single)
+                taken = solve_tile(
+                    single, 0, q, 0, diagonal, own_y, own_u, moved, own_f, False, inner_tol,
+                    FLOAT32_ETA, most, nobody, nobody, nothing,
+                )  # fmt: skip
+            _carry_over(K, rows, y, chosen, moved, alpha, values)
+            creeps = taken >= most
+            if creeps and n_free <= 2 * _FEW:
+                _newton_steps(K, rows, y, p, u, n_free, alpha, values, f)
+            # With violators left out, or steps left to do, the worst violation need not fall.
+            _notice_stall((is_all and not creeps) or taken == 0, violation, progress, least)
+            progress[_STEPS] += max(taken, 1)
+            done += max(taken, 1)
+        for v in range(m):
+            alphas[point, v] = alpha[v]
+        rhos[point] = _offset(y, u, alpha, f)
+        violations[point] = violation
+        objectives[point] = _objective(rows, y, p, alpha, values)
+        steps[point] = progress[_STEPS]
+        if violation >= tol:
+            endings[point] = BROKEN_OFF
+        elif point > 0 and progress[_STEPS] == 0 and _largest_share(u, alpha) < 1.0:
+            endings[point] = UNCHANGED
+        else:
+            endings[point] = CONVERGED
+        progress[_POINT] += 1
+        progress[_BEGUN] = 0
+    return True
+
+
+@kernel
+def _most_steps(n_chosen, n_free):
+    """Pair steps in one tile, before Newton steps are tried or others are chosen."""
+    if n_free <= _FEW:
+        return _STEPS_BEFORE_NEWTON * max(n_free, 16) + n_chosen
+    return _STEPS_A_VARIABLE * n_chosen
+
+
+@kernel
+def _notice_stall(should_fall, violation, progress, least):
+    """Count rounds that did not halve the violation although they should have."""
+    if violation <= _PROGRESS * least[_BEST]:
+        progress[_STALLS] = 0
+        least[_BEST] = violation
+    elif should_fall:
+        progress[_STALLS] += 1
+        if not progress[_IS_DOUBLE] and progress[_STALLS] > _PATIENCE:
+            progress[_IS_DOUBLE], progress[_STALLS] = 1, 0
+
+
+@kernel(fast_sums=True)
+def _stretch(rows, y, p, u, ratio, alpha, values):
+    """Scale the point to where the objective is lowest on its ray, at most by `ratio`."""
+    linear = quadratic = 0.0
+    is_bounded = False
+    for v in range(len(alpha)):
+        is_bounded |= alpha[v] * ratio >= u[v] * (1.0 - 1e-9)
+        linear -= p[v] * alpha[v]
+        quadratic += y[v] * alpha[v] * values[rows[v]]
+    if not is_bounded:  # more room changes nothing
+        return
+    scale = ratio
+    if quadratic > 0.0:
+        scale = min(ratio, max(1.0, linear / quadratic))
+    if scale > ratio * (1.0 - 1e-9):
+        scale = ratio
+    for v in range(len(alpha)):
+        alpha[v] *= scale
+        if alpha[v] > u[v] * (1.0 - 1e-12):
+            alpha[v] = u[v]
+    for i in range(len(values)):
+        values[i] *= scale
+
+
+@kernel
+def _measure(rows, y, p, u, alpha, values, f):
+    """f of all variables; the KKT violation."""
+    lowest, highest = np.inf, -np.inf
+    for v in range(len(alpha)):
+        f[v] = values[rows[v]] + y[v] * p[v]
+        below, above = alpha[v] < u[v], alpha[v] > 0.0
+        if below if y[v] > 0.0 else above:
+            lowest = min(lowest, f[v])
+        if above if y[v] > 0.0 else below:
+            highest = max(highest, f[v])
+    return max(0.0, highest - lowest)
+
+
+@kernel
+def _objective(rows, y, p, alpha, values):
+    total = 0.0
+    for v in range(len(alpha)):
+        total += alpha[v] * (0.5 * y[v] * values[rows[v]] + p[v])
+    return total
+
+
+@kernel
+def _largest_share(u, alpha):
+    """Of its bound that a variable takes."""
+    largest = 0.0
+    for v in range(len(alpha)):
+        largest = max(largest, alpha[v] / u[v])
+    return largest
+
+
+@kernel
+def _offset(y, u, alpha, f):
+    """The mean f of the free variables, else the middle of what the bounded ones allow."""
+    largest = 0.0
+    for v in range(len(alpha)):
+        largest = max(largest, alpha[v])
+    dust = _DUST * largest
+    total, count = 0.0, 0
+    above, below = np.inf, -np.inf
+    for v in range(len(alpha)):
+        rises = u[v] - alpha[v] > dust if y[v] > 0.0 else alpha[v] > dust
+        falls = alpha[v] > dust if y[v] > 0.0 else u[v] - alpha[v] > dust
+        if rises and falls:
+            total += f[v]
+            count += 1
+        if rises:
+            above = min(above, f[v])
+        if falls:
+            below = max(below, f[v])
+    if count:
+        return total / count
+    if above == np.inf or below == -np.inf:
+        return 0.0 if above == -below else (below if above == np.inf else above)
+    return 0.5 * (above + below)
+
+
+@kernel
+def _choose(y, u, alpha, f):
+    """The free variables and the worst violators of both sides: who, how many are free, if all."""
+    m = len(alpha)
+    lowest, highest, n_free = np.inf, -np.inf, 0
+    for v in range(m):
+        below, above = alpha[v] < u[v], alpha[v] > 0.0
+        n_free += below and above
+        if below if y[v] > 0.0 else above:
+            lowest = min(lowest, f[v])
+        if above if y[v] > 0.0 else below:
+            highest = max(highest, f[v])
+    newcomers = max(_NEWCOMERS, m // 16)
+    takes_free = n_free <= _LARGEST_BLOCK - newcomers
+    room = max(newcomers, _BLOCK - n_free, m // 8 - n_free) if takes_free else _LARGEST_BLOCK
+    # How far a variable is beyond the other side's extreme; 0 for those that are not.
+    rising, falling = np.zeros(m), np.zeros(m)
+    is_chosen = np.zeros(m, np.uint8)
+    n_rising = n_falling = 0
+    for v in range(m):
+        below, above = alpha[v] < u[v], alpha[v] > 0.0
+        if below and above and takes_free:
+            is_chosen[v] = 1
+            continue
+        if (below if y[v] > 0.0 else above) and f[v] < highest:
+            rising[v] = highest - f[v]
+            n_rising += 1
+        if (above if y[v] > 0.0 else below) and f[v] > lowest:
+            falling[v] = f[v] - lowest
+            n_falling += 1
+    most_rising = max(room // 2, room - n_falling)
+    most_falling = room - min(n_rising, most_rising)
+    _mark_largest(rising, n_rising, most_rising, is_chosen)
+    _mark_largest(falling, n_falling, most_falling, is_chosen)
+    chosen = np.empty(m, np.int64)
+    count = 0
+    for v in range(m):
+        chosen[count] = v
+        count += is_chosen[v]
+    is_all = takes_free and n_rising <= most_rising and n_falling <= most_falling
+    return chosen[:count], n_free, is_all
+
+
+@kernel
+def _mark_largest(scores, count, most, is_marked):
+    """Mark the `most` largest of the `count` scores that are above zero."""
+    limit = 0.0
+    if count > most:
+        limit = _kth_largest(scores, most)
+    ties = most
+    for v in range(len(scores)):
+        if scores[v] > limit:
+            is_marked[v] = 1
+            ties -= 1
+    for v in range(len(scores)):
+        if ties > 0 and limit > 0.0 and scores[v] == limit:
+            is_marked[v] = 1
+            ties -= 1
+
+
+@kernel
+def _kth_largest(scores, k):
+    """The k-th largest number, by Hoare's selection on a copy."""
+    values = scores.copy()
+    low, high, place = 0, len(values) - 1, k - 1
+    while low < high:
+        pivot = values[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while values[i] > pivot:
+                i += 1
+            while values[j] < pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if place <= j:
+            high = j
+        elif place >= i:
+            low = i
+        else:
+            break
+    return values[place]
+
+
+@kernel
+def _taken(values, index):
+    """values[index]; a plain loop is compiled in no time."""
+    out = np.empty(len(index), values.dtype)
+    for a in range(len(index)):
+        out[a] = values[index[a]]
+    return out
+
+
+@kernel
+def _gather(K, rows, tile):
+    """tile <- K of these rows; returns its diagonal in float64."""
+    q = len(rows)
+    diagonal = np.empty(q)
+    for a in range(q):
+        row = K[rows[a]]
+        diagonal[a] = row[rows[a]]
+        for b in range(q):
+            tile[a, b] = row[rows[b]]
+    return diagonal
+
+
+@kernel
+def _carry_over(K, rows, y, chosen, moved, alpha, values):
+    """alpha <- moved for the chosen, and the values of all rows with it."""
+    for a in range(len(chosen)):
+        v = chosen[a]
+        if moved[a] != alpha[v]:
+            _add_row(K[rows[v]], y[v] * (moved[a] - alpha[v]), values)
+            alpha[v] = moved[a]
+
+
+@kernel(fast_sums=True)
+def _add_row(row, factor, total):
+    for i in range(len(total)):
+        total[i] += factor * row[i]
+
+
+@kernel
+def _newton_steps(K, rows, y, p, u, n_free, alpha, values, f):
+    """Newton steps from bound to bound, the more of them the less they cost."""
+    for _ in range(max(_LEAST_NEWTON_STEPS, min(_MOST_NEWTON_STEPS, _NEWTON_WORK // (n_free + 1)))):
+        _measure(rows, y, p, u, alpha, values, f)
+        if not _newton_step(K, rows, y, u, alpha, values, f):
+            return
+
+
+@kernel
+def _newton_step(K, rows, y, u, alpha, values, f):
+    """All free variables towards the lowest point of their face, to the first bound.
+
+    Whether to take another: not after a full step, nor where there is nothing to be had.
+    """
+    free, n = np.empty(2 * _FEW, np.int64), 0
+    for v in range(len(alpha)):
+        if alpha[v] > 0.0 and alpha[v] < u[v]:
+            if n == len(free):
+                return False
+            free[n] = v
+            n += 1
+    if n < 2:
+        return False
+    L = np.empty((n, n))
+    ridge = _RIDGE
+    while not _factorised(K, rows, free[:n], ridge, L):
+        ridge *= 100.0  # free variables that depend on each other
+        if ridge > _LARGEST_RIDGE:
+            return False
+    towards, ones = np.empty(n), np.empty(n)
+    for a in range(n):
+        towards[a], ones[a] = -f[free[a]], 1.0
+    _solve_factorised(L, towards)
+    _solve_factorised(L, ones)
+    shift = _sum(towards) / _sum(ones)
+    for a in range(n):
+        towards[a] -= shift * ones[a]
+    mean = _sum(towards) / n  # rounding must not move the sum
+    slope, length, hit = 0.0, 1.0, -1
+    for a in range(n):
+        towards[a] -= mean
+        v = free[a]
+        slope += f[v] * towards[a]
+        change = y[v] * towards[a]
+        room = np.inf
+        if change > 0.0:
+            room = (u[v] - alpha[v]) / change
+        elif change < 0.0:
+            room = -alpha[v] / change
+        if room < length:
+            length, hit = room, a
+    if not slope < 0.0:
+        return False
+    for a in range(n):
+        v = free[a]
+        before = alpha[v]
+        after = min(u[v], max(0.0, before + length * y[v] * towards[a]))
+        if a == hit:  # landing is exact
+            after = u[v] if y[v] * towards[a] > 0.0 else 0.0
+        alpha[v] = after
+        _add_row(K[rows[v]], y[v] * (after - before), values)
+    return hit >= 0
+
+
+@kernel
+def _factorised(K, rows, free, ridge, L):
+    """L <- Cholesky's factor of the tile of the free variables; whether there is one."""
+    trace = 0.0
+    for a in range(len(free)):
+        row = K[rows[free[a]]]
+        for b in range(a + 1):
+            L[a, b] = row[rows[free[b]]]
+        trace += L[a, a]
+    for a in range(len(free)):
+        L[a, a] += ridge * trace / len(free)
+    return _factorise(L)
+
+
+@kernel
+def _sum(values):
+    total = 0.0
+    for a in range(len(values)):
+        total += values[a]
+    return total
+
+
+@kernel(fast_sums=True)
+def _factorise(L):
+    """Cholesky's factor in place of the lower triangle; False where it does not exist."""
+    for i in range(len(L)):
+        for j in range(i + 1):
+            total = L[i, j]
+            for k in range(j):
+                total -= L[i, k] * L[j, k]
+            if i > j:
+                L[i, j] = total / L[j, j]
+            elif total > 0.0:
+                L[i, i] = np.sqrt(total)
+            else:
+                return False
+    return True
+
+
+@kernel(fast_sums=True)
+def _solve_factorised(L, x):
+    n = len(L)
+    for i in range(n):
+        total = x[i]
+        for k in range(i):
+            total -= L[i, k] * x[k]
+        x[i] = total / L[i, i]
+    for i in range(n - 1, -1, -1):
+        x[i] /= L[i, i]
+        for k in range(i):
+            x[k] -= L[i, k] * x[i]

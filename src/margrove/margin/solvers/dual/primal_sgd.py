@@ -1,0 +1,263 @@
+"""Stochastic subgradients on the primal problem of the soft margin.
+
+    minimise over w, b   lambda / 2 ||w||^2 + sum_n c_n max(0, 1 - y_n (w.phi(x_n) + b))
+
+with lambda = 1 / C and c_n = C_n / C, C = max C_n. Times C that is the machine of the dual problem,
+1/2 ||w||^2 + sum_n C_n xi_n: the same minimiser, C times the value.
+
+**Steps** of Shalev-Shwartz, Singer, Srebro and Cotter, "Pegasos" (2011), for the mean: divided by
+sum c, the penalty is L / 2 ||w||^2 with L = 1 / sum C_n. The step at time t has length 1 / (L t),
+so that w is (1 / (L t)) times the sum of the subgradients met. With w = sum_i alpha_i y_i phi(x_i)
+and each row visited once an epoch, after e epochs
+
+    alpha_i = C_i * (share of its e visits at which row i violated the margin)
+
+which is a number between 0 and C_i, as the dual asks.
+
+**The bias** is not penalised, and steps of length 1 / (L t) mean nothing for it. The proximal point
+method (Rockafellar 1976) gives it a penalty that vanishes: with (b - b0)^2 / (2 gamma) added to
+1/2 ||w||^2, b is one more weight, b = b0 + gamma y'alpha. After epoch e the centre b0 moves by
+10 / (10 + e) gamma y'alpha: it rests only where y'alpha = 0, and there b = b0 costs nothing.
+(To refit b exactly before each step looks better and is not: a row comes up for its visit when its
+last step has worn off most, so that visits are no fair sample of the losses at that b.) A bias
+makes the problem blind to the origin, so steps are taken about the mean of the rows, where they
+are shortest.
+
+**Averages.** The result is the mean of the iterates at the ends of the epochs since the last power
+of two (the last half of them, or more), moved to the nearest point with y'alpha = 0, and the best
+b for it. Its duality gap, relative to its primal objective, decides when to stop: that is the
+tolerance of this method. 1e-2 is what it is good for, 1e-3 where C is small. The gap falls like
+one over the number of epochs at best, and alpha moves in steps of C / epochs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from margrove._data import read_only
+from margrove._runtime.jit import kernel
+from margrove._runtime.process_states import put_back, records_of, table_of, taken, whole_number
+from margrove._runtime.slices import step_capacity
+from margrove.margin.solvers.dual.coordinate_descent import projected_gradient
+from margrove.margin.solvers.dual.hull import project, row_sums, svc_result
+from margrove.margin.solvers.dual.result import SolverResult, TracePoint
+from margrove.margin.solvers.perceptron.row_order import shuffle
+from margrove.margin.svm.problems import DualProblem
+
+__all__ = ["SubgradientProcess", "SubgradientStep", "best_bias", "primal_objective"]
+
+_EPOCHS_BETWEEN_CHECKS = 5
+_STATE = (
+    "_visits", "_sums", "_balance", "_centre", "_cursor", "_epoch", "_total", "_since", "gap",
+)  # fmt: skip
+_NO_GAP = 8.0 * float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class SubgradientStep:
+    """A visit to a row that violated the margin, and `value` = y f(x) before the step."""
+
+    epoch: int
+    row: int
+    value: float
+
+
+class SubgradientProcess:
+    """Epochs of stochastic subgradient steps; see `slices.Process`.
+
+    K        float64 (n, n), the Gram matrix
+    problem  of `c_svc`, with or without a bias, with finite bounds; its start is not used
+    tol_gap  on (primal - dual) / primal of the averaged solution
+    """
+
+    unit = "epoch"
+
+    def __init__(
+        self,
+        K: np.ndarray,
+        problem: DualProblem,
+        *,
+        tol_gap: float = 1e-2,
+        max_epochs: int = 5000,
+        seed: int = 0,
+        names: np.ndarray | None = None,
+    ) -> None:
+        if problem.keeps_sum or (problem.p != -1.0).any() or K.shape != (len(problem),) * 2:
+            raise ValueError("Subgradients are for the problem of c_svc, one row of K a variable.")
+        if not np.isfinite(problem.u).all():
+            raise ValueError("The soft margin's primal problem needs a finite C.")
+        self._K = read_only(np.ascontiguousarray(K, dtype=np.float64))
+        self._problem = problem
+        self._y, self._C = read_only(problem.y), read_only(problem.u)
+        self._tol_gap = tol_gap
+        self._seed = seed
+        self._names = (np.arange(len(K)) if names is None else names)[problem.rows]
+        self.total: int | None = max_epochs
+        n = len(problem)
+        self._visits = np.zeros(n)  # how often each row violated, times C_n
+        self._sums = np.zeros(n)  # K(visits * y): f is this times n / steps
+        self._balance = np.zeros(1)  # visits.y
+        self._centre = 0.0
+        self._gamma = 0.0
+        self._K_of_steps = self._K
+        if problem.has_bias:  # which makes the machine blind to where the origin is
+            self._K_of_steps = read_only(_centred(self._K))
+            typical = max(0.0, float(np.median(np.diag(self._K_of_steps))))
+            self._gamma = 0.1 * typical + 0.3 / float(problem.u.sum())
+        self._order = np.arange(n)
+        self._cursor = 0
+        self._epoch = 0
+        self._total = np.zeros(n)  # of the iterates since epoch _since
+        self._since = 0
+        self._trace: list[TracePoint] = []
+        self._records = np.empty((step_capacity(), 3))
+        self._n_records = np.zeros(1, dtype=np.int64)
+        self._best, self.gap = self._measured(np.zeros(n))
+
+    # -- what `drive` asks for --
+
+    @property
+    def rounds(self) -> int:
+        return self._epoch
+
+    @property
+    def finished(self) -> bool:
+        return bool(self.gap < max(self._tol_gap, _NO_GAP)) or self._epoch >= (self.total or 0)
+
+    def figures(self) -> dict[str, float]:
+        return {"gap": self.gap, "violation": self._best.violation}
+
+    def read_steps(self) -> list[SubgradientStep]:
+        records = self._records[: self._n_records[0]].tolist()
+        self._n_records[0] = 0
+        return [
+            SubgradientStep(int(epoch), int(self._names[int(i)]), value)
+            for epoch, i, value in records
+        ]
+
+    def advance(self, work: float) -> float:
+        problem, before = self._problem, self._cursor
+        if self._cursor == 0:
+            shuffle(self._order, np.uint64(self._seed), np.uint64(self._epoch))
+        cost = len(problem) + 10.0
+        count = max(1, int(min(work / cost, float(len(problem)))))
+        self._cursor = _visit(
+            self._K_of_steps, self._y, self._C, self._gamma, self._centre, self._order,
+            self._cursor, min(len(problem), self._cursor + count), self._epoch, self._visits,
+            self._sums, self._balance, self._records, self._n_records,
+        )  # fmt: skip
+        done = self._cursor - before
+        if self._cursor == len(problem):
+            self._end_epoch()
+        return done * cost
+
+    def state(self) -> dict[str, Any]:
+        return taken(self, _STATE) | {"best": self._best.values(), "trace": table_of(self._trace)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        n = len(self._problem)
+        whole_number(state["_cursor"], "cursor", most=max(0, n - 1))
+        best = SolverResult.of_values(state["best"], n)
+        trace = records_of(TracePoint, state["trace"], "trace")
+        put_back(self, _STATE, state)
+        self._best, self._trace = best, trace
+        shuffle(self._order, np.uint64(self._seed), np.uint64(self._epoch))
+
+    # -- epochs --
+
+    def _end_epoch(self) -> None:
+        self._cursor = 0
+        self._epoch += 1
+        imbalance = float(self._balance[0]) / self._epoch
+        self._centre += 10.0 / (10.0 + self._epoch) * self._gamma * imbalance
+        if self._epoch & (self._epoch - 1) == 0:  # a power of two: forget the iterates before it
+            self._since, self._total = self._epoch - 1, np.zeros(len(self._total))
+        self._total += self._visits / self._epoch
+        if self._epoch % _EPOCHS_BETWEEN_CHECKS == 0 or self._epoch >= (self.total or 0):
+            self._check()
+
+    def _check(self) -> None:
+        """Keep the average if no earlier one had a smaller gap."""
+        found, gap = self._measured(self._total / (self._epoch - self._since))
+        self._trace.append(TracePoint(found.iterations, found.objective, found.violation))
+        if gap < self.gap:
+            self.gap, self._best = gap, found
+
+    def _measured(self, alpha: np.ndarray) -> tuple[SolverResult, float]:
+        """The nearest feasible point of the dual, with the primal's best offset; and its gap."""
+        problem = self._problem
+        at_bound = alpha > (1.0 - 1e-12) * problem.u  # but for the rounding of the mean
+        alpha = np.where(at_bound, problem.u, alpha)
+        if problem.has_bias:
+            low = np.where(problem.y > 0, 0.0, -problem.u)
+            alpha = np.abs(project(problem.y * alpha, low, low + problem.u, 0.0))
+        f = row_sums(self._K, alpha * problem.y)
+        result = svc_result(problem, alpha, f, 0.0, self._epoch * len(alpha), [])
+        if problem.has_bias:
+            result = replace(result, rho=-best_bias(f, problem.y, problem.u))
+        else:
+            violation = float(np.abs(projected_gradient(problem, alpha, f)).max())
+            result = replace(result, rho=0.0, violation=violation)
+        primal = primal_objective(problem, alpha, f, -result.rho)
+        return result, (primal + result.objective) / primal if primal > 0.0 else 0.0
+
+    def result(self) -> SolverResult:
+        """The best average so far; converged if its gap is below `tol_gap`."""
+        return replace(self._best, converged=self.gap < self._tol_gap, trace=list(self._trace))
+
+
+def primal_objective(problem: DualProblem, alpha: np.ndarray, f: np.ndarray, bias: float) -> float:
+    """1/2 ||w||^2 + sum_n C_n max(0, 1 - y_n (f_n + b)) of w = sum alpha y phi, f = K(alpha y)."""
+    losses = np.maximum(0.0, 1.0 - problem.y * (f + bias))
+    return 0.5 * float((alpha * problem.y) @ f) + float(problem.u @ losses)
+
+
+def _centred(K: np.ndarray) -> np.ndarray:
+    """The Gram matrix of the rows less their mean in the feature space."""
+    means = K.mean(axis=0)
+    return np.asarray(K - means - (means - means.mean())[:, None])
+
+
+def best_bias(f: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
+    """The b that minimises sum_n weight_n max(0, 1 - y_n (f_n + b)).
+
+    Row n's loss bends at b = y_n - f_n, where the slope rises by its weight. It starts at minus the
+    weight of the positive rows, so the best b is a weighted quantile of the y_n - f_n.
+    """
+    bends = y - f
+    order = np.argsort(bends, kind="stable")
+    reached = int(np.searchsorted(np.cumsum(weight[order]), weight[y > 0].sum()))
+    return float(bends[order[min(reached, len(f) - 1)]])
+
+
+@kernel
+def _visit(
+    K, y, C, gamma, centre, order, start, end, epoch, visits, sums, balance, records, n_records
+):  # fmt: skip
+    """Subgradient steps on order[start:end]; returns where it stopped: early if the trace is full.
+
+    `visits` are the weights of the subgradients so far, sums = K(visits * y), balance = visits.y.
+    """
+    n = len(order)
+    for t in range(start, end):
+        if records.shape[0] > 0 and n_records[0] == records.shape[0]:
+            return t
+        i = order[t]
+        steps = epoch * n + t
+        scale = n / steps if steps > 0 else 0.0
+        value = y[i] * (scale * (sums[i] + gamma * balance[0]) + centre)
+        if value >= 1.0:
+            continue
+        signed = C[i] * y[i]
+        visits[i] += C[i]
+        balance[0] += signed
+        for j in range(n):
+            sums[j] += signed * K[i, j]
+        if records.shape[0] > 0:
+            m = n_records[0]
+            records[m, 0], records[m, 1], records[m, 2] = epoch, i, value
+            n_records[0] = m + 1
+    return end

@@ -1,0 +1,541 @@
+"""Sequential minimal optimisation inside block decomposition.
+
+    minimise    1/2 a'Qa + p'a     subject to   y'a = d,   0 <= a <= u,   Q_ij = y_i y_j K_ij
+
+**A block.** The variables that violate most, half of them kept from the block before, are solved
+by pair steps (`pairs.solve_tile`) against their own tile of K: nothing else is needed for that.
+Only then are full rows of K computed, for those variables that changed, and the values
+(K c)_i, c = a y, of all points follow in one pass. Rows of free variables
+will be wanted again and are kept (`qmatrix.GramRows`); most variables at a bound stay there. A
+problem that fits one block is solved on its tile alone.
+
+**Stopping** is on the violation over all variables, from values of all points: no counter ever
+gives up. Values are float64, but rows may be float32, whose rounding adds up; how much is measured
+(`grams.rounding_of`). Where that could hide a violation of the size of the tolerance, the
+values are computed afresh in float64 and the iteration goes on from there; where float32 makes no
+progress any more, rows and tiles become float64; where float64 makes none, that is the precision
+floor, and the result says that it has not converged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from margrove._data import read_only
+from margrove._runtime.jit import kernel
+from margrove._runtime.process_states import (
+    MisfitError,
+    array_of,
+    put_back,
+    records_of,
+    table_of,
+    taken,
+)
+from margrove._runtime.slices import step_capacity
+from margrove.margin.kernels.gram_rows import GramSource, TileView, add_rows
+from margrove.margin.solvers.dual.faces import descend_on_faces
+from margrove.margin.solvers.dual.pair_steps import FLOAT32_ETA, FLOAT64_ETA, solve_tile
+from margrove.margin.solvers.dual.result import SolverResult, TracePoint
+from margrove.margin.svm.problems import DualProblem
+
+__all__ = ["Gram", "SmoProcess", "SmoRule", "SmoStep"]
+
+_STATE = ("alpha", "iterations", "rounds", "_at_floor")
+_EPS = float(np.finfo(np.float64).eps)
+_DUST = 1e-10
+_INNER_SHARE = 0.1  # a block is solved to this share of the violation at its start
+_STEPS_A_VARIABLE = 10
+_DISAGREEMENTS = 20  # rounds in which pair steps and values disagree about the violation
+_PATIENCE = 3  # fresh computations without progress
+_FUTILE = 40  # Newton descents without progress
+_PROGRESS = 0.5  # of the violation, between two fresh computations of the values
+_TINY = 512  # variables, all in one float64 tile, whose pair steps take next to no time
+_SHARPER = 1e-4  # of the tolerance, to which tiny problems are solved
+_SHARPENING_STEPS = 100
+_SAFE_SHARE = 0.125  # of the tolerance, that rounding may take without a fresh computation
+_LEAST_BUDGET = 2_000_000
+_BUDGET_A_VARIABLE = 1000
+
+
+@dataclass(frozen=True)
+class SmoStep:
+    """One pair step: the rows of its two variables and how far y a moved up and down."""
+
+    first: int
+    second: int
+    change: float
+
+
+@dataclass(frozen=True)
+class SmoRule:
+    """How precise, how long, and how large the blocks are."""
+
+    tol: float = 1e-3
+    max_iter: int = -1
+    block: int = 2048
+
+    def budget(self, n_variables: int) -> int:
+        """`max_iter`, or what no sane problem needs."""
+        if self.max_iter >= 0:
+            return self.max_iter
+        return max(_LEAST_BUDGET, _BUDGET_A_VARIABLE * n_variables)
+
+
+@dataclass(frozen=True)
+class Gram:
+    """The Gram matrix in the precisions that a solver may want.
+
+    fast      float32 rows, or float64 ones where nothing is to be gained
+    exact     makes float64 rows, when asked for
+    values    (c, rows) -> (K c)_i of these rows, in float64
+    rounding  root mean square error of an entry of `fast`
+    """
+
+    fast: GramSource
+    exact: Callable[[], GramSource]
+    values: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    rounding: float
+
+
+class SmoProcess:
+    """Pair steps over one dual problem; see `slices.Process`. A round is a block."""
+
+    unit = "block"
+    total: int | None = None
+
+    def __init__(
+        self,
+        problem: DualProblem,
+        gram: Gram,
+        rule: SmoRule,
+        *,
+        names: np.ndarray | None = None,
+        n_threads: int = 1,
+    ) -> None:
+        if problem.keeps_sum and np.count_nonzero(np.diff(problem.y)) > 1:
+            raise ValueError("Variables of one sign must stand together where e'a is kept.")
+        self._problem = problem
+        self._gram = gram
+        self._rule = rule
+        self._names = names
+        self._n_threads = n_threads
+        self._source = gram.fast
+        self._rounding = gram.rounding
+        self._largest_entry = float(np.abs(gram.fast.diagonal).max(initial=0.0))
+        self._yp = problem.y * problem.p
+        self._given = tuple(map(read_only, (problem.rows, problem.y, problem.u, self._yp)))
+        self._budget = rule.budget(len(problem))
+        self.alpha = problem.start.copy()
+        self._coef = self._coefficients()
+        self._values = gram.values(self._coef, np.arange(len(gram.fast)))
+        self._is_fresh = True
+        self._block = np.empty(0, dtype=np.int64)
+        self._n_kept = 0
+        self._last_tile = np.empty((0, 0))
+        self._whole: TileView | None = None
+        self._steps: list[SmoStep] = []
+        self._last_fresh = np.inf
+        self._coef_of_fresh = self._coef
+        self._stalls = 0
+        self._creeps = False
+        self._futile_faces = 0
+        self._disagreements = 0
+        self._least_violation = np.inf
+        self._at_floor = False
+        self.rounds = 0
+        self.iterations = 0
+        self.trace: list[TracePoint] = []
+        self._measure()
+
+    @property
+    def finished(self) -> bool:
+        if self.converged or self._at_floor or self.iterations >= self._budget:
+            return True
+        return self._is_fresh and self.violation < min(self._rule.tol, self._noise())
+
+    @property
+    def converged(self) -> bool:
+        if self.violation >= self._rule.tol or self._rule.tol < self._noise():
+            return False
+        return self._is_fresh or self._is_trusted()
+
+    def figures(self) -> dict[str, float]:
+        return {"violation": self.violation, "objective": self.objective}
+
+    def read_steps(self) -> list[Any]:
+        steps, self._steps = self._steps, []
+        return steps
+
+    def advance(self, work: float) -> float:
+        """Solve one block, which is short enough for a slice, or make sure of the values."""
+        if self.violation < max(self._rule.tol, self._drift()):
+            self._refresh()
+            return float(len(self._problem))
+        if self._creeps and self._is_small() and self._futile_faces < _FUTILE:
+            self._step_on_faces()
+            return float(len(self._problem)) ** 2
+        chosen, alpha, steps = self._solve_block(self._choose_block())
+        if steps == 0:
+            self._refresh()
+            return float(len(self._problem))
+        change = alpha - self.alpha[chosen]
+        if len(chosen) == len(self._problem):
+            values = self._values + self._sum_of_tile(change)
+        else:
+            values = self._values + self._sum_of_rows(chosen, alpha, change)
+        everything = self.alpha.copy()
+        everything[chosen] = alpha
+        # All at once: an interrupt must find the point and what is known of it in agreement.
+        self.alpha, self._values, self._is_fresh = everything, values, False
+        self._coef = self._coefficients()
+        self._creeps = steps >= _STEPS_A_VARIABLE * len(chosen)
+        self.iterations += steps
+        self.rounds += 1
+        self._measure()
+        if len(chosen) == len(self._problem) and not self._creeps:
+            self._notice_rounding()
+        return float(np.count_nonzero(change)) * len(self._source) + float(steps) * len(chosen)
+
+    def state(self) -> dict[str, Any]:
+        """The point; what else is known of it is found out again."""
+        return taken(self, _STATE) | {"trace": table_of(self.trace)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        problem = self._problem
+        alpha = array_of(state["alpha"], np.float64, (len(problem),), "alpha")
+        if not problem.is_feasible(alpha):
+            raise MisfitError("alpha is not feasible")
+        trace = records_of(TracePoint, state["trace"], "trace")
+        put_back(self, _STATE, state)
+        self._coef = self._coef_of_fresh = self._coefficients()
+        self._values = self._gram.values(self._coef, np.arange(len(self._values)))
+        self._measure()
+        self.trace = trace
+
+    def result(self) -> SolverResult:
+        rho, r = self._offsets()
+        return SolverResult(
+            alpha=self.alpha.copy(),
+            rho=rho,
+            r=r,
+            objective=self.objective,
+            violation=max(self.violation, self._noise() if self._rule.tol < self._noise() else 0.0),
+            iterations=self.iterations,
+            converged=self.converged,
+            trace=list(self.trace),
+        )
+
+    # -- one block --
+
+    def _choose_block(self) -> np.ndarray:
+        """The worst violators of both kinds, and the newer half of the last block."""
+        m = len(self._problem)
+        size = min(self._rule.block, m)
+        if size == m:
+            return np.arange(m)
+        kept = self._block[: size // 2]
+        up, low = self._sides()
+        up[kept] = low[kept] = False
+        room = size - len(kept)
+        groups = self._groups()
+        chosen = []
+        for number, group in enumerate(groups):
+            share = room // (len(groups) - number)
+            lowest = _smallest(np.where(up & group, self._f, np.inf), share // 2)
+            low[lowest] = False
+            highest = _smallest(np.where(low & group, -self._f, np.inf), share - len(lowest))
+            chosen += [lowest, highest]
+            room -= len(lowest) + len(highest)
+        self._n_kept = len(kept)
+        self._block = np.concatenate([*chosen, kept])
+        return self._block
+
+    def _solve_block(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+        """The block, perhaps in another order, its new alpha and the number of steps."""
+        problem, rule = self._problem, self._rule
+        if len(chosen) == len(problem):
+            tile, tol = self._whole_tile(), 0.9 * rule.tol
+        else:
+            chosen, tile = self._tile_of_block(chosen)
+            tol = max(0.5 * rule.tol, _INNER_SHARE * self.violation)
+        alpha, f = self.alpha[chosen], self._f[chosen]
+        most = min(self._budget - self.iterations, _STEPS_A_VARIABLE * len(chosen) + 10_000)
+        steps = self._take_steps(tile, chosen, alpha, f, tol, most)
+        if len(chosen) == len(problem) and 0 < steps < most and self._may_sharpen():
+            steps += self._sharpen(alpha, steps)
+        return chosen, alpha, steps
+
+    def _may_sharpen(self) -> bool:
+        """Solutions of nu are divided by their margin, which may vanish at the optimum only."""
+        return len(self._problem) <= _TINY and not self._problem.keeps_sum
+
+    def _sharpen(self, alpha: np.ndarray, steps: int) -> int:
+        """Go on beyond the tolerance, as far again at most; returns the number of steps.
+
+        So a tiny problem has one solution, whatever the order of its rows, and whether its kernel
+        is built in, a function, or a given matrix.
+        """
+        problem = self._problem
+        f = self._f + self._sum_of_tile(alpha - self.alpha)[problem.rows]
+        most = min(self._budget - self.iterations - steps, steps + _SHARPENING_STEPS)
+        tol = 0.9 * _SHARPER * self._rule.tol
+        return self._take_steps(self._whole_tile(), np.arange(len(problem)), alpha, f, tol, most)
+
+    def _take_steps(
+        self,
+        tile: TileView,
+        chosen: np.ndarray,
+        alpha: np.ndarray,
+        f: np.ndarray,
+        tol: float,
+        most: int,
+    ) -> int:
+        """Pair steps on the chosen variables, which change alpha; returns their number."""
+        problem, rows = self._problem, self._problem.rows[chosen]
+        recorded = [np.empty(most if step_capacity() else 0, kind) for kind in (int, int, float)]
+        eta = FLOAT32_ETA if tile.K.dtype == np.float32 else FLOAT64_ETA
+        steps = solve_tile(
+            *tile, self._source.diagonal[rows], problem.y[chosen], problem.u[chosen], alpha, f,
+            problem.keeps_sum, tol, eta, most, *recorded,
+        )  # fmt: skip
+        if len(recorded[0]):
+            self._record(rows, recorded, steps)
+        return int(steps)
+
+    def _tile_of_block(self, chosen: np.ndarray) -> tuple[np.ndarray, TileView]:
+        """K of the block; the corner of what was kept from the last block is there already."""
+        rows, n_new = self._problem.rows[chosen], len(chosen) - self._n_kept
+        tile = np.empty((len(chosen), len(chosen)), dtype=self._source.dtype)
+        tile[:n_new] = self._source.block(rows[:n_new], rows)
+        tile[n_new:, :n_new] = tile[:n_new, n_new:].T
+        tile[n_new:, n_new:] = self._last_tile[: self._n_kept, : self._n_kept]
+        self._last_tile = tile
+        if not self._problem.keeps_sum:
+            return chosen, TileView(tile, 0, len(chosen), 0)
+        order = np.argsort(-self._problem.y[chosen], kind="stable")
+        n_positive = int(np.count_nonzero(self._problem.y[chosen] > 0))
+        return chosen[order], TileView(tile[np.ix_(order, order)], 0, n_positive, n_positive)
+
+    def _whole_tile(self) -> TileView:
+        """All variables as one tile."""
+        if self._whole is None:
+            n = len(self._source)
+            shared = self._source.whole()
+            if shared is None:
+                everyone = np.arange(n)
+                shared = TileView(self._source.block(everyone, everyone), 0, n, 0)
+            self._whole = self._split_by_sign(shared)
+        return self._whole
+
+    def _split_by_sign(self, tile: TileView) -> TileView:
+        """The same tile, its runs the two signs of y, where pairs must be of equal sign.
+
+        The variables of a regression are its points twice over.
+        """
+        if len(self._problem) > len(self._source):
+            return TileView(tile.K, 0, len(self._source), 0)
+        if not self._problem.keeps_sum or tile.middle < len(self._problem):
+            return tile
+        middle = int(np.count_nonzero(self._problem.y == self._problem.y[0]))
+        return TileView(tile.K, tile.first, middle, tile.first + middle)
+
+    def _is_small(self) -> bool:
+        """Whether all of K is at hand in float64."""
+        return len(self._problem) <= SmoRule.block and self._source.dtype == np.float64
+
+    def _step_on_faces(self) -> None:
+        """Newton steps where pair steps creep; the values are computed afresh."""
+        self._creeps = False
+        before = self.violation
+        problem = self._problem
+        K, first, middle, second = self._whole_tile()
+        t = np.arange(len(problem))
+        index = np.where(t < middle, first + t, second + (t - middle))
+        own = K[np.ix_(index, index)]
+        self.alpha = descend_on_faces(
+            own, problem.y, problem.u, self.alpha, self._f, self._groups()
+        )
+        self._coef = self._coefficients()
+        self._values = self._gram.values(self._coef, np.arange(len(self._values)))
+        self._measure()
+        self._futile_faces += not self.violation <= _PROGRESS * before
+
+    def _record(self, rows: np.ndarray, recorded: list[np.ndarray], steps: int) -> None:
+        names = rows if self._names is None else self._names[rows]
+        first, second, change = (array[:steps] for array in recorded)
+        self._steps += [
+            SmoStep(int(i), int(j), float(d))
+            for i, j, d in zip(names[first], names[second], change, strict=True)
+        ]
+
+    def _sum_of_tile(self, change: np.ndarray) -> np.ndarray:
+        """K times the change of the coefficients, from the tile of the whole problem."""
+        weights = self._problem.coefficients(change, len(self._source))
+        moved = np.flatnonzero(weights)
+        K, first, middle, second = self._whole_tile()
+        n = len(self._source)
+        places = np.where(moved < middle, first + moved, second + (moved - middle))
+        total = np.zeros(n)
+        add_rows(K, places, weights[moved], first, total[: min(middle, n)])
+        add_rows(K, places, weights[moved], second, total[middle:])
+        return total
+
+    def _sum_of_rows(self, chosen: np.ndarray, alpha: np.ndarray, change: np.ndarray) -> np.ndarray:
+        """K times the change of the coefficients, from full rows."""
+        problem = self._problem
+        rows, inverse = np.unique(problem.rows[chosen], return_inverse=True)
+        weights = np.bincount(inverse, weights=change * problem.y[chosen])
+        is_free = (alpha > 0.0) & (alpha < problem.u[chosen])
+        again = np.bincount(inverse, weights=is_free) > 0
+        moved = weights != 0.0
+        return self._source.weighted_sum(rows[moved], weights[moved], again[moved])
+
+    # -- what is known of the point --
+
+    def _coefficients(self) -> np.ndarray:
+        return self._problem.coefficients(self.alpha, len(self._gram.fast))
+
+    def _sides(self, least: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+        """Which variables may move so that y a grows, by more than `least`, and which down."""
+        below, above = self._problem.u - self.alpha > least, self.alpha > least
+        positive = self._problem.y > 0
+        return np.where(positive, below, above), np.where(positive, above, below)
+
+    def _groups(self) -> list[np.ndarray]:
+        """Variables that may form pairs with each other."""
+        if not self._problem.keeps_sum:
+            return [np.ones(len(self._problem), dtype=bool)]
+        return [self._problem.y > 0, self._problem.y < 0]
+
+    def _measure(self) -> None:
+        problem = self._problem
+        self._f = np.empty(len(problem))
+        self.violation, self.objective = _measured(
+            self._values, *self._given, self.alpha, problem.keeps_sum, self._f
+        )
+        self._length = float(np.sqrt(self._coef @ self._coef))
+        self.trace.append(TracePoint(self.iterations, self.objective, self.violation))
+
+    def _is_trusted(self) -> bool:
+        """Whether rounding is small beside the tolerance."""
+        return self._rounding_error() <= _SAFE_SHARE * self._rule.tol
+
+    def _noise(self) -> float:
+        """What float64 leaves uncertain in a value, however it is computed."""
+        return 8.0 * _EPS * self._largest_entry * self._length
+
+    def _rounding_error(self) -> float:
+        """Five standard deviations of the error of a value, errors of entries being independent."""
+        return 5.0 * self._rounding * self._length
+
+    def _drift(self) -> float:
+        """What of that has come since values were last computed afresh, if it matters at all."""
+        if self._rounding == 0.0:
+            return 0.0
+        drift = 5.0 * self._rounding * float(np.linalg.norm(self._coef - self._coef_of_fresh))
+        return drift if drift > _SAFE_SHARE * self._rule.tol else 0.0
+
+    def _refresh(self) -> None:
+        """Compute values in float64; without progress since the last time, go to float64."""
+        critical = self._critical_rows()
+        values = self._values.copy()
+        values[critical] = self._gram.values(self._coef, critical)
+        self._values = values
+        self._is_fresh = True
+        self._coef_of_fresh = self._coef
+        self._measure()
+        is_progress = self.violation <= _PROGRESS * self._last_fresh
+        self._stalls = 0 if is_progress else self._stalls + 1
+        self._last_fresh = min(self._last_fresh, self.violation)
+        if self.violation >= self._rule.tol and self._stalls > _PATIENCE:
+            self._raise_precision()
+
+    def _notice_rounding(self) -> None:
+        """A whole problem that pair steps think solved, but is not, has reached their precision."""
+        if self.violation < self._rule.tol or self.violation <= _PROGRESS * self._least_violation:
+            self._disagreements = 0
+            self._least_violation = self.violation
+            return
+        self._disagreements += 1
+        if self._disagreements > _DISAGREEMENTS:
+            self._disagreements = 0
+            self._raise_precision()
+
+    def _raise_precision(self) -> None:
+        """From float32 to float64; from there, nowhere."""
+        if self._source.dtype == np.float64:
+            self._at_floor = True
+            return
+        self._source, self._rounding = self._gram.exact(), 0.0
+        self._whole = None
+        self._block = self._block[:0]
+        self._last_fresh, self._stalls = np.inf, 0
+
+    def _critical_rows(self) -> np.ndarray:
+        """Rows that decide about the violation, whichever way their values are rounded."""
+        if self._rounding == 0.0:
+            return np.arange(len(self._values))
+        up, low = self._sides()
+        reach = 2.0 * self._rounding_error()
+        critical = np.zeros(len(self._values), dtype=bool)
+        for group in self._groups():
+            above, below = up & group, low & group
+            highest = float(self._f.max(initial=-np.inf, where=below))
+            lowest = float(self._f.min(initial=np.inf, where=above))
+            near = (above & (self._f <= highest + reach)) | (below & (self._f >= lowest - reach))
+            critical[self._problem.rows[near]] = True
+        return np.flatnonzero(critical)
+
+    def _offsets(self) -> tuple[float, float]:
+        """rho and r from f of the free variables, which agree at the optimum."""
+        if not self._problem.has_bias:
+            return 0.0, 0.0
+        offsets = [self._offset(group) for group in self._groups()]
+        if len(offsets) == 1:
+            return offsets[0], 0.0
+        return (offsets[0] + offsets[1]) / 2.0, (offsets[0] - offsets[1]) / 2.0
+
+    def _offset(self, group: np.ndarray) -> float:
+        """The mean f of the free variables, else the middle of what the bounded ones allow."""
+        dust = _DUST * float(self.alpha.max(initial=0.0))  # what rounding leaves short of a bound
+        up, low = self._sides(dust)
+        free = group & up & low
+        if free.any():
+            return float(self._f[free].mean())
+        above = float(self._f.min(initial=np.inf, where=up & group))
+        below = float(self._f.max(initial=-np.inf, where=low & group))
+        known = [end for end in (above, below) if np.isfinite(end)]
+        return sum(known) / len(known) if known else 0.0
+
+
+def _smallest(values: np.ndarray, count: int) -> np.ndarray:
+    """Positions of the `count` smallest finite values, in order of position."""
+    count = min(count, int(np.isfinite(values).sum()))
+    if count <= 0:
+        return np.empty(0, dtype=np.int64)
+    return np.sort(np.argpartition(values, count - 1)[:count])
+
+
+@kernel
+def _measured(values, rows, y, u, yp, alpha, keeps_sum, f):
+    """The largest violation and the objective; f <- values + y p of each variable.
+
+    Where the sum of alpha is kept, only variables of one sign form pairs.
+    """
+    lowest = np.full(2, np.inf)
+    highest = np.full(2, -np.inf)
+    objective = 0.0
+    for i in range(len(alpha)):
+        f[i] = values[rows[i]] + yp[i]
+        objective += alpha[i] * y[i] * (f[i] + yp[i])
+        group = 1 if keeps_sum and y[i] < 0.0 else 0
+        below, above = alpha[i] < u[i], alpha[i] > 0.0
+        if below if y[i] > 0.0 else above:
+            lowest[group] = min(lowest[group], f[i])
+        if above if y[i] > 0.0 else below:
+            highest[group] = max(highest[group], f[i])
+    return max(0.0, highest[0] - lowest[0], highest[1] - lowest[1]), 0.5 * objective

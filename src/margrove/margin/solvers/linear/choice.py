@@ -1,0 +1,235 @@
+"""Which solver a linear machine gets, and several machines as one process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from margrove._runtime.process_states import whole_number
+from margrove._runtime.threads import single_threaded_blas
+from margrove.margin.linear.problems import LinearProblem, OneVsRest
+from margrove.margin.solvers.dual.many_problems import ManyProblems, Solver
+from margrove.margin.solvers.linear.crammer_singer import CrammerSingerProcess
+from margrove.margin.solvers.linear.dual_coordinate_descent import CoordinateDescent
+from margrove.margin.solvers.linear.l1_coordinate_descent import (
+    Columns,
+    L1ColumnsProcess,
+    columns_of,
+)
+from margrove.margin.solvers.linear.l1_newton import L1NewtonProcess
+from margrove.margin.solvers.linear.newton import MOST_FEATURES, NewtonProcess
+from margrove.margin.solvers.linear.result import LinearDemand, LinearResult, better
+
+__all__ = ["Kind", "Start", "choose_solver", "linear_process"]
+
+Kind = Literal["l2", "l1", "crammer_singer"]
+
+# What a multiply-add of each takes, in units of one of coordinate descent, and how many passes over
+# the data each makes.
+_IN_BLAS, _IN_LOOPS, _IN_SYSTEM = 0.05, 0.4, 0.1
+_NEWTON_STEPS, _EPOCHS = 15.0, 500.0
+_SMALL_WORK = 2e6
+
+Start = LinearResult | None
+
+
+class SideBySide(ManyProblems):
+    """Machines that are solved one by one, or each on a thread of its own."""
+
+    def __init__(self, problem: LinearProblem, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self._sizes = (1, problem.n_features), len(problem)
+
+    def advance(self, work: float) -> float:
+        """The last one, too, sums as if others were at work beside it."""
+        with single_threaded_blas():
+            return super().advance(work)
+
+    def _result_of(self, number: int, values: Any) -> LinearResult:
+        return LinearResult.of_values(values, *self._sizes)
+
+    def result(self) -> LinearResult:
+        return LinearResult.stacked(self.results())
+
+
+class InTurn:
+    """Tries one way after the other, as long as none has converged; the smallest gap wins.
+
+    `ways` are makers of processes from the last one's result (None for the first). A process that
+    says that it `creeps` makes room for the next.
+    """
+
+    def __init__(
+        self, ways: Sequence[Callable[[LinearResult | None, int], Any]], epochs: int
+    ) -> None:
+        self._ways = list(ways)
+        self._process = self._ways.pop(0)(None, epochs)
+        self.name = type(self._process).__name__
+        self._best: LinearResult | None = None
+        self._before = 0
+        self.unit = self._process.unit
+        self.total: int | None = epochs
+
+    @property
+    def rounds(self) -> int:
+        return int(self._before + self._process.rounds)
+
+    @property
+    def finished(self) -> bool:
+        return bool(self._process.finished)
+
+    def figures(self) -> dict[str, float]:
+        figures: dict[str, float] = self._process.figures()
+        return figures
+
+    def read_steps(self) -> list[Any]:
+        return []
+
+    def advance(self, work: float) -> float:
+        done = float(self._process.advance(work))
+        is_over = self._process.finished or getattr(self._process, "creeps", False)
+        if is_over and self._ways and self.rounds < (self.total or 0):
+            found = self._process.result()
+            if not found.converged.all():
+                self._best = better(found, self._best)
+                self._before = self.rounds
+                self._process = self._ways.pop(0)(self._best, (self.total or 0) - self._before)
+        return done
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "n_left": len(self._ways),
+            "before": self._before,
+            "best": None if self._best is None else self._best.values(),
+            "process": self._process.state(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        n_left = whole_number(state["n_left"], "n_left", most=len(self._ways))
+        before = whole_number(state["before"], "before", most=self.total or 0)
+        if state["best"] is not None:
+            now = self._process.result()
+            self._best = LinearResult.of_values(state["best"], now.coef.shape, len(now.beta))
+        if n_left < len(self._ways):
+            way = self._ways[len(self._ways) - n_left - 1]
+            self._process, self._before = way(self._best, (self.total or 0) - before), before
+            self._ways = self._ways[len(self._ways) - n_left :]
+        self._process.restore(state["process"])
+
+    def result(self) -> LinearResult:
+        return replace(better(self._process.result(), self._best), epochs=self.rounds)
+
+
+def choose_solver(problem: LinearProblem | OneVsRest, kind: Kind) -> Literal["cd", "newton"]:
+    """Newton's method where its systems are small and the data are tall, else coordinates."""
+    d, m = problem.n_features, len(problem)
+    if kind == "crammer_singer" or d > MOST_FEATURES:
+        return "cd"
+    X = problem.X
+    cells = float(d) if X.is_dense else len(X.data) / max(1, len(X.indptr) - 1) + 1.0
+    rate = _IN_BLAS if X.is_dense else _IN_LOOPS
+    curved = 0.3  # of the rows
+    step = curved * rate * m * cells**2 + 2.0 * m * cells + _IN_SYSTEM * d**3 / 3.0
+    machines = 1 if isinstance(problem, LinearProblem) else problem.n_machines
+    newton = _NEWTON_STEPS * machines * step
+    # Coordinates step through sixteen machines at the price of a few.
+    descent = _EPOCHS * m * (cells + 10.0) * (1.0 if machines == 1 else 0.3 * machines)
+    return "newton" if newton <= max(descent, _SMALL_WORK) else "cd"
+
+
+def linear_process(
+    problem: LinearProblem | OneVsRest,
+    demand: LinearDemand,
+    *,
+    kind: Kind,
+    solver: str,
+    start: Start = None,
+    n_threads: int = 1,
+) -> Solver:
+    """The process that solves a problem; its result is a `LinearResult` of all machines."""
+    solver = choose_solver(problem, kind) if solver == "auto" else solver
+    beta = None if start is None else start.beta
+    if kind == "crammer_singer":
+        if not isinstance(problem, OneVsRest):
+            raise TypeError("Crammer and Singer's machine is for several classes.")
+        return CrammerSingerProcess(problem, demand, start=beta)
+    if isinstance(problem, OneVsRest) and problem.n_machines > 1:
+        if kind == "l2" and solver == "cd":
+            return CoordinateDescent(problem, demand, start=start, n_threads=n_threads)
+        machines = [partial(problem.machine, k) for k in range(problem.n_machines)]
+        return _one_by_one(machines, demand, kind, solver, start, n_threads)
+    single = problem.machine(0) if isinstance(problem, OneVsRest) else problem
+    return _single(single, demand, kind, solver, start, n_threads)
+
+
+def _one_by_one(
+    machines: Sequence[Callable[[], LinearProblem]],
+    demand: LinearDemand,
+    kind: Kind,
+    solver: str,
+    start: Start,
+    n_threads: int,
+) -> SideBySide:
+    first = machines[0]()
+    columns = columns_of(first) if kind == "l1" and solver == "cd" else None
+
+    def make(k: int) -> Solver:
+        own = None if start is None else start.part(range(k, k + 1))
+        if columns is not None:
+            weights = None if own is None else np.append(own.coef[0], own.intercept)
+            return _l1_descent(machines[k](), columns, demand, weights)
+        return _single(machines[k](), demand, kind, solver, own, 1)
+
+    makers = [partial(make, k) for k in range(len(machines))]
+    return SideBySide(first, makers, side_by_side=n_threads, unit="machine", figure="relative gap")
+
+
+def _single(
+    problem: LinearProblem,
+    demand: LinearDemand,
+    kind: Kind,
+    solver: str,
+    start: Start,
+    n_threads: int,
+) -> Solver:
+    if kind == "l1":
+        weights = None if start is None else np.append(start.coef[0], start.intercept)
+        if solver == "newton":
+            return L1NewtonProcess(problem, demand, start=weights, n_threads=n_threads)
+        return _l1_descent(problem, columns_of(problem), demand, weights)
+    if solver == "newton":
+        return _newton(problem, demand, start, n_threads)
+    return CoordinateDescent(problem, demand, start=start, n_threads=n_threads)
+
+
+def _newton(problem: LinearProblem, demand: LinearDemand, start: Start, n_threads: int) -> Solver:
+    """Newton steps; should rounding end them early, as with an enormous C, coordinate descent."""
+
+    def newton(_: LinearResult | None, epochs: int) -> Solver:
+        own = replace(demand, epochs=epochs)
+        return NewtonProcess(problem, own, start=start, n_threads=n_threads)
+
+    def descent(_: LinearResult | None, epochs: int) -> Solver:
+        return CoordinateDescent(problem, replace(demand, epochs=epochs))
+
+    return InTurn([newton, descent], demand.epochs)
+
+
+def _l1_descent(
+    problem: LinearProblem, columns: Columns, demand: LinearDemand, start: np.ndarray | None
+) -> Solver:
+    """Coordinate descent over features; where it creeps and they are few, Newton steps."""
+
+    def descent(_: LinearResult | None, epochs: int) -> Solver:
+        return L1ColumnsProcess(problem, columns, replace(demand, epochs=epochs), start=start)
+
+    def newton(last: LinearResult | None, epochs: int) -> Solver:
+        weights = None if last is None else np.append(last.coef[0], last.intercept)
+        return L1NewtonProcess(problem, replace(demand, epochs=epochs), start=weights)
+
+    ways = [descent, newton] if problem.n_features <= MOST_FEATURES else [descent]
+    return InTurn(ways, demand.epochs)

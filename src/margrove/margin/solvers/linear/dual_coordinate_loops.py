@@ -1,0 +1,289 @@
+"""The loops of dual coordinate descent for linear machines; see `linear_cd`.
+
+Each exists for one machine with any loss, and for LANES one-vs-rest machines at once:
+
+    visit     coordinate steps on some rows, and what these rows say of the gap on the way
+    weigh     W += X'beta
+    examine   losses, the dual's linear part and the largest violation, all at a fixed point
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from margrove._runtime.jit import kernel
+from margrove.margin.linear.problems import row_loss
+
+__all__ = [
+    "LANES",
+    "examine_lanes",
+    "examine_one",
+    "visit_lanes",
+    "visit_one",
+    "weigh_lanes",
+    "weigh_one",
+]
+
+LANES = 16
+_UNBOUNDED = 1e30
+
+
+# -- one machine -----------------------------------------------------------------------------------
+
+
+@kernel(fast_sums=True)
+def _value_one(X, row, w):
+    """x.w for a row of X and w (d, 1)."""
+    total = 0.0
+    if X.is_dense:
+        for j in range(X.dense.shape[1]):
+            total += X.dense[row, j] * w[j, 0]
+    else:
+        for p in range(X.indptr[row], X.indptr[row + 1]):
+            total += X.data[p] * w[X.indices[p], 0]
+    return total
+
+
+@kernel
+def _add_one(X, row, step, w):
+    """w += step x"""
+    if X.is_dense:
+        for j in range(X.dense.shape[1]):
+            w[j, 0] += step * X.dense[row, j]
+    else:
+        for p in range(X.indptr[row], X.indptr[row + 1]):
+            w[X.indices[p], 0] += step * X.data[p]
+
+
+@kernel
+def _left_and_right(gradient, beta, tube):
+    """The two one-sided derivatives of the dual, to be minimised, at beta."""
+    if beta > 0.0:
+        return gradient + tube, gradient + tube
+    if beta < 0.0:
+        return gradient - tube, gradient - tube
+    return gradient - tube, gradient + tube
+
+
+@kernel
+def visit_one(
+    X, rows, norms, loss, gain, active, start, end,
+    beta, w, bias, balance, worst, next_worst, kept, sums,
+):  # fmt: skip
+    """Coordinate steps on the rows active[start:end]."""
+    tube, threshold = loss.tube, worst[0]
+    for t in range(start, end):
+        i = active[t]
+        low, high, damping, old = loss.low[i], loss.high[i], loss.damping[i], beta[i, 0]
+        value = _value_one(X, rows[i], w)
+        residual = loss.target[i] - value - bias[0]
+        cost = row_loss(residual, low, high, damping, tube)
+        sums[0, 0] += cost
+        sums[1, 0] += old * value
+        sums[2, 0] += cost - (old * residual - tube * abs(old) - 0.5 * damping * old * old)
+        gradient = damping * old - residual
+        left, right = _left_and_right(gradient, old, tube)
+        down = left if old > low else -np.inf  # > 0: going down helps
+        up = -right if old < high else -np.inf
+        violation = max(down, up, 0.0)
+        next_worst[0] = max(next_worst[0], violation)
+        if violation == 0.0:
+            kept[i] = max(down, up) >= -threshold
+            continue
+        curvature = max(norms[i] + gain + damping, 1e-300)
+        target = curvature * old - gradient
+        shrunk = target - tube if target > tube else (target + tube if target < -tube else 0.0)
+        new = min(max(shrunk / curvature, low), high)
+        step = new - old
+        if step != 0.0:
+            beta[i, 0] = new
+            balance[0] += step
+            bias[0] += gain * step
+            _add_one(X, rows[i], step, w)
+
+
+@kernel
+def weigh_one(X, rows, start, end, beta, W):
+    for i in range(start, end):
+        if beta[i, 0] != 0.0:
+            _add_one(X, rows[i], beta[i, 0], W)
+
+
+@kernel
+def examine_one(X, rows, loss, start, end, beta, w, bias, sums):
+    tube = loss.tube
+    for i in range(start, end):
+        low, high, damping, old = loss.low[i], loss.high[i], loss.damping[i], beta[i, 0]
+        residual = loss.target[i] - _value_one(X, rows[i], w) - bias[0]
+        sums[0, 0] += row_loss(residual, low, high, damping, tube)
+        sums[1, 0] += loss.target[i] * old - tube * abs(old) - 0.5 * damping * old * old
+        left, right = _left_and_right(damping * old - residual, old, tube)
+        down = left if old > low else 0.0
+        up = -right if old < high else 0.0
+        sums[2, 0] = max(sums[2, 0], down, up)
+
+
+# -- sixteen machines ------------------------------------------------------------------------------
+
+
+@kernel(fast_sums=True)
+def _values_of_lanes(X, row, W, values):
+    """values += x W, four entries of x at a time: each then costs one pass over the lanes.
+
+    Unsigned indices spare the test for negative ones.
+    """
+    number = values.dtype.type
+    flat = W.reshape(-1)
+    lanes = np.uint64(LANES)
+    if X.is_dense:
+        for j in range(X.dense.shape[1]):
+            x = number(X.dense[row, j])
+            at = np.uint64(j) * lanes
+            for lane in range(LANES):
+                values[lane] += x * flat[at + np.uint64(lane)]
+        return
+    p, end = X.indptr[row], X.indptr[row + 1]
+    while p + 4 <= end:
+        a, b = np.uint64(X.indices[p]) * lanes, np.uint64(X.indices[p + 1]) * lanes
+        c, d = np.uint64(X.indices[p + 2]) * lanes, np.uint64(X.indices[p + 3]) * lanes
+        xa, xb = number(X.data[p]), number(X.data[p + 1])
+        xc, xd = number(X.data[p + 2]), number(X.data[p + 3])
+        for lane in range(LANES):
+            k = np.uint64(lane)
+            values[lane] += (
+                xa * flat[a + k] + xb * flat[b + k] + xc * flat[c + k] + xd * flat[d + k]
+            )
+        p += 4
+    while p < end:
+        x, at = number(X.data[p]), np.uint64(X.indices[p]) * lanes
+        for lane in range(LANES):
+            values[lane] += x * flat[at + np.uint64(lane)]
+        p += 1
+
+
+@kernel
+def _add_to_lanes(X, row, steps, W):
+    """W += x' steps"""
+    number = steps.dtype.type
+    flat = W.reshape(-1)
+    lanes = np.uint64(LANES)
+    if X.is_dense:
+        for j in range(X.dense.shape[1]):
+            x, at = number(X.dense[row, j]), np.uint64(j) * lanes
+            for lane in range(LANES):
+                flat[at + np.uint64(lane)] += x * steps[lane]
+        return
+    for p in range(X.indptr[row], X.indptr[row + 1]):
+        x, at = number(X.data[p]), np.uint64(X.indices[p]) * lanes
+        for lane in range(LANES):
+            flat[at + np.uint64(lane)] += x * steps[lane]
+
+
+@kernel(fast_sums=True)
+def visit_lanes(
+    X, rows, norms, codes, C, first, n_machines, squared, gain, active, start, end,
+    beta, W, bias, balance, worst, next_worst, kept, sums,
+):  # fmt: skip
+    """The same for LANES machines at once; lanes without a machine never move.
+
+    Everything is of the type of beta, and free of branches, so that lanes are vectors. Sums go
+    to float64 every few rows.
+    """
+    number = beta.dtype.type
+    zero, one, half = number(0.0), number(1.0), number(0.5)
+    values = np.empty(LANES, beta.dtype)
+    steps = np.empty(LANES, beta.dtype)
+    sign = np.full(LANES, -one, beta.dtype)
+    used = np.zeros(LANES, beta.dtype)
+    used[:n_machines] = one
+    costs = np.zeros(LANES, beta.dtype)
+    products = np.zeros(LANES, beta.dtype)
+    shares = np.zeros(LANES, beta.dtype)
+    for t in range(start, end):
+        i = active[t]
+        row = rows[i]
+        for lane in range(LANES):
+            values[lane] = zero
+        _values_of_lanes(X, row, W, values)
+        own = codes[i] - first
+        if 0 <= own < n_machines:
+            sign[own] = one
+        price = number(C[i])
+        damping = half / price if squared else zero
+        bound = number(_UNBOUNDED) if squared else price
+        linear = zero if squared else price
+        inverse = one / max(number(norms[i] + gain) + damping, number(1e-30))
+        moved = zero
+        idle = zero
+        for lane in range(LANES):
+            s, old, value = sign[lane], beta[i, lane], values[lane]
+            residual = s - value - bias[lane]
+            alpha = s * old  # >= 0
+            margin = s * residual  # 1 - y f
+            slack = max(margin, zero)
+            cost = slack * (linear + (price - linear) * slack)
+            costs[lane] += used[lane] * cost
+            products[lane] += old * value
+            shares[lane] += used[lane] * (cost - alpha * margin + half * damping * alpha * alpha)
+            slope = damping * alpha - margin  # of the dual, to be minimised, along alpha
+            new = min(max(alpha - slope * inverse, zero), bound * used[lane])
+            move = new - alpha
+            size = abs(slope)
+            # At a bound, and pushed against it.
+            at_rest = one if (alpha == zero) & (slope >= zero) else zero
+            at_rest = one if (alpha == bound) & (slope <= zero) else at_rest
+            violation = used[lane] * (one - at_rest) * size
+            next_worst[lane] = max(next_worst[lane], violation)
+            idle += at_rest if size > worst[lane] else one - used[lane]
+            moved += abs(move)
+            steps[lane] = s * move
+            beta[i, lane] = s * new
+        kept[i] = idle < LANES
+        if moved > zero:
+            for lane in range(LANES):
+                balance[lane] += steps[lane]
+                bias[lane] += number(gain) * steps[lane]
+            _add_to_lanes(X, row, steps, W)
+        if 0 <= own < n_machines:
+            sign[own] = -one
+        if t % 256 == 255 or t == end - 1:
+            for lane in range(LANES):
+                sums[0, lane] += costs[lane]
+                sums[1, lane] += products[lane]
+                sums[2, lane] += shares[lane]
+                costs[lane] = products[lane] = shares[lane] = zero
+
+
+@kernel
+def weigh_lanes(X, rows, start, end, beta, W):
+    steps = np.empty(LANES, np.float64)
+    for i in range(start, end):
+        is_zero = True
+        for lane in range(LANES):
+            steps[lane] = beta[i, lane]
+            is_zero &= beta[i, lane] == 0.0
+        if not is_zero:
+            _add_to_lanes(X, rows[i], steps, W)
+
+
+@kernel
+def examine_lanes(X, rows, codes, C, first, n_machines, squared, start, end, beta, W, bias, sums):
+    values = np.empty(LANES, np.float64)
+    for i in range(start, end):
+        values[:] = bias
+        _values_of_lanes(X, rows[i], W, values)
+        own = codes[i] - first
+        damping = 0.5 / C[i] if squared else 0.0
+        bound = np.inf if squared else C[i]
+        for lane in range(n_machines):
+            s = 1.0 if lane == own else -1.0
+            alpha = s * np.float64(beta[i, lane])
+            residual = 1.0 - s * values[lane]
+            slack = max(residual, 0.0)
+            sums[0, lane] += C[i] * slack * slack if squared else C[i] * slack
+            sums[1, lane] += alpha - 0.5 * damping * alpha * alpha
+            slope = damping * alpha - residual
+            # float32 rounds C: what is that close to the bound is at it.
+            down = slope if alpha > 0.0 else 0.0
+            up = -slope if alpha < bound * (1.0 - 1e-6) else 0.0
+            sums[2, lane] = max(sums[2, lane], down, up)

@@ -1,0 +1,217 @@
+"""Steps on a face of the dual of a linear machine: all free variables move at once.
+
+Coordinate descent soon knows which variables rest at a bound, but where rows are long and alike it
+creeps along the others. With those fixed, the free ones F solve the linear system
+
+    (X_F X_F' + c 1 1' + D_F + m) p = -g_F
+
+where g is the gradient and c the curvature of the intercept. It is given to conjugate gradients
+(Hestenes and Stiefel 1952), divided by its diagonal: a product costs reading the rows F twice.
+Variables that p would carry over a bound are put on it, and the rest is solved again, a few times.
+m is a damping in the manner of Levenberg (1944) and Marquardt (1963): it grows when a step did not
+lower the objective, which is then not taken, and shrinks when it did.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from margrove._data import Rows, read_only
+from margrove._runtime.jit import kernel
+from margrove._runtime.process_states import put_back, taken
+from margrove.margin.linear.problems import LinearProblem
+from margrove.margin.solvers.linear.normal_equations import multiply_rows
+
+__all__ = ["FaceSteps"]
+
+_STATE = ("_damping", "_residual")
+_ROUNDS = 6
+_MOST_PRODUCTS = 200
+_LOOSEST, _TIGHTEST = 0.1, 1e-3  # relative residual of the system
+_SETTLED = 0.02  # of the variables of a face, that may leave it
+_EASIER, _HARDER, _LEAST = 0.3, 5.0, 1e-6
+_WORK_AT_ONCE = 50_000_000
+
+
+@dataclass
+class _Point:
+    """beta (m,), w (d,) = X'beta and b, which agree with each other."""
+
+    beta: np.ndarray
+    w: np.ndarray
+    b: float
+
+
+class FaceSteps:
+    """Takes steps on faces of one problem and remembers how much damping they needed."""
+
+    def __init__(self, problem: LinearProblem, gain: float) -> None:
+        self._problem = problem
+        self._gain = gain
+        self._damping = 0.0 if problem.is_smooth else 1.0 / problem.price
+        self._residual = _LOOSEST
+
+    def state(self) -> dict[str, float]:
+        return taken(self, _STATE)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        put_back(self, _STATE, state)
+
+    def step(
+        self, active: np.ndarray, beta: np.ndarray, w: np.ndarray, b: float
+    ) -> tuple[np.ndarray, np.ndarray, float] | None:
+        """A better point, moving free variables of `active` only; None if none is found."""
+        loss = self._problem.loss
+        low, high = loss.low.copy(), loss.high.copy()
+        if loss.tube > 0.0:  # the objective bends at zero: stay on this side
+            low[beta > 0.0] = 0.0
+            high[beta < 0.0] = 0.0
+        own = beta[active]
+        face = active[(own > low[active]) & (own < high[active])]
+        point, best, fallen, least = _Point(beta.copy(), w.copy(), b), None, 0.0, 0.0
+        self._goal = 0.0  # the first round sets it, for all
+        n_free, n_left = max(1, len(face)), 0
+        for _ in range(_ROUNDS):
+            if not len(face):
+                break
+            fallen += self._move(point, face, low, high)
+            if fallen < least:
+                least, best = fallen, (point.beta.copy(), point.w.copy(), point.b)
+            own = point.beta[face]
+            inside = (own > low[face]) & (own < high[face])
+            if inside.all():
+                break
+            n_left += len(face) - int(inside.sum())
+            face = face[inside]
+        # It pays to be exact only where the face will be the same next time.
+        factor = 0.2 if n_left <= _SETTLED * n_free else 2.0
+        self._residual = min(max(factor * self._residual, _TIGHTEST), _LOOSEST)
+        if not self._problem.is_smooth:
+            scaled = self._damping * (_HARDER if best is None else _EASIER)
+            self._damping = max(scaled, _LEAST / self._problem.price)
+        return best
+
+    def _move(self, point: _Point, face: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
+        """Move the variables of a face to the minimum along it; by how much the dual changed."""
+        problem, loss = self._problem, self._problem.loss
+        rows = read_only(problem.rows[face])
+        old, damping = point.beta[face], loss.damping[face]
+        values = _each(problem.X, rows, point.w, multiply_rows)
+        gradient = values + point.b - loss.target[face] + damping * old + loss.tube * np.sign(old)
+        system = _System(
+            problem.X, rows, problem.norms[face], damping + self._damping, self._gain,
+            np.empty(problem.n_features),
+        )  # fmt: skip
+        size = float((gradient**2 / system.diagonal).sum())
+        self._goal = max(self._goal, self._residual**2 * size)
+        new = np.clip(old + system.solved(-gradient, self._goal), low[face], high[face])
+        change = new - old
+        moved = np.zeros(problem.n_features)
+        _each(problem.X, rows, moved, _combine, change)
+        total = float(change.sum())
+        point.beta[face] = new
+        point.w += moved
+        point.b += self._gain * total
+        bent = float(moved @ moved) + self._gain * total**2 + float(damping @ change**2)
+        return float(gradient @ change) + 0.5 * bent
+
+
+@dataclass
+class _System:
+    X: Rows
+    rows: np.ndarray
+    norms: np.ndarray
+    damping: np.ndarray
+    gain: float
+    work: np.ndarray
+
+    @property
+    def diagonal(self) -> np.ndarray:
+        return self.norms + self.damping + self.gain
+
+    def solved(self, right: np.ndarray, goal: float) -> np.ndarray:
+        """By conjugate gradients, some products at a time so that an interrupt is seen."""
+        diagonal = self.diagonal
+        solution = np.zeros(len(right))
+        residual = right.copy()
+        direction = residual / diagonal
+        sizes = np.array([residual @ direction])
+        cost = 4.0 * (_cells_of(self.X, self.rows) + len(right)) + len(self.work)
+        at_once = max(1, int(_WORK_AT_ONCE / cost))
+        for done in range(0, _MOST_PRODUCTS, at_once):
+            _conjugate_gradients(
+                self.X, self.rows, self.damping, self.gain, diagonal, goal,
+                min(at_once, _MOST_PRODUCTS - done), solution, residual, direction, sizes,
+                self.work,
+            )  # fmt: skip
+            if sizes[0] <= goal:
+                break
+        return solution
+
+
+def _cells_of(X: Rows, rows: np.ndarray) -> float:
+    if X.is_dense:
+        return float(len(rows)) * X.dense.shape[1]
+    return float((X.indptr[rows + 1] - X.indptr[rows]).sum())
+
+
+def _each(
+    X: Rows, rows: np.ndarray, w: np.ndarray, task: object, factors: object = None
+) -> np.ndarray:
+    """Run a pass over the rows in pieces that an interrupt can come between."""
+    out = np.empty(len(rows)) if factors is None else factors
+    step = max(1, int(_WORK_AT_ONCE * len(rows) / max(1.0, _cells_of(X, rows))))
+    for start in range(0, len(rows), step):
+        task(X, rows, start, min(start + step, len(rows)), w, out)  # type: ignore[operator]
+    return out  # type: ignore[return-value]
+
+
+@kernel
+def _combine(X, rows, start, end, w, factors):
+    """w += X'factors"""
+    for i in range(start, end):
+        row, factor = rows[i], factors[i]
+        if X.is_dense:
+            for j in range(X.dense.shape[1]):
+                w[j] += factor * X.dense[row, j]
+        else:
+            for p in range(X.indptr[row], X.indptr[row + 1]):
+                w[X.indices[p]] += factor * X.data[p]
+
+
+@kernel(fast_sums=True)
+def _conjugate_gradients(
+    X, rows, damping, gain, diagonal, goal, n_products, solution, residual, direction, sizes, work
+):  # fmt: skip
+    """sizes[0] is residual'residual / diagonal, which is brought below `goal` if possible."""
+    m = len(rows)
+    product = np.empty(m)
+    for _ in range(n_products):
+        if sizes[0] <= goal:
+            return
+        work[:] = 0.0
+        _combine(X, rows, 0, m, work, direction)
+        total = 0.0
+        for i in range(m):
+            total += direction[i]
+        multiply_rows(X, rows, 0, m, work, product)
+        bent = 0.0
+        for i in range(m):
+            product[i] += damping[i] * direction[i] + gain * total
+            bent += product[i] * direction[i]
+        if not bent > 0.0:
+            sizes[0] = 0.0
+            return
+        length = sizes[0] / bent
+        size = 0.0
+        for i in range(m):
+            solution[i] += length * direction[i]
+            residual[i] -= length * product[i]
+            size += residual[i] * residual[i] / diagonal[i]
+        ratio = size / sizes[0]
+        for i in range(m):
+            direction[i] = residual[i] / diagonal[i] + ratio * direction[i]
+        sizes[0] = size

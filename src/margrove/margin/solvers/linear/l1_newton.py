@@ -1,0 +1,275 @@
+"""Proximal Newton steps for the L1 penalty with few features.
+
+    minimise  F(w, b) = ||w||_1 + k |b| + sum_i loss_i(t_i - w.x_i - b)        squared losses only
+
+(see `linear_problems` for losses and k). At each step the losses are replaced by their parabola,
+whose curvature X'DX is a d x d matrix, and the step minimises that parabola plus the penalty by
+coordinate descent on the matrix alone (Friedman, Hastie and Tibshirani 2010; Lee, Sun and Saunders
+2014). A line search makes sure that F falls.
+
+**Proof.** beta_i, the slope of the loss, scaled until |X'beta|_j <= 1 for all features, is a point
+of the dual  max sum_i t_i beta_i - e |beta_i| - d_i beta_i^2 / 2;  sum_i beta_i = 0 if b is free.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from margrove._runtime.jit import kernel
+from margrove._runtime.process_states import put_back, records_of, table_of, taken
+from margrove.margin.linear.problems import LinearProblem
+from margrove.margin.solvers.linear.newton import smoothed_rows, solved, total_loss
+from margrove.margin.solvers.linear.normal_equations import NormalEquations, reading_order
+from margrove.margin.solvers.linear.result import EpochPoint, LinearDemand, LinearResult
+
+__all__ = ["L1NewtonProcess", "best_l1_dual", "is_empty_too_early", "l1_violation"]
+
+_STATE = (
+    "_w", "_values", "rounds", "_idle", "_stuck", "_primal", "_dual", "_beta", "_best_beta",
+    "_curved", "_gradient",
+)  # fmt: skip
+_SWEEPS = 1000
+_WORK_AT_ONCE = 50_000_000
+_INNER_SHARE = 1e-3  # of the tolerance, that a sweep may still gain
+_ARMIJO = 0.01
+_MOST_HALVINGS = 40
+_PATIENCE = 20
+_NO_VIOLATION = 1e-9
+
+
+class L1NewtonProcess:
+    """Proximal Newton steps over one machine; see `slices.Process`."""
+
+    unit = "step"
+
+    def __init__(
+        self,
+        problem: LinearProblem,
+        demand: LinearDemand,
+        *,
+        start: np.ndarray | None = None,
+        n_threads: int = 1,
+    ) -> None:
+        self._problem = problem
+        self._demand = demand
+        self.total: int | None = demand.epochs
+        order = reading_order(problem.X, problem.n_features, problem.rows)
+        self._sums = NormalEquations(
+            problem.X, problem.n_features, problem.rows[order], n_threads=n_threads
+        )
+        self._loss = problem.loss.in_order(order)
+        self._order = order
+        self._has_bias = bool(np.isfinite(problem.bias_price))
+        # The penalty of each weight, the intercept's last.
+        self._penalty = np.ones(problem.n_features + 1)
+        self._penalty[-1] = problem.bias_price if self._has_bias else 0.0
+        self._w = np.zeros(problem.n_features + 1)
+        self._values = np.zeros(len(problem))
+        if start is not None:
+            self._w[:] = start
+            self._w[-1] *= self._has_bias
+            self._values = self._sums.products(self._w[:-1]) + self._w[-1]
+        self.rounds = 0
+        self._dual = -np.inf
+        self._best_beta = np.zeros(len(problem))
+        self._trace: list[EpochPoint] = []
+        self._idle = 0
+        self._stuck = False
+        self._measure()
+
+    @property
+    def converged(self) -> bool:
+        if self._primal - self._dual > self._demand.tol * abs(self._primal):
+            return False
+        return not is_empty_too_early(self._gradient, self._w, self._penalty, self._has_bias)
+
+    @property
+    def finished(self) -> bool:
+        return self.converged or self._stuck or self.rounds >= self._demand.epochs
+
+    def figures(self) -> dict[str, float]:
+        return {"relative gap": (self._primal - self._dual) / max(abs(self._primal), 1e-300)}
+
+    def read_steps(self) -> list[Any]:
+        return []
+
+    def advance(self, work: float) -> float:
+        """One proximal Newton step."""
+        step, expected = self._direction()
+        before = self._primal - self._dual
+        moved = expected < 0.0 and self._move(step, expected)
+        self.rounds += 1
+        self._measure()
+        self._idle = 0 if self._primal - self._dual < 0.99 * before else self._idle + 1
+        self._stuck = not moved or self._idle > _PATIENCE
+        return float(len(self._sums)) * self._problem.n_features
+
+    def state(self) -> dict[str, Any]:
+        return taken(self, _STATE) | {"trace": table_of(self._trace)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        trace = records_of(EpochPoint, state["trace"], "trace")
+        put_back(self, _STATE, state)
+        self._trace = trace
+
+    def result(self) -> LinearResult:
+        beta = np.empty(len(self._order))
+        beta[self._order] = self._best_beta
+        return LinearResult(
+            coef=self._w[None, :-1].copy(),
+            intercept=self._w[-1:].copy(),
+            primal=np.array([self._primal]),
+            dual=np.array([self._dual]),
+            violation=np.array([self._violation()]),
+            beta=beta[:, None],
+            epochs=self.rounds,
+            converged=np.array([self.converged]),
+            trace=list(self._trace),
+        )
+
+    def _measure(self) -> None:
+        """Sets: _beta, _curved, _gradient of the losses, and both objectives."""
+        m = len(self._sums)
+        self._beta, self._curved = np.empty(m), np.empty(m)
+        signed, sums = np.empty((m, 2)), np.zeros(8)
+        smoothed_rows(
+            *self._loss, self._values, self._beta, 0.0, self._beta, self._curved, signed, sums
+        )
+        combined = self._sums.combinations(signed)
+        self._gradient = -np.append(combined.sum(axis=1), self._beta.sum())
+        self._primal = float(self._penalty @ np.abs(self._w)) + float(sums[0])
+        price = self._penalty[-1] if self._has_bias else np.inf
+        dual, up, down = best_l1_dual(combined, sums, price)
+        if dual > self._dual:
+            self._dual = dual
+            self._best_beta = np.where(self._beta > 0.0, up, down) * self._beta
+        self._trace.append(EpochPoint(self.rounds, self._primal, self._dual))
+
+    def _direction(self) -> tuple[np.ndarray, float]:
+        """The step that minimises parabola plus penalty, and by how much it promises to lower F."""
+        d = self._problem.n_features
+        system = np.zeros((d + 1, d + 1))
+        system[:d, :d] = self._sums.curvature(self._curved)
+        if self._has_bias:
+            system[d, :d] = self._sums.combinations(self._curved[:, None])[:, 0]
+            system[:d, d] = system[d, :d]
+            system[d, d] = self._curved.sum()
+        diagonal = np.diagonal(system)
+        tiny = np.where(diagonal > 0.0, 1e-12 * diagonal, 1.0)
+        system[np.arange(d + 1), np.arange(d + 1)] += tiny
+        new = self._w.copy()
+        goal = _INNER_SHARE * self._demand.tol * abs(self._primal)
+        n_variables = d + 1 if self._has_bias else d
+        slopes = self._gradient.copy()  # of the parabola, at `new`
+        at_once = min(_SWEEPS, max(1, int(_WORK_AT_ONCE / n_variables**2)))
+        for _ in range(0, _SWEEPS, at_once):  # pieces that an interrupt can come between
+            if _descend(system, slopes, self._penalty, new, n_variables, goal, at_once):
+                break
+        new = self._polished(system, new)
+        step = new - self._w
+        expected = float(self._gradient @ step) + float(
+            self._penalty @ (np.abs(new) - np.abs(self._w))
+        )
+        return step, expected
+
+    def _polished(self, system: np.ndarray, new: np.ndarray) -> np.ndarray:
+        """The exact minimum over the weights that are not zero, if it leaves their signs alone.
+
+        Coordinates creep where features are nearly dependent.
+        """
+        signs = np.sign(new) * (self._penalty > 0.0)
+        own = np.flatnonzero(new if self._penalty[-1] > 0.0 else np.append(new[:-1], 1.0))
+        own = own if self._has_bias else own[own < len(new) - 1]
+        if not len(own):
+            return new
+        slopes = self._gradient + system @ (new - self._w) + self._penalty * signs
+        polished = new.copy()
+        polished[own] += solved(system[np.ix_(own, own)], -slopes[own])
+        return polished if (np.sign(polished) * signs >= 0.0).all() else new
+
+    def _move(self, step: np.ndarray, expected: float) -> bool:
+        """Halve the step until F falls by a fair share of what it promised."""
+        moves = self._sums.products(step[:-1]) + step[-1]
+        length = 1.0
+        for _ in range(_MOST_HALVINGS):
+            w, values = self._w + length * step, self._values + length * moves
+            primal = float(self._penalty @ np.abs(w)) + total_loss(*self._loss, values)
+            if primal <= self._primal + _ARMIJO * length * expected:
+                self._w, self._values = w, values
+                return True
+            length *= 0.5
+        return False
+
+    def _violation(self) -> float:
+        """The largest distance of a gradient from where the penalty wants it."""
+        return l1_violation(self._gradient, self._w, self._penalty, self._has_bias)
+
+
+def l1_violation(gradient: np.ndarray, w: np.ndarray, penalty: np.ndarray, has_bias: bool) -> float:
+    """Of weights and, last, intercept."""
+    outside = np.maximum(np.abs(gradient) - penalty, 0.0)
+    misses = np.where(w == 0.0, outside, np.abs(gradient + np.sign(w) * penalty))
+    return float(misses.max() if has_bias else misses[:-1].max(initial=0.0))
+
+
+def is_empty_too_early(
+    gradient: np.ndarray, w: np.ndarray, penalty: np.ndarray, has_bias: bool
+) -> bool:
+    """Whether all weights are still zero though C admits some.
+
+    Just above the smallest such C (`sklearn.svm.l1_min_c`), no weights at all are within any
+    tolerance of the best objective; which features come first is what is asked there.
+    """
+    return not w[:-1].any() and l1_violation(gradient, w, penalty, has_bias) > _NO_VIOLATION
+
+
+def best_l1_dual(
+    combined: np.ndarray, sums: np.ndarray, bias_price: float
+) -> tuple[float, float, float]:
+    """The dual objective of beta made feasible, and the factors of its positive and negative part.
+
+    combined (d, 2) are X' of the two parts, sums as of `smoothed_rows`.
+    """
+    positive, negative = float(sums[1]), float(sums[2])
+    up = down = 1.0
+    if bias_price == 0.0:
+        up = min(1.0, negative / positive) if positive > 0.0 else 1.0
+        down = min(1.0, positive / negative) if negative > 0.0 else 1.0
+    largest = float(np.abs(up * combined[:, 0] + down * combined[:, 1]).max(initial=0.0))
+    if 0.0 < bias_price < np.inf:
+        largest = max(largest, abs(positive - negative) / bias_price)
+    linear = float(up * sums[3] + down * sums[4])
+    quadratic = float(up**2 * sums[5] + down**2 * sums[6])
+    longest = 1.0 / largest if largest > 0.0 else np.inf
+    factor = min(longest, 0.5 * linear / quadratic) if quadratic > 0.0 and linear > 0.0 else 0.0
+    return factor * linear - factor**2 * quadratic, factor * up, factor * down
+
+
+@kernel
+def _descend(system, slopes, penalty, new, n_variables, goal, most_sweeps):
+    """Sweeps over the coordinates of a parabola plus a penalty; whether they gain little now.
+
+    slopes are those of the parabola at `new`, kept up to date.
+    """
+    for _ in range(most_sweeps):
+        gain = 0.0
+        for j in range(n_variables):
+            curvature = system[j, j]
+            target = curvature * new[j] - slopes[j]
+            if target > penalty[j]:
+                value = (target - penalty[j]) / curvature
+            elif target < -penalty[j]:
+                value = (target + penalty[j]) / curvature
+            else:
+                value = 0.0
+            change = value - new[j]
+            if change != 0.0:
+                gain += 0.5 * curvature * change * change
+                new[j] = value
+                for k in range(n_variables):
+                    slopes[k] += change * system[k, j]
+        if gain <= goal:
+            return True
+    return False

@@ -1,0 +1,353 @@
+"""Averaged stochastic gradient descent for linear machines, for streams and for a quick answer.
+
+    minimise  l/2 ||w||^2 + mean_i loss(t_i - w.x_i - b)            l = 1 / (C n)
+
+Pegasos (Shalev-Shwartz, Singer, Srebro and Cotter 2011) steps along the subgradient of one row
+after the other. Two things make it robust. Steps are implicit (Kulis and Bartlett 2010): the step
+goes where the loss of this row would pull from there, so that no step can overshoot, however long
+the row is. And the answer is the average of the iterates, later ones counting more (Shamir and
+Zhang 2013). The length of the steps,
+
+    1 / (R^2 sqrt(1 + s / 1000) + l s),
+
+falls with the number s of rows seen, from the inverse of their mean squared norm R^2 to Pegasos'
+1 / (l s). In a stream n is the number of rows seen so far.
+
+Iterate and average are kept as  w = a V  and  p (U + q V),  so that a row costs its nonzeros only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from margrove._data import Rows, read_only
+from margrove._runtime.jit import kernel
+from margrove._runtime.process_states import put_back, records_of, table_of, taken, whole_number
+from margrove.exceptions import NumericalOverflowError
+from margrove.margin.solvers.linear.result import EpochPoint, LinearDemand, LinearResult
+from margrove.margin.solvers.perceptron.row_order import shuffle
+
+__all__ = ["SgdRows", "SgdState", "StochasticProcess"]
+
+_LATER_COUNT_MORE = 3.0
+_STEADY_ROWS = 1000.0
+_ROWS_TO_LOOK_AT = 65_536
+_STREAM = ("V", "U", "bias", "mean_bias", "scales")
+_STATE = ("_cursor", "rounds", "_last", "converged")
+
+
+@dataclass(frozen=True)
+class SgdRows:
+    """Rows to be presented.
+
+    targets   float64 (m,): class codes, or targets of a regression
+    weight    float64 (m,): how often each counts
+    C         the price of a row of weight one
+    """
+
+    X: Rows
+    n_features: int
+    rows: np.ndarray
+    norms: np.ndarray
+    targets: np.ndarray
+    weight: np.ndarray
+    n_machines: int
+    C: float
+    squared: bool
+    tube: float
+    is_regression: bool
+    bias_gain: float  # 0: none, s^2: LIBLINEAR's constant feature of size s
+    is_bias_free: bool
+
+
+@dataclass
+class SgdState:
+    """The iterate and the average of K machines: w = a V, mean = p (U + q V).
+
+    V, U (d, K); bias, mean_bias (K,); scales = (a, p, q, rows seen); length = R^2
+    """
+
+    V: np.ndarray
+    U: np.ndarray
+    bias: np.ndarray
+    mean_bias: np.ndarray
+    scales: np.ndarray
+    length: float
+
+    @classmethod
+    def zeros(cls, n_features: int, n_machines: int, length: float) -> SgdState:
+        shape = (n_features, n_machines)
+        scales = np.array([1.0, 1.0, 0.0, 0.0])
+        nothing = np.zeros(n_machines), np.zeros(n_machines)
+        return cls(np.zeros(shape), np.zeros(shape), *nothing, scales, length)
+
+    @classmethod
+    def at(cls, coef: np.ndarray, intercept: np.ndarray, length: float) -> SgdState:
+        """Where another solver has come to; the average begins there."""
+        state = cls.zeros(coef.shape[1], coef.shape[0], length)
+        state.V[:], state.U[:] = coef.T, coef.T
+        state.bias[:] = state.mean_bias[:] = intercept
+        return state
+
+    def copy(self) -> SgdState:
+        return SgdState(
+            self.V.copy(),
+            self.U.copy(),
+            self.bias.copy(),
+            self.mean_bias.copy(),
+            self.scales.copy(),
+            self.length,
+        )
+
+    @property
+    def seen(self) -> float:
+        return float(self.scales[3])
+
+    def mean(self) -> tuple[np.ndarray, np.ndarray]:
+        """Weights (K, d) and intercepts (K,) of the average."""
+        _, p, q, _ = self.scales
+        return np.ascontiguousarray((p * (self.U + q * self.V)).T), self.mean_bias.copy()
+
+
+class StochasticProcess:
+    """Epochs over some rows; see `slices.Process`.
+
+    With `demand.epochs` of one it is a step of a stream. Otherwise it stops when the objective of
+    the average falls by less than `demand.tol` of itself from one epoch to the next.
+    """
+
+    unit = "epoch"
+
+    def __init__(
+        self,
+        data: SgdRows,
+        demand: LinearDemand,
+        state: SgdState,
+        *,
+        total_weight: float | None = None,
+    ) -> None:
+        self._data = data
+        self._demand = demand
+        self._stream = state
+        self.total: int | None = demand.epochs
+        weight = float(data.weight.sum()) if total_weight is None else total_weight
+        self._decay = 1.0 / max(data.C * weight, 1e-300)
+        self._given = (
+            data.X, read_only(data.rows), read_only(data.norms), read_only(data.targets),
+            read_only(data.weight), data.is_regression, data.squared, data.tube, data.bias_gain,
+            data.is_bias_free,
+        )  # fmt: skip
+        self._order = np.arange(len(data.rows))
+        self._cursor = 0
+        self._key = int(state.seen)
+        self.rounds = 0
+        self._last = np.inf
+        self._primal: np.ndarray | None = None
+        self.converged = False
+        self._trace: list[EpochPoint] = []
+        cells = len(data.X.data) / max(1, len(data.X.indptr) - 1) + 1.0
+        self._cost = 4.0 * data.n_machines * (data.n_features if data.X.is_dense else cells) + 20.0
+
+    @property
+    def finished(self) -> bool:
+        return self.converged or self.rounds >= self._demand.epochs
+
+    def figures(self) -> dict[str, float]:
+        return {"rows": self._stream.seen}
+
+    def read_steps(self) -> list[Any]:
+        return []
+
+    def advance(self, work: float) -> float:
+        if self._cursor == 0:
+            self._shuffle()
+        count = min(max(1, int(work / self._cost)), _ROWS_TO_LOOK_AT)
+        end = min(len(self._order), self._cursor + count)
+        state = self._stream
+        _present(
+            *self._given, self._decay, state.length, self._order, self._cursor, end, state.V,
+            state.U, state.bias, state.mean_bias, state.scales,
+        )  # fmt: skip
+        if not np.isfinite(state.scales).all() or not np.isfinite(state.bias).all():
+            raise NumericalOverflowError(
+                "The weights went beyond floating point. Scale the features, for example with "
+                "StandardScaler."
+            )
+        done = self._cost * (end - self._cursor)
+        self._cursor = end
+        if end == len(self._order):
+            self._cursor = 0
+            self.rounds += 1
+            if self._demand.epochs > 1:
+                self._look()
+        return done
+
+    def state(self) -> dict[str, Any]:
+        stream = taken(self._stream, _STREAM)
+        return stream | taken(self, _STATE) | {"trace": table_of(self._trace)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        cursor = whole_number(state["_cursor"], "cursor", most=max(0, len(self._order) - 1))
+        trace = records_of(EpochPoint, state["trace"], "trace")
+        put_back(self._stream, _STREAM, state, in_place=True)
+        put_back(self, _STATE, state)
+        self._trace = trace
+        if cursor:
+            self._shuffle()
+
+    def _shuffle(self) -> None:
+        shuffle(self._order, np.uint64(self._demand.seed), np.uint64(self._key + self.rounds))
+
+    def _look(self) -> None:
+        """Whether another epoch is worth its while."""
+        self._primal = self._objectives()
+        total = float(self._primal.sum())
+        self._trace.append(EpochPoint(self.rounds, total, 0.0))
+        self.converged = self._last - total <= self._demand.tol * total
+        self._last = min(self._last, total)
+
+    def _objectives(self) -> np.ndarray:
+        """1/2 ||w||^2 + C sum loss of each machine's average."""
+        data = self._data
+        coef, intercept = self._stream.mean()
+        losses = np.zeros(len(coef))
+        W = np.ascontiguousarray(coef.T)
+        for start in range(0, len(data.rows), _ROWS_TO_LOOK_AT):
+            _add_losses(
+                *self._given[:8], start, min(start + _ROWS_TO_LOOK_AT, len(data.rows)), W,
+                intercept, losses,
+            )  # fmt: skip
+        return 0.5 * np.einsum("kj,kj->k", coef, coef) + data.C * losses
+
+    def result(self) -> LinearResult:
+        """The average, without dual variables: zero is the only bound there is."""
+        coef, intercept = self._stream.mean()
+        primal = self._objectives()
+        K = len(coef)
+        return LinearResult(
+            coef=coef,
+            intercept=intercept,
+            primal=primal,
+            dual=np.zeros(K),
+            violation=np.full(K, np.inf),
+            beta=np.zeros((len(self._data.rows), K)),
+            epochs=self.rounds,
+            converged=np.full(K, self.converged),
+            trace=list(self._trace),
+        )
+
+
+@kernel
+def _excess(residual, target, is_regression, tube):
+    """By how much the residual is beyond what is free, signed."""
+    if is_regression:
+        if residual > tube:
+            return residual - tube
+        if residual < -tube:
+            return residual + tube
+        return 0.0
+    return max(residual, 0.0) if target > 0.0 else min(residual, 0.0)
+
+
+@kernel
+def _target_of(value, k, n_machines, is_regression):
+    """The target of machine k: +-1 for class codes."""
+    if is_regression:
+        return value
+    positive = value == (1.0 if n_machines == 1 else k)
+    return 1.0 if positive else -1.0
+
+
+@kernel(fast_sums=True)
+def _present(
+    X, rows, norms, targets, weight, is_regression, squared, tube, gain, is_free, decay, length,
+    order, start, end, V, U, bias, mean_bias, scales,
+):  # fmt: skip
+    """Steps on the rows order[start:end]."""
+    K = V.shape[1]
+    values = np.empty(K)
+    steps = np.empty(K)
+    for t in range(start, end):
+        i = order[t]
+        row = rows[i]
+        a, p, q, seen = scales[0], scales[1], scales[2], scales[3]
+        seen += weight[i]
+        eta = weight[i] / (length * np.sqrt(1.0 + seen / _STEADY_ROWS) + decay * seen)
+        a *= max(1.0 - eta * decay, 1e-3)
+        values[:] = 0.0
+        if X.is_dense:
+            for j in range(X.dense.shape[1]):
+                x = X.dense[row, j]
+                for k in range(K):
+                    values[k] += x * V[j, k]
+        else:
+            for r in range(X.indptr[row], X.indptr[row + 1]):
+                x, j = X.data[r], X.indices[r]
+                for k in range(K):
+                    values[k] += x * V[j, k]
+        moved = False
+        curvature = norms[i] + gain
+        for k in range(K):
+            target = _target_of(targets[i], k, K, is_regression)
+            excess = _excess(target - a * values[k] - bias[k], target, is_regression, tube)
+            if squared:
+                step = 2.0 * eta * excess / (1.0 + 2.0 * eta * curvature)
+            else:
+                reach = abs(excess) / curvature if curvature > 0.0 else 0.0
+                step = min(eta, reach) * np.sign(excess)
+            steps[k] = step / a
+            moved |= step != 0.0
+            if gain > 0.0:
+                bias[k] = (bias[k] if is_free else bias[k] * (1.0 - eta * decay)) + gain * step
+        if moved:
+            if X.is_dense:
+                for j in range(X.dense.shape[1]):
+                    x = X.dense[row, j]
+                    for k in range(K):
+                        V[j, k] += x * steps[k]
+                        U[j, k] -= q * x * steps[k]
+            else:
+                for r in range(X.indptr[row], X.indptr[row + 1]):
+                    x, j = X.data[r], X.indices[r]
+                    for k in range(K):
+                        V[j, k] += x * steps[k]
+                        U[j, k] -= q * x * steps[k]
+        share = weight[i] * (1.0 + _LATER_COUNT_MORE) / (seen + _LATER_COUNT_MORE)
+        share = min(share, 0.9)
+        p *= 1.0 - share
+        q += share * a / p
+        for k in range(K):
+            mean_bias[k] += share * (bias[k] - mean_bias[k])
+        if p < 1e-100 or a < 1e-100:  # the same numbers, written otherwise
+            for j in range(V.shape[0]):
+                for k in range(K):
+                    U[j, k] = p * (U[j, k] + q * V[j, k])
+                    V[j, k] *= a
+            a, p, q = 1.0, 1.0, 0.0
+        scales[0], scales[1], scales[2], scales[3] = a, p, q, seen
+
+
+@kernel(fast_sums=True)
+def _add_losses(
+    X, rows, norms, targets, weight, is_regression, squared, tube, start, end, W, intercept, losses
+):  # fmt: skip
+    K = W.shape[1]
+    values = np.empty(K)
+    for i in range(start, end):
+        row = rows[i]
+        values[:] = intercept
+        if X.is_dense:
+            for j in range(X.dense.shape[1]):
+                for k in range(K):
+                    values[k] += X.dense[row, j] * W[j, k]
+        else:
+            for r in range(X.indptr[row], X.indptr[row + 1]):
+                for k in range(K):
+                    values[k] += X.data[r] * W[X.indices[r], k]
+        for k in range(K):
+            target = _target_of(targets[i], k, K, is_regression)
+            excess = abs(_excess(target - values[k], target, is_regression, tube))
+            losses[k] += weight[i] * (excess * excess if squared else excess)

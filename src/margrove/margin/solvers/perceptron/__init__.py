@@ -1,0 +1,1 @@
+"""Perceptrons, in the primal and with a kernel."""

@@ -1,0 +1,557 @@
+"""The perceptron: stochastic subgradient steps on the perceptron loss, one example at a time.
+
+    minimise  sum_n  max(0, margin - y_n (w.x_n + b))   [+ alpha * penalty(w)]
+
+    for (x, y) in the data, in a new order each epoch:
+        if y (w.x + b) <= margin:          a mistake; "<=", or w would never leave zero
+            w <- w + eta y x,   b <- b + eta y
+
+Rosenblatt 1958; margin = 0 is the plain perceptron. With an intercept this is the perceptron in
+the space of (x, 1).
+
+**Weights.** A row of weight k is the row presented k times in succession. It stops being a mistake
+after `needed` presentations, so the visit is one step of eta * min(k, needed). For k = 1 that is
+the textbook's step; for fractions it is a shorter step.
+
+**Novikoff.** If u with ||u|| = 1 separates the data with margin gamma in a ball of radius R, the
+number M of mistakes obeys  M <= (R^2 + 2 margin / eta) / gamma^2.  Each step adds at least
+eta gamma to w.u and at most eta^2 R^2 + 2 eta margin to ||w||^2; a shorter step adds less of both,
+so the bound also holds for the sum of fractional steps.
+
+**Many classes** are one-vs-rest problems that share one pass: each row is read once for all of
+them. Dense data keep the weights class-major (K, d), a dot product a class; sparse data keep them
+feature-major (d, K), so that a nonzero costs one cache line for eight classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from margrove._data import kernel_rows, read_only
+from margrove._runtime.jit import kernel
+from margrove._runtime.matrix_tiles import row_products
+from margrove._runtime.process_states import array_of, put_back, taken, whole_number
+from margrove._runtime.slices import step_capacity
+from margrove._runtime.threads import run_tiles
+from margrove.exceptions import NumericalOverflowError
+from margrove.margin.solvers.perceptron.early_stopping import Patience
+from margrove.margin.solvers.perceptron.row_order import Visits, shuffle
+from margrove.margin.solvers.perceptron.separation import scores_csr, scores_dense
+
+__all__ = [
+    "LinearState",
+    "PerceptronProcess",
+    "PerceptronUpdate",
+    "Rule",
+]
+
+_CLASSES_PER_STEP = 4  # sparse blocks hold a multiple of this: half a cache line of weights
+_BUFFER_CELLS = 2**20
+_ROWS_PER_GATHER = 256
+
+_WEIGHTS = ("coef", "intercept", "drift_coef", "drift_intercept", "presentations")
+_OF_PROBLEMS = ("W", "b", "drift_W", "drift_b", "l1_done", "loss", "mistakes", "active")
+
+
+@dataclass(frozen=True)
+class PerceptronUpdate:
+    """One mistake: the `row` of X, the one-vs-rest `problem`, and `value` = y f(x) before."""
+
+    epoch: int
+    row: int
+    problem: int
+    value: float
+    step: float
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How to step and when to stop."""
+
+    eta: float = 1.0
+    margin: float = 0.0
+    fit_intercept: bool = True
+    l1: float = 0.0
+    l2: float = 0.0
+    average_from: int = -1  # presentations before averaging starts; negative: never
+    shuffle: bool = True
+    seed: int = 0
+    shuffle_key: int = 0  # grows from batch to batch of a stream, so that each shuffles anew
+    max_epochs: int = 1000
+    tol: float | None = 1e-3
+    patience: int = 5
+
+
+@dataclass
+class LinearState:
+    """Weights of K problems: coef (K, d), intercept (K,), the sums behind averaging, the clocks.
+
+    The average of all iterates is coef - drift_coef / (presentations - average_from): `drift` adds
+    up each change times the number of presentations before it.
+    """
+
+    coef: np.ndarray
+    intercept: np.ndarray
+    drift_coef: np.ndarray
+    drift_intercept: np.ndarray
+    presentations: np.ndarray
+
+    @classmethod
+    def zeros(cls, n_problems: int, n_features: int, *, average: bool) -> LinearState:
+        shape = (n_problems, n_features)
+        drift = shape if average else (0, 0)
+        nothing = [np.zeros(n_problems) for _ in range(3)]
+        return cls(np.zeros(shape), nothing[0], np.zeros(drift), nothing[1], nothing[2])
+
+    def averaged(self, average_from: int) -> LinearState:
+        """The mean iterate; the last one before averaging has started."""
+        if average_from < 0:
+            return self
+        counted = self.presentations - average_from
+        counted = np.where(counted > 0, counted, np.inf)  # not begun: the last iterate
+        coef = self.coef - self.drift_coef / counted[:, None]
+        return replace(self, coef=coef, intercept=self.intercept - self.drift_intercept / counted)
+
+
+class _Block:
+    """A few one-vs-rest problems trained together by one thread; all that the kernel writes to."""
+
+    def __init__(
+        self, problems: np.ndarray, state: LinearState, *, is_dense: bool, with_l1: bool
+    ) -> None:
+        self.problems = problems
+        self.is_dense = is_dense
+        self.W = self._laid_out(state.coef[problems])
+        self.b = state.intercept[problems].copy()
+        averaging = state.drift_coef.size > 0
+        self.drift_W = self._laid_out(state.drift_coef[problems]) if averaging else np.zeros((0, 0))
+        self.drift_b = state.drift_intercept[problems].copy()
+        self.l1_done = np.zeros(self.W.shape if with_l1 else (0, 0))
+        clock = state.presentations[problems[0]]
+        self.scalars = np.array([1.0, 0.0, clock, 0.0])  # scale, l1 total, clock, nan
+        self.loss = np.zeros(len(problems))
+        self.mistakes = np.zeros(len(problems))
+        self.active = np.ones(len(problems), dtype=np.bool_)
+
+    def _laid_out(self, coef: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(coef if self.is_dense else coef.T)
+
+    def write_to(self, state: LinearState) -> None:
+        """Copy out the problems still learning; those that stopped were copied when they did."""
+        learning, problems = self.active, self.problems[self.active]
+        coef = (self.W if self.is_dense else self.W.T) * self.scalars[0]
+        state.coef[problems] = coef[learning]
+        state.intercept[problems] = self.b[learning]
+        if state.drift_coef.size:
+            drift = self.drift_W if self.is_dense else self.drift_W.T
+            state.drift_coef[problems] = drift[learning]
+            state.drift_intercept[problems] = self.drift_b[learning]
+        state.presentations[problems] = self.scalars[2]
+
+    def by_problem(self) -> dict[str, np.ndarray]:
+        """All that the kernel writes to, a row for each problem."""
+        return {name: self._upright(name).copy() for name in _OF_PROBLEMS}
+
+    def take_back(self, everyone: dict[str, Any], scalars: Any) -> None:
+        """What `by_problem` has given, of all problems."""
+        self.scalars[:] = array_of(scalars, np.float64, (4,), "scalars")
+        for name in _OF_PROBLEMS:
+            own = self._upright(name)
+            n_problems = None if own.ndim == 1 or own.size else 0
+            shape = (n_problems, *own.shape[1:])
+            found = array_of(everyone[name], own.dtype, shape, name)
+            if own.size:
+                own[...] = found[self.problems]
+
+    def _upright(self, name: str) -> np.ndarray:
+        own: np.ndarray = getattr(self, name)
+        return own if self.is_dense or own.ndim == 1 else own.T
+
+
+class PerceptronProcess:
+    """Epochs of perceptron steps over weighted rows; see `slices.Process`.
+
+    X          checked X, dense or CSR
+    codes      int64 (n,) class of each original row
+    rows       int64 (m,) the rows to present, in their base order
+    weight     float64 (m,) their weights, class weights included
+    squared_norms  float64 (n,) ||x||^2 of all rows
+    held_out   positions in `rows` of `form` used for early stopping only, or None
+    """
+
+    unit = "epoch"
+    limit = "max_iter"
+
+    def __init__(
+        self,
+        X: Any,
+        codes: np.ndarray,
+        n_problems: int,
+        rows: np.ndarray,
+        weight: np.ndarray,
+        squared_norms: np.ndarray,
+        rule: Rule,
+        state: LinearState,
+        *,
+        held_out: np.ndarray | None = None,
+        n_threads: int = 1,
+    ) -> None:
+        self._view = kernel_rows(X)
+        self._rule = rule
+        self._state = state
+        self._n_threads = n_threads
+        self._validation: _Validation | None = None
+        # Problem k asks "is it class k?"; two classes are one problem, "is it the second?".
+        asked = codes - 1 if n_problems == 1 else codes
+        self._base = Visits(rows, asked[rows], weight, squared_norms[rows])
+        if held_out is not None:
+            self._validation = _Validation(X, self._base.permuted(held_out))
+            self._base = self._base.permuted(np.setdiff1d(np.arange(len(rows)), held_out))
+        self._visits = self._base
+        self._order = np.arange(len(self._base.rows))
+        self._buffer = np.empty((self._rows_per_buffer(), self._view.dense.shape[1]))
+        self._gathered = read_only(self._buffer)
+        self._cursor = 0
+        self._mistakes_before = np.zeros(n_problems)
+        self._blocks = self._make_blocks(n_problems)
+        capacity = step_capacity()
+        self._trace = np.empty((max(capacity, n_problems) if capacity else 0, 5))
+        self._n_traced = np.zeros(1, dtype=np.int64)
+        self._epoch = 0
+        self.total: int | None = rule.max_epochs
+        self.patience = Patience(n_problems, rule.tol, rule.patience)
+        self._begin_epoch()
+
+    def _rows_per_buffer(self) -> int:
+        if not self._view.is_dense:
+            return 0
+        rows = _BUFFER_CELLS // max(1, self._view.dense.shape[1])
+        return max(1, min(rows, len(self._base.rows)))
+
+    def _make_blocks(self, n_problems: int) -> list[_Block]:
+        """One block a thread at most; a step listener wants them all in one, in order."""
+        per_block = n_problems
+        if self._n_threads > 1 and not step_capacity():
+            per_block = -(-n_problems // self._n_threads)
+            if not self._view.is_dense:
+                per_block = -(-per_block // _CLASSES_PER_STEP) * _CLASSES_PER_STEP
+        with_l1, is_dense = self._rule.l1 > 0.0, self._view.is_dense
+        return [
+            _Block(
+                np.arange(start, min(start + per_block, n_problems)),
+                self._state,
+                is_dense=is_dense,
+                with_l1=with_l1,
+            )
+            for start in range(0, n_problems, per_block)
+        ]
+
+    # -- what `drive` asks for --
+
+    @property
+    def rounds(self) -> int:
+        return self._epoch
+
+    @property
+    def finished(self) -> bool:
+        return self._epoch >= self._rule.max_epochs or bool(self.patience.converged.all())
+
+    @property
+    def mistakes(self) -> np.ndarray:
+        """Presentations (K,) that were mistakes, so far."""
+        return np.concatenate([block.mistakes for block in self._blocks])
+
+    def figures(self) -> dict[str, float]:
+        return {"mistakes": float(self.mistakes.sum())}
+
+    def attributes(self) -> dict[str, Any]:
+        """The weights to predict with, as they are now."""
+        state = self.weights.averaged(self._rule.average_from)
+        return {"coef_": state.coef.copy(), "intercept_": state.intercept.copy()}
+
+    @property
+    def weights(self) -> LinearState:
+        for block in self._blocks:
+            block.write_to(self._state)
+        return self._state
+
+    def state(self) -> dict[str, Any]:
+        """Problem by problem, whichever thread it is that works on them."""
+        parts = [block.by_problem() for block in self._blocks]
+        return {
+            "epoch": self._epoch,
+            "cursor": self._cursor,
+            "problems": {name: np.concatenate([own[name] for own in parts]) for name in parts[0]},
+            "scalars": np.max([block.scalars for block in self._blocks], axis=0),
+            "mistakes_before": self._mistakes_before.copy(),
+            "stopped": taken(self._state, _WEIGHTS),
+            "patience": self.patience.state(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        epoch, n_rows = whole_number(state["epoch"], "epoch"), len(self._base.rows)
+        cursor = whole_number(state["cursor"], "cursor", most=n_rows)
+        before = array_of(
+            state["mistakes_before"], np.float64, self._mistakes_before.shape, "mistakes_before"
+        )
+        put_back(self._state, _WEIGHTS, state["stopped"], in_place=True)
+        self.patience.restore(state["patience"])
+        self._epoch = epoch
+        if self._rule.shuffle:
+            self._shuffle()
+        for block in self._blocks:
+            block.take_back(state["problems"], state["scalars"])
+        self._cursor, self._mistakes_before = cursor, before
+        if cursor == n_rows and not self.finished:  # there are to be more epochs than before
+            self._begin_epoch()
+
+    def advance(self, work: float) -> float:
+        start = self._cursor
+        n_rows = max(1, int(work / self._work_of_a_row()))
+        end = min(len(self._base.rows), start + n_rows)
+        while self._cursor < end:
+            until = min(end, self._cursor + len(self._buffer)) if self._view.is_dense else end
+            self._gather(until)
+            reached = self._learn(until)
+            self._cursor = reached
+            if reached < until:
+                break  # the trace is full
+        done = (self._cursor - start) * self._work_of_a_row()
+        if self._cursor == len(self._base.rows):
+            self._end_epoch()
+        return done
+
+    def _work_of_a_row(self) -> float:
+        if self._view.is_dense:
+            cells = self._view.dense.shape[1] + 32.0
+        else:
+            cells = len(self._view.data) / max(1, len(self._view.indptr) - 1) + 32.0
+        return cells * sum(len(block.b) for block in self._blocks)
+
+    def _gather(self, until: int) -> None:
+        """Copy the next dense rows together: they lie far apart, and fetching takes the time."""
+        if not self._view.is_dense:
+            return
+        rows = self._visits.rows[self._cursor : until]
+
+        def gather(tile: int) -> None:
+            part = slice(tile * _ROWS_PER_GATHER, (tile + 1) * _ROWS_PER_GATHER)
+            _gather_rows(self._view, rows[part], self._buffer[part])
+
+        run_tiles(gather, -(-len(rows) // _ROWS_PER_GATHER), self._n_threads)
+
+    def _learn(self, until: int) -> int:
+        reached = np.full(len(self._blocks), until)
+
+        def learn(b: int) -> None:
+            block, rule, visits = self._blocks[b], self._rule, self._visits
+            reached[b] = _visit_rows(
+                self._view, self._gathered, visits.rows, visits.codes, visits.weight, visits.norms,
+                self._cursor, until, block.problems[0], block.W, block.b,
+                block.drift_W, block.drift_b, block.l1_done, block.scalars, block.loss,
+                block.mistakes, block.active, self._trace, self._n_traced, self._epoch, rule.eta,
+                rule.margin, rule.fit_intercept, rule.l1, rule.l2, rule.average_from,
+            )  # fmt: skip
+
+        run_tiles(learn, len(self._blocks), self._n_threads)
+        return int(reached[0])
+
+    def read_steps(self) -> list[PerceptronUpdate]:
+        records = self._trace[: self._n_traced[0]]
+        self._n_traced[0] = 0
+        return [
+            PerceptronUpdate(int(epoch), int(row), int(problem), float(value), float(step))
+            for epoch, row, problem, value, step in records
+        ]
+
+    # -- epochs --
+
+    def _begin_epoch(self) -> None:
+        self._cursor = 0
+        self._mistakes_before = self.mistakes.copy()
+        for block in self._blocks:
+            block.loss[:] = 0.0
+        if self._rule.shuffle:
+            self._shuffle()
+
+    def _shuffle(self) -> None:
+        epoch = np.uint64(self._rule.shuffle_key + self._epoch)
+        shuffle(self._order, np.uint64(self._rule.seed), epoch)
+        self._visits = self._base.permuted(self._order)
+
+    def _end_epoch(self) -> None:
+        self._epoch += 1
+        self._require_finite()
+        rule = self._rule
+        plain = rule.l1 == 0.0 and rule.l2 == 0.0 and rule.average_from < 0
+        settled = plain & (self.mistakes == self._mistakes_before)
+        self.patience.end_epoch(self._epoch, self._epoch_loss(), settled)
+        for block in self._blocks:
+            learning = ~self.patience.converged[block.problems]
+            if (block.active != learning).any():
+                block.write_to(self._state)  # what has just stopped is kept as it is now
+                block.active[:] = learning
+        if not self.finished:
+            self._begin_epoch()
+
+    def _epoch_loss(self) -> np.ndarray:
+        """The mean loss met during the epoch, or the held-out error after it."""
+        if self._validation is not None:
+            return self._validation.error(self.attributes())
+        return np.concatenate([block.loss for block in self._blocks]) / self._base.weight.sum()
+
+    def _require_finite(self) -> None:
+        for block in self._blocks:
+            with np.errstate(over="ignore", invalid="ignore"):
+                total = block.W.sum() + block.b.sum()
+            overflow = not np.isfinite(total) and not np.isfinite(block.W).all()
+            if block.scalars[3] or overflow or not np.isfinite(block.b).all():
+                raise NumericalOverflowError(
+                    f"Floating-point under-/overflow occurred at epoch #{self._epoch}: the weights "
+                    "of the perceptron grew beyond floating point. Scaling input data with "
+                    "StandardScaler or MinMaxScaler might help, or a smaller eta0."
+                )
+
+
+class _Validation:
+    """Rows kept aside to measure the one-vs-rest error of each problem."""
+
+    def __init__(self, X: Any, kept_aside: Visits) -> None:
+        self._X = X[kept_aside.rows]
+        self._codes = kept_aside.codes
+        self._weight = kept_aside.weight / kept_aside.weight.sum()
+
+    def error(self, attributes: dict[str, Any]) -> np.ndarray:
+        scores = row_products(self._X, attributes["coef_"].T) + attributes["intercept_"]
+        wrong = (scores > 0) != (self._codes[:, None] == np.arange(scores.shape[1]))
+        return self._weight @ wrong
+
+
+@kernel
+def _gather_rows(X, rows, out):
+    """out[c] = row rows[c] of a dense X, in float64."""
+    for c in range(len(rows)):
+        i = rows[c]
+        for j in range(out.shape[1]):
+            out[c, j] = X.dense[i, j]
+
+
+@kernel
+def _add_dense(buffer, c, W, k, step):
+    """w_k += step * x"""
+    for j in range(W.shape[1]):
+        W[k, j] += step * buffer[c, j]
+
+
+@kernel
+def _add_csr(data, indices, first, last, W, k, step):
+    for p in range(first, last):
+        W[np.uint64(indices[p]), k] += step * data[p]
+
+
+@kernel
+def _truncate(W, done, j, by_class, scale, budget):
+    """L1 by cumulative penalty (Tsuruoka, Tsujii and Ananiadou 2009), feature j, all problems."""
+    for k in range(W.shape[0] if by_class else W.shape[1]):
+        a, b = (k, j) if by_class else (j, k)
+        before = W[a, b] * scale
+        after = before
+        if before > 0.0:
+            after = max(0.0, before - (budget + done[a, b]))
+        elif before < 0.0:
+            after = min(0.0, before + (budget - done[a, b]))
+        done[a, b] += after - before
+        W[a, b] = after / scale
+
+
+@kernel
+def _rescale(W, scale):
+    # A loop where NumPy would do: an array expression in a kernel costs a second of compilation.
+    for a in range(W.shape[0]):
+        for b in range(W.shape[1]):
+            W[a, b] *= scale
+
+
+@kernel
+def _visit_rows(
+    X, buffer, rows, codes, weights, norms, start, end, first_problem, W, b, drift_W, drift_b,
+    l1_done, scalars, loss, mistakes, active, trace, n_traced, epoch, eta, margin, fit_intercept,
+    l1, l2, average_from,
+):  # fmt: skip
+    """Present rows[start:end] to the problems of one block; returns where it stopped.
+
+    Dense rows are read from buffer[0], buffer[1], ..., sparse ones from X. It stops early only
+    when the trace is full. Problem k asks whether codes[t] == k. scalars =
+    (scale of W, cumulative L1 penalty, presentations so far, 1 if a score was NaN).
+    """
+    n_problems = len(b)
+    f = np.empty(n_problems)
+    scale, l1_budget, clock = scalars[0], scalars[1], scalars[2]
+    stopped = end
+    c, first, last = 0, 0, 0
+    for t in range(start, end):
+        if trace.shape[0] > 0 and n_traced[0] + n_problems > trace.shape[0]:
+            stopped = t
+            break
+        weight = weights[t]
+        if X.is_dense:
+            c = t - start
+            scores_dense(buffer, c, W, f)
+        else:
+            first, last = X.indptr[rows[t]], X.indptr[rows[t] + 1]
+            scores_csr(X.data, X.indices, first, last, W, f)
+        score_scale = scale  # rows are scored before the penalty shrinks the weights
+        if l2 > 0.0:
+            scale *= max(0.0, 1.0 - eta * l2) ** weight
+            if scale < 1e-9:
+                _rescale(W, scale)
+                scale = 1.0
+        for k in range(n_problems):
+            sign = 1.0 if codes[t] == first_problem + k else -1.0
+            value = sign * (f[k] * score_scale + b[k])
+            if value > margin or not active[k]:
+                continue
+            if not value <= margin:
+                scalars[3] = 1.0
+                continue
+            step = weight
+            if weight > 1.0:
+                norm = norms[t] + (1.0 if fit_intercept else 0.0)
+                if norm > 0.0:
+                    step = min(weight, np.floor((margin - value) / (eta * norm)) + 1.0)
+            loss[k] += weight * (margin - value)
+            mistakes[k] += step
+            change = eta * step * sign
+            late = (clock - average_from) * change
+            averaging = average_from >= 0 and clock > average_from
+            if X.is_dense:
+                _add_dense(buffer, c, W, k, change / scale)
+                if averaging:
+                    _add_dense(buffer, c, drift_W, k, late)
+            else:
+                _add_csr(X.data, X.indices, first, last, W, k, change / scale)
+                if averaging:
+                    _add_csr(X.data, X.indices, first, last, drift_W, k, late)
+            if fit_intercept:
+                b[k] += change
+                if averaging:
+                    drift_b[k] += late
+            if trace.shape[0] > 0:
+                m = n_traced[0]
+                trace[m, 0], trace[m, 1], trace[m, 2] = epoch, rows[t], first_problem + k
+                trace[m, 3], trace[m, 4] = value + 0.0, step  # never -0.0
+                n_traced[0] = m + 1
+        if l1 > 0.0:
+            l1_budget += eta * l1 * weight
+            if X.is_dense:
+                for j in range(buffer.shape[1]):
+                    _truncate(W, l1_done, j, X.is_dense, scale, l1_budget)
+            else:
+                for p in range(first, last):
+                    _truncate(W, l1_done, np.int64(X.indices[p]), X.is_dense, scale, l1_budget)
+        clock += weight
+    scalars[0], scalars[1], scalars[2] = scale, l1_budget, clock
+    return stopped

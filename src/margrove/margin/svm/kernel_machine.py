@@ -1,0 +1,206 @@
+"""What the kernel machines share: their parameters, their view of a training set, expansions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from margrove._data import CanonicalForm, Table, check_table, like_fitted
+from margrove._data.sparse import sound_structure
+from margrove._runtime.estimator import Estimator
+from margrove._runtime.threads import resolve_n_jobs
+from margrove.exceptions import InvalidDataError
+from margrove.margin.kernels.blocks import largest_value
+from margrove.margin.kernels.expansions import kernel_sums
+from margrove.margin.kernels.functions import ChiSquare, Kernel, Points, Precomputed, resolve_kernel
+from margrove.margin.kernels.object_kernels import TrainingObjects
+from margrove.margin.svm.data_warnings import (
+    require_sound_function,
+    warn_of_degenerate_kernel,
+    warn_of_indefinite_kernel,
+    warn_of_unequal_features,
+)
+
+__all__ = ["KERNEL_PARAMETERS", "KernelMachine", "TrainingSet"]
+
+KERNEL_PARAMETERS: dict[str, list[Any]] = {
+    "kernel": [str, callable, Kernel],
+    "degree": [Interval(Integral, 0, None, closed="left")],
+    "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="left")],
+    "coef0": [Interval(Real, None, None, closed="neither")],
+}
+
+# Sparse tables that are not very sparse are faster as dense ones, if they are not large.
+_DENSE_ENOUGH = 1 / 64
+_SMALL_ENOUGH = 12_000_000
+
+_FEW_PAIRS = 500_000  # whose kernel values take less time than starting a thread
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """The rows a machine learns from.
+
+    X       the checked table, all rows
+    form    its canonical form
+    rows    int64 (m,) one row of X for each group, in the order of the learner
+    order   int64 (m,) the group of each
+    scale   a power of two that brings extreme features to where their squares are safe
+    kernel  the kernel with its parameters, of the scaled rows
+    points  those rows as float64 points of the kernel
+    """
+
+    X: Any
+    form: CanonicalForm
+    rows: np.ndarray
+    order: np.ndarray
+    scale: float
+    kernel: Kernel
+    points: Points
+
+    def shared_out(self, values: np.ndarray) -> np.ndarray:
+        """A figure of each learnt row (m, ...) as one of each row of X (n, ...)."""
+        of_group = np.empty_like(values)
+        of_group[self.order] = values
+        return self.form.share_out(of_group)
+
+    def summed(self, values: np.ndarray) -> np.ndarray:
+        """A figure of each row of X (n,) as one of each learnt row (m,)."""
+        kept = self.form.group_of >= 0
+        of_group = np.bincount(
+            self.form.group_of[kept], weights=values[kept], minlength=len(self.order)
+        )
+        return of_group[self.order]
+
+
+class KernelMachine(Estimator):
+    """A machine f(x) = sum_i c_i K(x_i, x) + b."""
+
+    kernel: str | Kernel | Callable[[Any, Any], Any]
+    degree: int
+    gamma: float | Literal["scale", "auto"]
+    coef0: float
+    n_jobs: int | None
+    kernel_: Kernel
+    support_: np.ndarray
+    support_vectors_: Any
+    _objects: TrainingObjects  # where these are not rows of numbers
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not self._is_precomputed()
+        tags.input_tags.pairwise = self._is_precomputed()
+        tags.input_tags.positive_only = self.kernel == "chi2" or isinstance(self.kernel, ChiSquare)
+        return tags
+
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.kernel, Precomputed) or self.kernel == "precomputed"
+
+    def _check_training_table(self, X: Any) -> Table:
+        if not self._is_precomputed():
+            return check_table(X, self)
+        if sp.issparse(X):
+            raise TypeError("Sparse precomputed kernels are not supported. Use X.toarray().")
+        table = check_table(X, self, accept_sparse=False)
+        return Table(_symmetric(table.X), table.feature_names)
+
+    def _resolved_kernel(self, X: Any, weight: np.ndarray) -> Kernel:
+        return resolve_kernel(
+            self.kernel,
+            gamma=self.gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            X=X,
+            weight=weight,
+        )
+
+    def _training_set(self, X: Any, form: CanonicalForm, order: np.ndarray) -> TrainingSet:
+        rows = form.rows[order]
+        scale = 1.0 if self._is_precomputed() else _exact_scale(X)
+        distinct = _compact(_scaled(X[form.rows], scale))
+        kernel = self._resolved_kernel(distinct, form.weight)
+        if scale != 1.0 and not isinstance(self.gamma, str):
+            kernel = kernel.on_scaled(scale)
+        chosen = distinct[order]
+        points = kernel.points(chosen, shift=kernel.centre(chosen))
+        points = Points(points.X, points.squared_norms, rows)
+        kernel.require_finite(points)
+        require_sound_function(kernel, points)
+        warn_of_unequal_features(chosen, kernel)
+        warn_of_degenerate_kernel(kernel, points)
+        warn_of_indefinite_kernel(kernel, points)
+        return TrainingSet(X, form, rows, order, scale, kernel, points)
+
+    def _expansion(self, X: Any, coef: np.ndarray, edges: np.ndarray | None = None) -> np.ndarray:
+        """K(X, support vectors) @ coef for rows as given to `predict`; see `kernel_sums`."""
+        check_is_fitted(self)
+        kernel = self.kernel_
+        if "_objects" in vars(self):
+            X = self._objects.gram(X)
+        X = like_fitted(X, self, accept_sparse=not isinstance(kernel, Precomputed))
+        shift, support = self._support_points(X)
+        points = kernel.points(_scaled(X, self._scale()), shift=shift)
+        few = X.shape[0] * len(self.support_) < _FEW_PAIRS
+        n_threads = 1 if few else resolve_n_jobs(self.n_jobs, unset="all")
+        return kernel_sums(kernel, points, support, coef, edges, n_threads=n_threads)
+
+    def _scale(self) -> float:
+        return float(getattr(self, "feature_scale_", 1.0))
+
+    def _support_points(self, X: Any) -> tuple[np.ndarray | None, Points]:
+        """The support vectors as points, and the origin they share with X."""
+        kernel, n = self.kernel_, len(self.support_)
+        if isinstance(kernel, Precomputed):  # their columns are all that is needed
+            return None, Points(np.empty((n, 0)), np.zeros(n), self.support_)
+        vectors = self.support_vectors_
+        if sp.issparse(vectors):
+            vectors = sound_structure(vectors)
+        vectors = _scaled(vectors, self._scale())
+        shift = kernel.centre(vectors, X) if n else None
+        return shift, kernel.points(vectors, shift=shift)
+
+
+def _exact_scale(X: Any) -> float:
+    """1 for features of ordinary size, else the power of two that brings the largest to about 1."""
+    largest = largest_value(X)
+    if largest == 0.0 or 1e-9 < largest < 1e9:
+        return 1.0
+    return float(np.ldexp(1.0, max(-1000, min(1000, -int(np.frexp(largest)[1])))))
+
+
+def _scaled(X: Any, scale: float) -> Any:
+    return X if scale == 1.0 else X * scale
+
+
+def _compact(X: Any) -> Any:
+    """float64 rows, dense where that is faster."""
+    if sp.issparse(X):
+        cells = X.shape[0] * X.shape[1]
+        if cells <= _SMALL_ENOUGH and X.nnz >= _DENSE_ENOUGH * cells:
+            X = X.toarray()
+    return X.astype(np.float64, copy=False)
+
+
+def _symmetric(K: np.ndarray) -> np.ndarray:
+    if K.shape[0] != K.shape[1]:
+        raise InvalidDataError(
+            "Precomputed metric requires shape (n_queries, n_indexed): in fit X must be the square "
+            f"Gram matrix of the training rows. Got shape {K.shape}."
+        )
+    difference = np.abs(K - K.T).max()
+    if difference > 1e-8 * np.abs(K).max():
+        i, j = np.unravel_index(int(np.argmax(np.abs(K - K.T))), K.shape)
+        raise InvalidDataError(
+            f"The precomputed Gram matrix is not symmetric: X[{i}, {j}] = {K[i, j]:g} but "
+            f"X[{j}, {i}] = {K[j, i]:g}. Pass (X + X.T) / 2 if that is meant."
+        )
+    return (K + K.T) / 2

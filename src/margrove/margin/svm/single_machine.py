@@ -1,0 +1,105 @@
+"""What the machines share that have one dual problem over all rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from margrove.margin.decisions import finite_decisions, require_shape
+from margrove.margin.kernels.expansions import dual_coefficients, like_table
+from margrove.margin.solvers.dual.result import SolverResult
+from margrove.margin.svm.kernel_machine import TrainingSet
+from margrove.margin.svm.problems import DualProblem
+from margrove.margin.svm.support_vector_machine import FitRecord, Machine, SupportVectorMachine
+
+__all__ = ["SingleMachine", "TargetScale"]
+
+
+@dataclass(frozen=True)
+class TargetScale:
+    """Targets as (y - centre) * factor: about zero and, if they were extreme, about one.
+
+    The factor is a power of two, so that nothing is rounded by it.
+    """
+
+    centre: float
+    factor: float
+
+    @classmethod
+    def of(cls, targets: np.ndarray, *, centred: bool = True) -> TargetScale:
+        low, high = float(targets.min()), float(targets.max())
+        centre = 0.5 * low + 0.5 * high if centred else 0.0
+        spread = max(abs(low - centre), abs(high - centre))
+        if spread == 0.0 or 1e-20 < spread < 1e20:
+            return cls(centre, 1.0)
+        exponent = max(-1000, min(1000, -int(np.frexp(spread)[1])))
+        return cls(centre, float(np.ldexp(1.0, exponent)))
+
+    def apply(self, targets: np.ndarray) -> np.ndarray:
+        if self.factor == 1.0:
+            return targets - self.centre
+        return targets * self.factor - self.centre * self.factor  # the difference may overflow
+
+
+class SingleMachine(SupportVectorMachine):
+    """One machine over all rows: a regression, or a region."""
+
+    def _fit_one(
+        self,
+        training: TrainingSet,
+        problem: DualProblem,
+        scale: TargetScale,
+        given: tuple[Any, Any, Any],
+    ) -> dict[str, Any]:
+        """Solve the problem; `given` are X, y and sample_weight as `fit` got them."""
+        machine = Machine(np.arange(len(training.rows)), problem)
+        if (
+            self.warm_start
+            and hasattr(self, "dual_coef_")
+            and (self.shape_fit_[0] == training.X.shape[0])
+        ):
+            coef = np.zeros(training.X.shape[0])
+            coef[self.support_] = dual_coefficients(self)[0] * scale.factor
+            (machine,) = self._warm_started(training, [machine], [coef])
+
+        def learnt(results: list[SolverResult]) -> dict[str, Any]:
+            return self._learnt(training, problem, results[0], scale)
+
+        results = self._solve(training, [machine], given[0], given[1], learnt)
+        self._require_solution(training, problem, results[0])
+        traces, scales = [results[0].trace], [1.0 / self._price()]
+        record = FitRecord(*given, traces, scales, self._given())
+        return learnt(results) | {"_record": record}
+
+    def _require_solution(
+        self, training: TrainingSet, problem: DualProblem, result: SolverResult
+    ) -> None:
+        """Raise if the result shows that the problem has none."""
+
+    def _learnt(
+        self, training: TrainingSet, problem: DualProblem, result: SolverResult, scale: TargetScale
+    ) -> dict[str, Any]:
+        coef = problem.coefficients(result.alpha, len(training.rows)) / scale.factor
+        row_coef = training.shared_out(coef)
+        support = np.flatnonzero(row_coef)
+        return {
+            "support_": support.astype(np.int32),
+            "support_vectors_": self._vectors(training.X, support),
+            "n_support_": np.array([len(support)], dtype=np.int32),
+            "dual_coef_": like_table(row_coef[support][None], training.X),
+            "intercept_": np.array([scale.centre - result.rho / scale.factor]),
+            "kernel_": training.kernel,
+            "feature_scale_": training.scale,
+            "n_iter_": int(result.iterations),
+            "fit_status_": int(not result.converged),
+            "shape_fit_": training.X.shape,
+        }
+
+    def _values(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        require_shape(self, "intercept_", (1,))
+        require_shape(self, "dual_coef_", (1, len(self.support_)))
+        return finite_decisions(self._expansion(X, dual_coefficients(self).T) + self.intercept_)

@@ -1,0 +1,414 @@
+"""What SVC and NuSVC share: classes and machines, predictions, probabilities."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+import sklearn
+from sklearn.base import ClassifierMixin, clone
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.fixes import parse_version
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from margrove._data import TrainingLabels, check_training_labels, seed_of
+from margrove._runtime.estimator import RANDOM_STATE
+from margrove.exceptions import NotFittedError
+from margrove.margin.decisions import finite_decisions, require_shape
+from margrove.margin.kernels.expansions import dual_coefficients, like_table
+from margrove.margin.kernels.object_kernels import takes_objects
+from margrove.margin.solvers.dual.result import SolverResult
+from margrove.margin.svm.kernel_machine import TrainingSet
+from margrove.margin.svm.multiclass import (
+    machine_coefs,
+    pair_decisions,
+    pairs_of,
+    per_class_decisions,
+    votes_of,
+)
+from margrove.margin.svm.probabilities import calibrate, probabilities_of
+from margrove.margin.svm.problems import DualProblem
+from margrove.margin.svm.support_vector_machine import (
+    SVM_PARAMETERS,
+    FitRecord,
+    Machine,
+    SupportVectorMachine,
+)
+
+__all__ = ["CLASSIFIER_PARAMETERS", "SupportVectorClassifier"]
+
+
+CLASSIFIER_PARAMETERS: dict[str, list[Any]] = {
+    **SVM_PARAMETERS,
+    "probability": ["boolean"],
+    "class_weight": [StrOptions({"balanced"}), dict, None],
+    "multi_class": [StrOptions({"ovo", "ovr"})],
+    "decision_function_shape": [StrOptions({"ovr", "ovo"})],
+    "break_ties": ["boolean"],
+    **RANDOM_STATE,
+}
+
+
+def _has_probabilities(model: Any) -> bool:
+    if not model.probability:
+        raise AttributeError("predict_proba is not available when probability=False")
+    return True
+
+
+class _SigmoidParameter:
+    """`probA_` and `probB_`: deprecated where scikit-learn's are, empty without probabilities."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        if model is None:
+            return self
+        if parse_version(sklearn.__version__) >= parse_version("1.9"):
+            warnings.warn(
+                f"Attribute `{self._name}` was deprecated in version 1.9 of scikit-learn and will "
+                "be removed in 1.11. margrove.facts.describe(model).probabilities has the slopes.",
+                FutureWarning,
+                stacklevel=2,
+            )
+        return vars(model).get(self._name, np.empty(0))
+
+    def __set__(self, model: Any, value: np.ndarray) -> None:
+        vars(model)[self._name] = value
+
+
+class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
+    """What SVC and NuSVC share: everything but the dual problem."""
+
+    classes_: np.ndarray
+    class_weight: Any
+    multi_class: str
+    decision_function_shape: str
+    break_ties: bool
+    probability: bool
+    n_support_: np.ndarray
+    _keeps_sums = False  # whether dual problems need their rows sorted by sign
+    probA_ = _SigmoidParameter()  # noqa: N815
+    probB_ = _SigmoidParameter()  # noqa: N815
+    random_state: Any
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Find the widest margin.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Or the Gram matrix (n_samples, n_samples) for kernel="precomputed", or a sequence of
+            anything that a kernel function takes.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight k counts as k copies of the row, 0 as none.
+
+        Returns
+        -------
+        self
+        """
+        if takes_objects(self.kernel, X):
+            return self._fit_to_objects(X, y=y, sample_weight=sample_weight)
+        self._check_parameters()
+        table = self._check_training_table(X)
+        labels = self._labels(y, sample_weight, table.X.shape[0])
+        training, codes = self._training_by_class(table.X, labels)
+        bounds = self._bounds_of(training, labels.counted(training.form)[training.order])
+        machines = self._machines(codes, labels.classes, bounds)
+        if self._has_solution_like(training.X, labels.classes, machines):
+            machines = self._warm_started(training, machines, self._row_coefs(labels.codes))
+
+        def learnt(results: list[SolverResult]) -> dict[str, Any]:
+            return table.attributes | self._learnt(training, labels, codes, machines, results)
+
+        results = self._solve(training, machines, X, y, learnt)
+        calibration = self._calibrated(training, labels, codes) if self.probability else {}
+        record = FitRecord(
+            X,
+            y,
+            sample_weight,
+            [result.trace for result in results],
+            self._scales(machines, results),
+            self._given(),
+        )
+        self._commit(learnt(results) | calibration | {"_record": record})
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Signed values of the machines: how clearly each row belongs to a class.
+
+        Shape (n_samples,) for two classes, positive for `classes_[1]`. For more, (n_samples,
+        n_classes), or (n_samples, n_classes * (n_classes - 1) / 2) with one machine a pair if
+        `decision_function_shape="ovo"`. A row's values do not depend on the rows beside it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray
+        """
+        values = self._machine_decisions(X)
+        if self._uses_pairs() and self.decision_function_shape == "ovr":
+            return per_class_decisions(values, len(self.classes_))
+        return values
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
+        return np.asarray(self.classes_[self._predicted_codes(self._machine_decisions(X))])
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The probability of each class, calibrated; the largest is that of `predict`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        if "probA_" not in vars(self):
+            raise NotFittedError(
+                "predict_proba is not available when fitted with probability=False. Fit again."
+            )
+        decisions = self._machine_decisions(X)
+        return probabilities_of(
+            decisions,
+            -vars(self)["probA_"],
+            self._predicted_codes(decisions),
+            len(self.classes_),
+            self._uses_pairs(),
+        )
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """The logarithm of `predict_proba`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        probabilities = self.predict_proba(X)
+        return np.log(np.maximum(probabilities, np.finfo(np.float64).tiny))
+
+    def _predicted_codes(self, decisions: np.ndarray) -> np.ndarray:
+        n_classes = len(self.classes_)
+        if n_classes == 2:  # LIBSVM's rule: a tie goes to the second class
+            return (decisions >= 0).astype(np.int64)
+        if not self._uses_pairs():
+            return np.asarray(decisions.argmax(axis=1))
+        if self.break_ties:
+            return np.asarray(per_class_decisions(decisions, n_classes).argmax(axis=1))
+        return np.asarray(votes_of(decisions, n_classes).argmax(axis=1))
+
+    # -- machines and classes --
+
+    def _labels(self, y: Any, sample_weight: Any, n_rows: int) -> TrainingLabels:
+        return check_training_labels(
+            y, sample_weight, self.class_weight, n_rows, leave_out_negative=True
+        )
+
+    @abstractmethod
+    def _dual_problem(self, signs: np.ndarray, bounds: np.ndarray) -> DualProblem:
+        """The problem of one binary machine."""
+
+    @abstractmethod
+    def _bounds_of(self, training: TrainingSet, weight: np.ndarray) -> np.ndarray:
+        """Upper bounds of the dual variables of rows with these weights."""
+
+    @abstractmethod
+    def _unscaled(self, machine: Machine, result: SolverResult) -> tuple[np.ndarray, float]:
+        """Alpha and rho such that f(x) = +-1 on the margin."""
+
+    @abstractmethod
+    def _scale_of(self, problem: DualProblem, result: SolverResult) -> float:
+        """What the alphas of a solver are to be divided by for that."""
+
+    def _scales(self, machines: list[Machine], results: list[SolverResult]) -> list[float]:
+        pairs = zip(machines, results, strict=True)
+        return [self._scale_of(machine.problem, r) / self._price() for machine, r in pairs]
+
+    def _uses_pairs(self) -> bool:
+        """Whether the fitted machines are one-vs-one; two classes have one machine either way."""
+        return len(self.classes_) > 2 and self.dual_coef_.shape[0] == len(self.classes_) - 1
+
+    def _training_by_class(self, X: Any, labels: TrainingLabels) -> tuple[TrainingSet, np.ndarray]:
+        """The learnt rows, class after class, and their codes."""
+        form = self._presented(X, labels.codes, labels.weight)
+        codes = labels.codes[form.rows]
+        order = np.argsort(codes, kind="stable")
+        return self._training_set(X, form, order), codes[order]
+
+    def _machines(
+        self, codes: np.ndarray, classes: np.ndarray, bounds: np.ndarray
+    ) -> list[Machine]:
+        everyone = np.arange(len(codes))
+        if len(classes) == 2:
+            sides = [(everyone, codes == 1, "")]
+        elif self.multi_class == "ovr":
+            sides = []
+            for k, label in enumerate(classes.tolist()):
+                is_own = codes == k
+                members = np.argsort(~is_own, kind="stable") if self._keeps_sums else everyone
+                sides.append((members, is_own[members], f"{label!r} against the rest"))
+        else:
+            names = classes.tolist()
+            runs = [np.flatnonzero(codes == k) for k in range(len(classes))]
+            sides = []
+            for i, j in pairs_of(len(classes)):
+                members = np.concatenate([runs[i], runs[j]])
+                name = f"{names[i]!r} against {names[j]!r}"
+                sides.append((members, codes[members] == i, name))
+        return [
+            Machine(
+                members,
+                self._dual_problem(np.where(positive, 1.0, -1.0), bounds[members]),
+                name,
+            )
+            for members, positive, name in sides
+        ]
+
+    def _learnt(
+        self,
+        training: TrainingSet,
+        labels: TrainingLabels,
+        codes: np.ndarray,
+        machines: list[Machine],
+        results: list[SolverResult],
+    ) -> dict[str, Any]:
+        n_classes = len(labels.classes)
+        found = [self._unscaled(m, result) for m, result in zip(machines, results, strict=True)]
+        coefs = [m.problem.y * alpha for m, (alpha, _) in zip(machines, found, strict=True)]
+        if n_classes == 2 or self.multi_class == "ovr":
+            coef = np.zeros((len(codes), len(machines)))
+            for k, machine in enumerate(machines):
+                coef[machine.members, k] = coefs[k]
+        else:
+            coef = _compact_layout(coefs, machines, codes, n_classes)
+        row_coef = training.shared_out(coef)
+        support = np.flatnonzero(row_coef.any(axis=1))
+        support = support[np.argsort(labels.codes[support], kind="stable")]
+        n_support = np.bincount(labels.codes[support], minlength=n_classes)
+        return {
+            "support_": support.astype(np.int32),
+            "support_vectors_": self._vectors(training.X, support),
+            "n_support_": n_support.astype(np.int32),
+            "dual_coef_": like_table(np.ascontiguousarray(row_coef[support].T), training.X),
+            "intercept_": np.array([0.0 - rho for _, rho in found]),
+            "classes_": labels.classes,
+            "class_weight_": labels.factors,
+            "kernel_": training.kernel,
+            "feature_scale_": training.scale,
+            "n_iter_": np.array([result.iterations for result in results], dtype=np.int32),
+            "fit_status_": int(not all(result.converged for result in results)),
+            "shape_fit_": training.X.shape,
+        }
+
+    def _calibrated(
+        self, training: TrainingSet, labels: TrainingLabels, codes: np.ndarray
+    ) -> dict[str, Any]:
+        """`probA_` and its like, from fits that each leave out a part of the learnt rows."""
+        factors = {k: float(factor) for k, factor in enumerate(labels.factors)}
+        model = clone(self).set_params(
+            probability=False,
+            class_weight=factors,
+            kernel=self.kernel if self._is_precomputed() else training.kernel,
+            warm_start=False,
+            on_interrupt="raise",
+            verbose=0,
+        )
+        X = training.X[training.rows]
+        if self._is_precomputed():
+            X = X[:, training.rows]
+        weight = training.form.weight[training.order]
+        seed = seed_of(self.random_state)
+        found = calibrate(model, X, codes, weight, len(labels.classes), seed)
+        return {
+            "probA_": -found.slopes,
+            "probB_": np.zeros(len(found.slopes)),
+            "price_of_agreement_": found.price,
+        }
+
+    def _has_solution_like(self, X: Any, classes: np.ndarray, machines: list[Machine]) -> bool:
+        """Whether a warm start is wanted and there is a solution to start from."""
+        return (
+            self.warm_start
+            and hasattr(self, "dual_coef_")
+            and self.shape_fit_[0] == X.shape[0]
+            and np.array_equal(self.classes_, classes)
+            and len(self.intercept_) == len(machines)
+        )
+
+    def _row_coefs(self, codes: np.ndarray) -> Iterator[np.ndarray]:
+        """Each fitted machine's coefficients of all training rows."""
+        return machine_coefs(
+            dual_coefficients(self),
+            self.support_,
+            np.repeat(np.arange(len(self.classes_)), self.n_support_),
+            len(self.classes_),
+            len(codes),
+        )
+
+    def _machine_decisions(self, X: Any) -> np.ndarray:
+        """One column a machine; a vector for two classes."""
+        check_is_fitted(self)
+        n_classes, n_support = len(self.classes_), len(self.support_)
+        by_pairs = self._uses_pairs()
+        n_machines = len(pairs_of(n_classes)) if n_classes == 2 or by_pairs else n_classes
+        require_shape(self, "intercept_", (n_machines,))
+        require_shape(self, "n_support_", (n_classes,))
+        if int(self.n_support_.sum()) != n_support:
+            raise ValueError(
+                f"The fitted state was altered: n_support_ sums to {self.n_support_.sum()}, but "
+                f"there are {n_support} support vectors. Fit the estimator again."
+            )
+        require_shape(self, "dual_coef_", (n_classes - 1 if by_pairs else n_machines, n_support))
+        if not by_pairs:
+            return finite_decisions(self._expansion(X, dual_coefficients(self).T) + self.intercept_)
+        edges = np.concatenate([[0], np.cumsum(self.n_support_)])
+        sums = self._expansion(X, dual_coefficients(self).T, edges)
+        return finite_decisions(pair_decisions(sums, self.intercept_))
+
+    def _machine_coefs(self) -> Iterator[np.ndarray]:
+        codes = np.repeat(np.arange(len(self.classes_)), self.n_support_)
+        n_support = len(codes)
+        everyone = np.arange(n_support)
+        coef = dual_coefficients(self)
+        return machine_coefs(coef, everyone, codes, len(self.classes_), n_support)
+
+
+def _compact_layout(
+    coefs: list[np.ndarray], machines: list[Machine], codes: np.ndarray, n_classes: int
+) -> np.ndarray:
+    """LIBSVM's layout, (n, n_classes - 1): a row takes part in one pair with each other class."""
+    compact = np.zeros((len(codes), n_classes - 1))
+    for (i, j), coef, machine in zip(pairs_of(n_classes), coefs, machines, strict=True):
+        is_first = codes[machine.members] == i
+        compact[machine.members[is_first], j - 1] = coef[is_first]
+        compact[machine.members[~is_first], i] = coef[~is_first]
+    return compact

@@ -1,0 +1,399 @@
+"""What the five support vector machines share: parameters, solvers, warnings."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from margrove._data import CanonicalForm, canonical_form, given_order, seed_of
+from margrove._runtime.estimator import RUN_CONTROL
+from margrove._runtime.memory import require_memory
+from margrove._runtime.slices import Ending, drive
+from margrove._runtime.threads import resolve_n_jobs
+from margrove.exceptions import ConvergenceWarning, DataWarning
+from margrove.margin.kernels.expansions import dual_coefficients, like_table
+from margrove.margin.kernels.functions import Linear, symmetric_gram
+from margrove.margin.kernels.gram_matrices import LARGEST_TILE, SharedGram, gram_of
+from margrove.margin.kernels.gram_rows import cache_bytes_of
+from margrove.margin.kernels.object_kernels import TrainingObjects
+from margrove.margin.solvers.dual.choice import DENSE_SOLVERS, Demand
+from margrove.margin.solvers.dual.many_problems import ManyProblems, Solver
+from margrove.margin.solvers.dual.result import SolverResult, TracePoint
+from margrove.margin.solvers.dual.smo import Gram, SmoProcess, SmoRule
+from margrove.margin.svm.certificate import Certificate, certificate
+from margrove.margin.svm.gaps import duality_gap
+from margrove.margin.svm.kernel_machine import KERNEL_PARAMETERS, KernelMachine, TrainingSet
+from margrove.margin.svm.machine_tasks import Machine, SolverPlan, SpreadMachines, spread_machines
+from margrove.margin.svm.problems import LARGEST_BOUND, DualProblem
+
+__all__ = [
+    "SVM_PARAMETERS",
+    "FitRecord",
+    "Machine",
+    "SupportVectorMachine",
+    "power_of_two_near",
+]
+
+SVM_PARAMETERS: dict[str, list[Any]] = {
+    **KERNEL_PARAMETERS,
+    "tol": [Interval(Real, 0.0, None, closed="neither")],
+    "shrinking": ["boolean"],
+    "cache_size": [Interval(Real, 0, None, closed="neither"), None],
+    "max_iter": [Interval(Integral, -1, None, closed="left")],
+    "warm_start": ["boolean"],
+    "n_jobs": [Integral, None],
+    **RUN_CONTROL,
+}
+
+_FEW = 1000  # points whose problem takes less time than starting a thread
+
+
+def power_of_two_near(weight: np.ndarray) -> float:
+    """1 for weights of ordinary size, else the power of two near the largest."""
+    largest = float(weight.max())
+    if 1e-6 < largest < 1e6:
+        return 1.0
+    return float(np.ldexp(1.0, int(np.frexp(largest)[1])))
+
+
+@dataclass
+class FitRecord:
+    """What a fit was given and how it went, for a certificate that nobody may ever ask for.
+
+    `scales` are the factors by which each machine's dual variables, as solved for, are larger than
+    its coefficients; divided by C they do not depend on it. `parameters` are those of the fit.
+    """
+
+    X: Any
+    y: Any
+    sample_weight: Any
+    traces: list[list[TracePoint]]
+    scales: list[float]
+    parameters: dict[str, Any]
+    certificate: Certificate | None = None
+
+    def certificate_of(self, model: Any) -> Certificate:
+        if self.certificate is None:
+            as_fitted = copy(model)
+            as_fitted.__dict__ |= self.parameters  # they may have been set anew since
+            found = certificate(as_fitted, self.X, self.y, self.sample_weight)
+            machines = zip(found.machines, self.traces, strict=True)
+            self.certificate = Certificate(
+                tuple(replace(machine, trace=trace) for machine, trace in machines)
+            )
+        return self.certificate
+
+
+class SupportVectorMachine(KernelMachine):
+    """A kernel machine found by solving dual problems."""
+
+    C: float
+    tol: float
+    shape_fit_: tuple[int, ...]
+    cache_size: float | None
+    max_iter: int
+    warm_start: bool
+    max_time: float | None
+    on_interrupt: Any
+    verbose: int
+    dual_coef_: Any
+    intercept_: np.ndarray
+    _record: FitRecord
+
+    @property
+    def coef_(self) -> Any:
+        """The normal vectors in the space of the features, for the linear kernel.
+
+        An ndarray of shape (n_machines, n_features), or a CSR array if X was sparse.
+        """
+        if not isinstance(getattr(self, "kernel_", None), Linear):
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        scale = self._scale()
+        vectors = self.support_vectors_ * scale
+        rows = []
+        for own in self._machine_coefs():
+            used = np.flatnonzero(own)
+            rows.append(like_table(own[None, used], vectors) @ vectors[used])
+        if sp.issparse(vectors):
+            sparse = sp.csr_array(sp.vstack(rows)) * scale
+            sparse.data.flags.writeable = False
+            return sparse
+        dense = np.concatenate(rows) * scale
+        dense.flags.writeable = False
+        return dense
+
+    def _machine_coefs(self) -> Iterator[np.ndarray]:
+        """Each machine's coefficients of the support vectors."""
+        return iter(dual_coefficients(self))
+
+    def _vectors(self, X: Any, support: np.ndarray) -> Any:
+        return np.empty((0, 0)) if self._is_precomputed() else X[support]
+
+    @property
+    def certificate_(self) -> Certificate:
+        """Proof of how good the last fit is; see `margrove.certificate`.
+
+        Computed when it is first asked for, from the data given to `fit`, of which the estimator
+        keeps a reference but no copy. A pickled estimator forgets them.
+        """
+        check_is_fitted(self)
+        if "_record" not in vars(self):
+            raise AttributeError(
+                "The training data are not remembered across pickling. Use "
+                "margrove.certificate(model, X, y, sample_weight)."
+            )
+        return self._record.certificate_of(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_record"}
+
+    # -- the steps of fit --
+
+    def _fit_to_objects(self, X: Any, **given: Any) -> Self:
+        """Learn from things that are not rows of numbers, by the Gram matrix of their function."""
+        self._check_parameters()
+        objects = TrainingObjects(self.kernel, X)  # type: ignore[arg-type]
+        model = clone(self).set_params(kernel="precomputed").fit(objects.gram(X), **given)
+        learnt = {name: getattr(model, name) for name in model._committed}
+        self._commit(learnt | {"_objects": objects})
+        return self
+
+    def _presented(self, X: Any, target: np.ndarray, weight: np.ndarray) -> CanonicalForm:
+        """Equal rows merged, in an order that depends on content alone."""
+        if self._is_precomputed():
+            return given_order(weight)
+        return canonical_form(X, target, weight)
+
+    def _bounds(self, training: TrainingSet, weight: np.ndarray) -> np.ndarray:
+        """C times the weights; the linear kernel has no gamma to make up for scaled features."""
+        if np.isinf(self.C):
+            return np.full(len(weight), np.inf)
+        bounds = np.minimum(float(self.C) * weight, LARGEST_BOUND)
+        if isinstance(training.kernel, Linear):
+            with np.errstate(over="ignore"):
+                bounds = bounds / training.scale / training.scale
+        return np.clip(bounds, 1.0 / LARGEST_BOUND, LARGEST_BOUND)
+
+    def _given(self) -> dict[str, Any]:
+        """The parameters, as they are now."""
+        return {name: getattr(self, name) for name in self._parameter_constraints}
+
+    def _price(self) -> float:
+        """C, where there is one: what bounds and coefficients are proportional to."""
+        price = float(getattr(self, "C", 1.0))
+        return min(LARGEST_BOUND, price) if np.isfinite(price) else 1.0
+
+    def _warm_started(
+        self, training: TrainingSet, machines: list[Machine], coefs: Iterable[np.ndarray]
+    ) -> list[Machine]:
+        """The machines, started from the coefficients (of all rows of X) of the last fit.
+
+        Coefficients grow and shrink with C, so that what was at its bound is there again.
+        """
+        scales = [1.0] * len(machines)
+        if "_record" in vars(self) and len(self._record.scales) == len(machines):
+            scales = [self._price() * scale for scale in self._record.scales]
+        started = []
+        for machine, coef, scale in zip(machines, coefs, scales, strict=True):
+            problem = machine.problem
+            signed = training.summed(coef)[machine.members] * scale
+            alpha = np.maximum(signed[problem.rows] * problem.y, 0.0)
+            started.append(replace(machine, problem=problem.starting_near(alpha)))
+        return started
+
+    def _solve(
+        self,
+        training: TrainingSet,
+        machines: list[Machine],
+        X: Any,
+        y: Any,
+        learnt: Callable[[list[SolverResult]], dict[str, Any]],
+    ) -> list[SolverResult]:
+        """Solve all machines; `learnt` turns results into fitted attributes, for callbacks."""
+        process = self._process(training, machines)
+        ending = drive(
+            process,
+            self,
+            max_time=self.max_time,
+            on_interrupt=self.on_interrupt,
+            verbose=int(self.verbose),
+            X=X,
+            y=y,
+            fitted=lambda: learnt(process.results()),
+            given={"sample_weight": training.form.weight},
+        )
+        results = process.results()
+        self._warn_unless_converged(ending, training, machines, results)
+        return results
+
+    def _process(
+        self, training: TrainingSet, machines: list[Machine]
+    ) -> ManyProblems | SpreadMachines:
+        """On threads of this process, unless a joblib backend for other processes is in effect."""
+        plan = self._plan(training, machines)
+        tasks = spread_machines(self, training, machines, plan)
+        if tasks is not None:
+            return tasks
+        n_threads = self._threads(len(training.points))
+        makers, side_by_side = self._makers(training, machines, plan, n_threads)
+        return ManyProblems(
+            makers,
+            side_by_side=side_by_side,
+            gap_of=lambda k, result: self._gap(training, machines[k], result),
+            sizes=[len(machine.problem) for machine in machines],
+        )
+
+    def _plan(self, training: TrainingSet, machines: list[Machine]) -> SolverPlan:
+        solver = self._solver_for(machines[0].problem)  # they differ in their rows only
+        n_points = len(training.points)
+        if self.cache_size is None and n_points < _FEW:
+            cache_bytes = 8 * _FEW**2
+        else:
+            cache_bytes = cache_bytes_of(self.cache_size)
+        largest = max(len(machine.members) for machine in machines)
+        is_small = largest <= LARGEST_TILE or (
+            largest == n_points and largest**2 * 4 <= cache_bytes
+        )
+        in_order = all(bool(np.all(np.diff(machine.members) > 0)) for machine in machines)
+        is_alone = len(machines) == 1
+        return SolverPlan(solver, is_small and in_order and not is_alone, is_alone, cache_bytes)
+
+    def _makers(
+        self, training: TrainingSet, machines: list[Machine], plan: SolverPlan, n_threads: int
+    ) -> tuple[list[Callable[[], Solver]], int]:
+        """A maker of the solver of some machines, and how many of them may run together."""
+        if plan.solver != "smo":
+            dense = partial(self._dense_solver, training, DENSE_SOLVERS[plan.solver], n_threads)
+            return [partial(dense, machine) for machine in machines], 1
+        grams, side_by_side = self._grams(training, machines, plan, n_threads)
+        inner_threads = 1 if side_by_side > 1 else n_threads
+
+        def make(machine: Machine, gram: Callable[[], Gram]) -> Solver:
+            rule = SmoRule(tol=float(self.tol) * machine.unit, max_iter=int(self.max_iter))
+            names = training.rows[machine.members]
+            return SmoProcess(machine.problem, gram(), rule, names=names, n_threads=inner_threads)
+
+        return [
+            partial(make, m, gram) for m, gram in zip(machines, grams, strict=True)
+        ], side_by_side
+
+    def _dense_solver(
+        self,
+        training: TrainingSet,
+        solver: Callable[[np.ndarray, DualProblem, Demand], Solver],
+        n_threads: int,
+        machine: Machine,
+    ) -> Solver:
+        K = self._dense_gram(training, machine, n_threads)
+        tol, names = float(self.tol) * machine.unit, training.rows[machine.members]
+        seed = seed_of(getattr(self, "random_state", 0))
+        return solver(
+            K, machine.problem, Demand(tol, int(self.max_iter), seed, names, machine.name)
+        )
+
+    def _solver_for(self, problem: DualProblem) -> str:
+        """The name of the solver that the parameters ask for, or an error that says why not."""
+        asked = getattr(self, "solver", "auto")
+        is_hard = bool(np.isinf(problem.u).all())
+        best = "hull" if is_hard else "smo" if problem.has_bias else "cd"
+        if asked == "auto" or (asked == "smo" and is_hard):
+            return best
+        if asked == "cd" and problem.has_bias:
+            raise ValueError("solver='cd' is for machines without a bias: use fit_intercept=False.")
+        if asked in ("smo", "hull") and not problem.has_bias and not is_hard:
+            raise ValueError(
+                f"solver={asked!r} is for machines with a bias. With fit_intercept=False use "
+                "solver='cd' or 'auto'."
+            )
+        if is_hard and asked != "hull":
+            raise ValueError(
+                f"solver={asked!r} needs a finite C. Use solver='hull' or 'auto' for C=inf."
+            )
+        return str(asked)
+
+    def _dense_gram(self, training: TrainingSet, machine: Machine, n_threads: int) -> np.ndarray:
+        n = len(machine.members)
+        require_memory(
+            3.0 * 8 * n * n,
+            f"The Gram matrix of {n} rows, which C=inf and the solvers 'hull', 'cd' and 'sgd' need "
+            "as a whole,",
+            "Use solver='smo' with a large finite C, or fewer rows.",
+        )
+        points = training.points.take(machine.members)
+        return symmetric_gram(training.kernel, points, n_threads=n_threads)
+
+    def _threads(self, n_points: int) -> int:
+        """As many as `n_jobs` says, but starting one takes longer than a small problem."""
+        return 1 if n_points < _FEW else resolve_n_jobs(self.n_jobs, unset="all")
+
+    def _grams(
+        self, training: TrainingSet, machines: list[Machine], plan: SolverPlan, n_threads: int
+    ) -> tuple[list[Callable[[], Gram]], int]:
+        """A Gram matrix for each machine, made when its turn comes, and how many run together."""
+        kernel, points, cache_bytes = training.kernel, training.points, plan.cache_bytes
+        if not plan.is_shared:
+
+            def own(machine: Machine) -> Gram:
+                part = points if plan.is_alone else points.take(machine.members)
+                return gram_of(kernel, part, cache_bytes=cache_bytes, n_threads=n_threads)
+
+            return [partial(own, machine) for machine in machines], 1
+        members = [machine.members for machine in machines]
+        shared = SharedGram(kernel, points, members, cache_bytes=cache_bytes, n_threads=n_threads)
+        return [partial(shared.part, machine.members) for machine in machines], n_threads
+
+    def _warn_unless_converged(
+        self,
+        ending: Ending,
+        training: TrainingSet,
+        machines: list[Machine],
+        results: list[SolverResult],
+    ) -> None:
+        for machine, result in zip(machines, results, strict=True):
+            if result.doubt:
+                warnings.warn(
+                    f"{machine.name}{machine.name and ': '}{result.doubt}",
+                    DataWarning,
+                    stacklevel=4,
+                )
+        unfinished = [k for k, result in enumerate(results) if not result.converged]
+        if not unfinished or ending != "finished":
+            return
+        worst = max(unfinished, key=lambda k: results[k].violation)
+        machine, result = machines[worst], results[worst]
+        gap = self._gap(training, machine, result)
+        spent = 0 <= self.max_iter <= result.iterations
+        reason = (
+            f"Solver terminated early (max_iter={self.max_iter})."
+            if spent
+            else "The solver stopped short of the tolerance: floating point, or its budget of "
+            "steps, allows no more."
+        )
+        remedy = "Or raise max_iter, use" if spent else "Or use"
+        warnings.warn(
+            f"{reason}  Consider pre-processing your data with StandardScaler or MinMaxScaler. "
+            f"{remedy} a smaller C or gamma, or a larger tol. "
+            f"{machine.name + ': t' if machine.name else 'T'}he largest KKT violation is "
+            f"{result.violation:.3g} (tol={self.tol:g}) and the duality gap {gap:.3g} of "
+            f"{-result.objective:.6g}.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+    def _gap(self, training: TrainingSet, machine: Machine, result: SolverResult) -> float:
+        points = training.points.take(machine.members)
+        gram = gram_of(training.kernel, points, cache_bytes=0)
+        coef = machine.problem.coefficients(result.alpha, len(points))
+        values = gram.values(coef, np.arange(len(points)))
+        return duality_gap(machine.problem, result.alpha, values, result.rho, result.r)
