@@ -9,7 +9,7 @@ from sklearn.datasets import make_hastie_10_2
 
 from data import FOLDER, HAS_REAL
 from margrove import AdaBoostClassifier, DecisionTreeClassifier
-from margrove.grove.pruning import prune
+from margrove.grove.prune.pruning import prune
 
 ROUNDS = (5, 100, 1000)
 LECTURE = (8.4, 3.3, 3.1)

@@ -37,10 +37,13 @@ from margrove.exceptions import (
     InvalidDataError,
     MalformedSparseError,
 )
-from margrove.grove import block, decision_tree, grower, multiway
+from margrove.grove import decision_tree
 from margrove.grove.decision_tree import GREEDY_DEPTH
-from margrove.grove.export import tree_from_json
-from margrove.grove.tree_arrays import LEAF, SUBSET, THRESHOLD
+from margrove.grove.export.exports import tree_from_json
+from margrove.grove.grow import multiway
+from margrove.grove.grow import subtree as block
+from margrove.grove.grow import tree_builder as grower
+from margrove.grove.serve.tree_arrays import LEAF, SUBSET, THRESHOLD
 from tests.interrupts import interrupt_after, lines_until_interrupt
 
 OF_CLASSES = ("gini", "entropy", "error", "gain_ratio")

@@ -45,19 +45,25 @@ if TYPE_CHECKING:
     from margrove.exchange.patching import patch_sklearn, patched, unpatch_sklearn
     from margrove.exchange.scikit_learn import from_sklearn
     from margrove.grove.criteria import register_criterion
-    from margrove.grove.export import (
+    from margrove.grove.estimators import DecisionTreeClassifier, DecisionTreeRegressor
+    from margrove.grove.explain.importances import permutation_importances
+    from margrove.grove.explain.partial_dependence import partial_dependence
+    from margrove.grove.explain.shap import shap_values
+    from margrove.grove.export.exports import (
         export_dot,
         export_json,
         export_python,
         export_sql,
         export_text,
     )
-    from margrove.grove.importances import permutation_importances
-    from margrove.grove.inspect import explain, leaf_probabilities, read_tree, regions, rules
-    from margrove.grove.partial_dependence import partial_dependence
-    from margrove.grove.pruning import cross_validated_alpha, prune
-    from margrove.grove.shap import shap_values
-    from margrove.grove.tree import DecisionTreeClassifier, DecisionTreeRegressor
+    from margrove.grove.prune.pruning import cross_validated_alpha, prune
+    from margrove.grove.read.tree_reading import (
+        explain,
+        leaf_probabilities,
+        read_tree,
+        regions,
+        rules,
+    )
     from margrove.health.doctor import doctor
     from margrove.margin import losses
     from margrove.margin.kernels import functions as kernels
@@ -98,8 +104,8 @@ _HOME_OF = {
     "certificate": "margrove.margin.svm.certificate",
     "register_kernel": "margrove.margin.kernels.functions",
     # groves of trees
-    "DecisionTreeClassifier": "margrove.grove.tree",
-    "DecisionTreeRegressor": "margrove.grove.tree",
+    "DecisionTreeClassifier": "margrove.grove.estimators",
+    "DecisionTreeRegressor": "margrove.grove.estimators",
     "AdaBoostClassifier": "margrove.ensemble.adaboost",
     "AdaBoostRegressor": "margrove.ensemble.adaboost_regressor",
     "HistGradientBoostingClassifier": "margrove.ensemble.hist_gradient_boosting",
@@ -120,21 +126,21 @@ _HOME_OF = {
     "tree_correlation": "margrove.ensemble.tree_correlation",
     "bootstrap": "margrove.ensemble.bootstrap",
     "bootstrap_error": "margrove.ensemble.bootstrap_error",
-    "prune": "margrove.grove.pruning",
-    "cross_validated_alpha": "margrove.grove.pruning",
-    "read_tree": "margrove.grove.inspect",
-    "rules": "margrove.grove.inspect",
-    "regions": "margrove.grove.inspect",
-    "leaf_probabilities": "margrove.grove.inspect",
-    "explain": "margrove.grove.inspect",
-    "export_text": "margrove.grove.export",
-    "export_python": "margrove.grove.export",
-    "export_sql": "margrove.grove.export",
-    "export_json": "margrove.grove.export",
-    "export_dot": "margrove.grove.export",
-    "permutation_importances": "margrove.grove.importances",
-    "shap_values": "margrove.grove.shap",
-    "partial_dependence": "margrove.grove.partial_dependence",
+    "prune": "margrove.grove.prune.pruning",
+    "cross_validated_alpha": "margrove.grove.prune.pruning",
+    "read_tree": "margrove.grove.read.tree_reading",
+    "rules": "margrove.grove.read.tree_reading",
+    "regions": "margrove.grove.read.tree_reading",
+    "leaf_probabilities": "margrove.grove.read.tree_reading",
+    "explain": "margrove.grove.read.tree_reading",
+    "export_text": "margrove.grove.export.exports",
+    "export_python": "margrove.grove.export.exports",
+    "export_sql": "margrove.grove.export.exports",
+    "export_json": "margrove.grove.export.exports",
+    "export_dot": "margrove.grove.export.exports",
+    "permutation_importances": "margrove.grove.explain.importances",
+    "shap_values": "margrove.grove.explain.shap",
+    "partial_dependence": "margrove.grove.explain.partial_dependence",
     "register_criterion": "margrove.grove.criteria",
     # tuning
     "SVCCV": "margrove.tune.svm_cv",

@@ -23,7 +23,7 @@ from margrove.dask import (
 from margrove.dask.boosting_bins import bundles_of, find_conflicts
 from margrove.ensemble import gradient_cells
 from margrove.ensemble.gradient_tables import _bundles, _code
-from margrove.grove.encoding import read_table
+from margrove.grove.table.encoding import read_table
 
 N = 70_000  # three tiles of losses
 NO_VALIDATION = [None, None, None]

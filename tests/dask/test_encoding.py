@@ -15,7 +15,7 @@ from margrove.dask.encoding import encoded
 from margrove.dask.parts import parts_of
 from margrove.dask.waiting import gathered
 from margrove.exceptions import InvalidDataError
-from margrove.grove.encoding import read_table
+from margrove.grove.table.encoding import read_table
 
 N = 120
 FOREST = RandomForestClassifier()

@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 
 from margrove import AdaBoostClassifier, DecisionTreeClassifier
 from margrove.ensemble.level_trees import LevelLearner
-from margrove.grove.pruning import prune
+from margrove.grove.prune.pruning import prune
 
 
 def table(seed, n=300, n_classes=3):

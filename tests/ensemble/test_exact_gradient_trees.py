@@ -12,10 +12,10 @@ from tests.oracles import exact_gradient_trees as oracle
 from margrove import DecisionTreeRegressor
 from margrove.ensemble import exact_gradient_trees as exact
 from margrove.ensemble import exact_tables
-from margrove.grove.binning import bin_columns
-from margrove.grove.packed import Kind, unfolded
-from margrove.grove.scores import SQUARED
-from margrove.grove.walk import add_values, leaves_of_rows
+from margrove.grove.grow.scores import SQUARED
+from margrove.grove.serve.forest_walk import add_values, leaves_of_rows
+from margrove.grove.serve.packed_trees import Kind, unfolded
+from margrove.grove.table.binning import bin_columns
 
 ARRAYS = ("left", "features", "codes", "next_codes", "n_node_samples", "leaf_of_rows")
 NUMBERS = Kind(SQUARED, (), 1, np.zeros(16, np.int64))  # of 16 columns at most

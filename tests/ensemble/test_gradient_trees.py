@@ -19,9 +19,9 @@ from margrove.ensemble import gradient_trees as trees
 from margrove.ensemble.gradient_packing import meanings_of, packed
 from margrove.ensemble.gradient_tables import bins_and_table
 from margrove.ensemble.gradient_words import SAMPLES_OF_A_WORD, packed_word, unpacked
-from margrove.grove.packed import Kind
-from margrove.grove.scores import SQUARED
-from margrove.grove.walk import leaves_of_rows
+from margrove.grove.grow.scores import SQUARED
+from margrove.grove.serve.forest_walk import leaves_of_rows
+from margrove.grove.serve.packed_trees import Kind
 
 NOTHING = np.empty(0, np.int64)
 NO_TEAM = np.zeros(1, np.int64)

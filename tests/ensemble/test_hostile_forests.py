@@ -33,9 +33,9 @@ from margrove import (
 from margrove._runtime import memory as _memory
 from margrove.ensemble import forest_grower, out_of_bag
 from margrove.exceptions import DataWarning, InterruptedFitWarning, InvalidDataError
-from margrove.grove import sapling
 from margrove.grove.decision_tree import GREEDY_DEPTH
-from margrove.grove.packed import PackedTree
+from margrove.grove.grow import forest_tree_builder as sapling
+from margrove.grove.serve.packed_trees import PackedTree
 
 OF_CLASSES = (RandomForestClassifier, ExtraTreesClassifier)
 FORESTS = (*OF_CLASSES, RandomForestRegressor, ExtraTreesRegressor)

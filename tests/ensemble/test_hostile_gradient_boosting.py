@@ -59,7 +59,7 @@ from margrove.exceptions import (
     InterruptedFitWarning,
     InvalidDataError,
 )
-from margrove.grove.encoding import TreeTable
+from margrove.grove.table.encoding import TreeTable
 
 HIST = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
 CLASSIC = (GradientBoostingClassifier, GradientBoostingRegressor)

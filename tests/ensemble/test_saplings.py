@@ -8,12 +8,9 @@ import numpy as np
 import pytest
 
 from margrove.ensemble.resampling import Line, multiplicities, stream
-from margrove.grove.assembly import assemble
-from margrove.grove.binning import bin_columns
-from margrove.grove.grower import TreeGrower, columns_of
-from margrove.grove.packed import Kind, packed_of, unfolded, values_of_nodes
-from margrove.grove.sapling import Sapling
-from margrove.grove.scores import (
+from margrove.grove.grow.assembly import assemble
+from margrove.grove.grow.forest_tree_builder import Sapling
+from margrove.grove.grow.scores import (
     ABSOLUTE,
     ENTROPY,
     ERROR,
@@ -23,10 +20,13 @@ from margrove.grove.scores import (
     SQUARED,
     log_table,
 )
-from margrove.grove.search import Rules
-from margrove.grove.targets import class_targets, number_targets
-from margrove.grove.tree_arrays import LEAF, SUBSET, THRESHOLD
-from margrove.grove.walk import leaves_of_rows
+from margrove.grove.grow.split_search import Rules
+from margrove.grove.grow.tree_builder import TreeGrower, columns_of
+from margrove.grove.serve.forest_walk import leaves_of_rows
+from margrove.grove.serve.packed_trees import Kind, packed_of, unfolded, values_of_nodes
+from margrove.grove.serve.tree_arrays import LEAF, SUBSET, THRESHOLD
+from margrove.grove.table.binning import bin_columns
+from margrove.grove.table.targets import class_targets, number_targets
 
 OF_CLASSES = {"gini": GINI, "entropy": ENTROPY, "error": ERROR}
 OF_NUMBERS = {
@@ -393,7 +393,7 @@ def test_one_row_and_one_value() -> None:
 
 @pytest.mark.parametrize("criterion", CODES)
 def test_rows_find_the_leaves_of_the_unfolded_tree(criterion) -> None:
-    from margrove.grove.tree_arrays import leaves_of
+    from margrove.grove.serve.tree_arrays import leaves_of
 
     for missing, labels in ((0.0, 0), (0.3, 0), (0.1, 9)):
         rng = np.random.default_rng(6)

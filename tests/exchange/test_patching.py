@@ -114,7 +114,7 @@ def test_a_pickle_loads_in_a_process_that_patched_nothing(tmp_path) -> None:
     file.write_bytes(pickle.dumps(public("DecisionTreeClassifier")().fit(X, y)))
     code = f"import pickle; print(type(pickle.loads(open({str(file)!r}, 'rb').read())).__mro__[1])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "margrove.grove.tree.DecisionTreeClassifier" in out.stdout
+    assert "margrove.grove.estimators.DecisionTreeClassifier" in out.stdout
 
 
 @pytest.mark.parametrize("name", sorted(PUBLIC_HOMES))

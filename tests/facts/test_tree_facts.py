@@ -32,8 +32,8 @@ from margrove.facts import (
     tree_regions,
 )
 from margrove.grove.criteria import CRITERIA, register_criterion
-from margrove.grove.inspect import TreeReading, read_tree
-from margrove.grove.tree_arrays import LEAF, MULTIWAY, OBLIQUE, SUBSET, THRESHOLD
+from margrove.grove.read.tree_reading import TreeReading, read_tree
+from margrove.grove.serve.tree_arrays import LEAF, MULTIWAY, OBLIQUE, SUBSET, THRESHOLD
 
 IRIS, SPECIES = load_iris(return_X_y=True)
 SPECIES = np.array(["setosa", "versicolor", "virginica"])[SPECIES]

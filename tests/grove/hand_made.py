@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-from margrove.grove.tree_arrays import (
+from margrove.grove.serve.tree_arrays import (
     LEAF,
     MULTIWAY,
     OBLIQUE,

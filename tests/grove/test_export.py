@@ -27,7 +27,7 @@ from tests.grove.hand_made import (
 
 from margrove import DecisionTreeClassifier, DecisionTreeRegressor
 from margrove.datasets import load_iris
-from margrove.grove.export import (
+from margrove.grove.export.exports import (
     export_dot,
     export_json,
     export_python,
@@ -36,7 +36,7 @@ from margrove.grove.export import (
     tree_as_dict,
     tree_from_json,
 )
-from margrove.grove.tree_arrays import LEAF, MULTIWAY, OBLIQUE, SUBSET, THRESHOLD, leaves_of
+from margrove.grove.serve.tree_arrays import LEAF, MULTIWAY, OBLIQUE, SUBSET, THRESHOLD, leaves_of
 
 DEPTH = 20_000
 ALL_KINDS = (THRESHOLD, SUBSET, MULTIWAY, OBLIQUE)

@@ -25,9 +25,9 @@ from tests.grove.hand_made import (
 from margrove import SVC, DecisionTreeClassifier, DecisionTreeRegressor
 from margrove.datasets import load_iris
 from margrove.exceptions import DataWarning
-from margrove.grove.conditions import Condition, number_text, shown
-from margrove.grove.inspect import explain, leaf_probabilities, read_tree, regions, rules
-from margrove.grove.tree_arrays import LEAF, MULTIWAY, OBLIQUE, SUBSET, THRESHOLD
+from margrove.grove.read.conditions import Condition, number_text, shown
+from margrove.grove.read.tree_reading import explain, leaf_probabilities, read_tree, regions, rules
+from margrove.grove.serve.tree_arrays import LEAF, MULTIWAY, OBLIQUE, SUBSET, THRESHOLD
 
 DEPTH = 20_000
 ALL_KINDS = (THRESHOLD, SUBSET, MULTIWAY, OBLIQUE)

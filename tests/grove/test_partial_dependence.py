@@ -25,7 +25,7 @@ from margrove import (
     partial_dependence,
 )
 from margrove.exceptions import InvalidDataError
-from margrove.grove.tree_sums import tree_sum_of
+from margrove.grove.serve.tree_sums import tree_sum_of
 
 TAKES_GAPS = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
 

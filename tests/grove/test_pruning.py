@@ -17,10 +17,10 @@ from tests.oracles import pruning as oracle
 
 from margrove import SVC, DecisionTreeClassifier, DecisionTreeRegressor
 from margrove.datasets import load_iris, make_moons
-from margrove.grove.cost_complexity import cost_complexity_path, prune_by_cost_complexity
-from margrove.grove.held_out_losses import validation_losses
-from margrove.grove.pruning import cross_validated_alpha, prune
-from margrove.grove.pruning_rules import (
+from margrove.grove.prune.cost_complexity import cost_complexity_path, prune_by_cost_complexity
+from margrove.grove.prune.held_out_losses import validation_losses
+from margrove.grove.prune.pruning import cross_validated_alpha, prune
+from margrove.grove.prune.pruning_rules import (
     _split_bits,
     minimum_description_length,
     pessimistic,
@@ -28,7 +28,7 @@ from margrove.grove.pruning_rules import (
     reduced_error,
     simplify,
 )
-from margrove.grove.tree_arrays import (
+from margrove.grove.serve.tree_arrays import (
     LEAF,
     MULTIWAY,
     OBLIQUE,

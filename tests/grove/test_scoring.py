@@ -13,11 +13,19 @@ from tests.oracles import scoring as plain
 
 from margrove import DecisionTreeRegressor
 from margrove.exceptions import DataWarning
-from margrove.grove import leaf_bits, scoring
-from margrove.grove.encoding import read_table_like_fitted
-from margrove.grove.packed import FEATURE_AT, MISSING_AT, SET_AT, Kind, PackedTree, packed_of
-from margrove.grove.scores import SQUARED
-from margrove.grove.scoring import TreeScores
+from margrove.grove.grow.scores import SQUARED
+from margrove.grove.serve import boosted_scores as scoring
+from margrove.grove.serve import leaf_bits
+from margrove.grove.serve.boosted_scores import TreeScores
+from margrove.grove.serve.packed_trees import (
+    FEATURE_AT,
+    MISSING_AT,
+    SET_AT,
+    Kind,
+    PackedTree,
+    packed_of,
+)
+from margrove.grove.table.encoding import read_table_like_fitted
 
 N_CATEGORIES = np.array([0, 0, 0, 3, 32, 100])  # the first three columns are numbers
 POOL = np.array([-np.inf, -1e300, -2.5, -1.0, -0.0, 0.1, 0.25, 1.0, 3.0, 1e300, np.inf])

@@ -34,8 +34,8 @@ from margrove import (
     shap_values,
 )
 from margrove.exceptions import DataWarning, InexactExplanationError, InvalidDataError
-from margrove.grove.tree_arrays import LEAF, THRESHOLD
-from margrove.grove.tree_sums import tree_sum_of
+from margrove.grove.serve.tree_arrays import LEAF, THRESHOLD
+from margrove.grove.serve.tree_sums import tree_sum_of
 
 CLASS_CRITERIA = ("gini", "entropy", "gain_ratio", "error")
 NUMBER_CRITERIA = ("squared_error", "absolute_error", "poisson", "gamma")
@@ -456,7 +456,7 @@ def test_an_interrupt_comes_through() -> None:
     X, y = table(2000, 4)
     forest = RandomForestRegressor(3, random_state=0).fit(X, y)
     summed = tree_sum_of(forest, "the test")
-    import margrove.grove.shap as module
+    import margrove.grove.explain.shap as module
 
     calls = []
 

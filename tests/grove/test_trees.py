@@ -24,11 +24,11 @@ from margrove import (
     RandomForestRegressor,
 )
 from margrove.datasets import load_breast_cancer, load_diabetes, load_iris, load_restaurant
-from margrove.grove.assembly import assemble
-from margrove.grove.binning import bin_columns, midpoint
 from margrove.grove.criteria import CRITERIA
-from margrove.grove.grower import TreeGrower, columns_of
-from margrove.grove.tree_arrays import OBLIQUE, leaves_of, subtree
+from margrove.grove.grow.assembly import assemble
+from margrove.grove.grow.tree_builder import TreeGrower, columns_of
+from margrove.grove.serve.tree_arrays import OBLIQUE, leaves_of, subtree
+from margrove.grove.table.binning import bin_columns, midpoint
 
 
 def same_trees(a, b) -> bool:
@@ -149,7 +149,7 @@ def test_the_size_of_blocks_does_not_show(criterion, n_outputs, block) -> None:
     cls = DecisionTreeClassifier if CRITERIA[criterion].for_classes else DecisionTreeRegressor
     model = cls(criterion=criterion, categorical_features=[4], min_samples_leaf=3)
     whole = model.fit(X, y).arrays_
-    table = margrove.grove.encoding.read_table(X, model, [4])
+    table = margrove.grove.table.encoding.read_table(X, model, [4])
     training = model._training(table, y, None)[0]
     data = bin_columns(table.X, categorical=table.is_categorical)
     rules = model._rules(training, data)
@@ -340,7 +340,7 @@ def test_looking_at_a_growing_tree_does_not_stop_it(settings, block) -> None:
     X, y = rng.integers(0, 20, (500, 4)).astype(float), rng.integers(0, 3, 500)
     expected = DecisionTreeClassifier(**settings).fit(X, y).arrays_
     model = DecisionTreeClassifier(**settings)
-    table = margrove.grove.encoding.read_table(X, model, None)
+    table = margrove.grove.table.encoding.read_table(X, model, None)
     training = model._training(table, y, None)[0]
     data = bin_columns(table.X)
     rules = model._rules(training, data)

@@ -24,7 +24,7 @@ from margrove import SVC, DecisionTreeClassifier, DecisionTreeRegressor
 from margrove.datasets import load_iris, load_play_tennis, make_moons
 from margrove.exceptions import InvalidDataError, NotFittedError
 from margrove.facts import gain_curves, pruning_errors, sketch_tree, tree_regions
-from margrove.grove.tree_arrays import LEAF, MULTIWAY, OBLIQUE, SUBSET, THRESHOLD
+from margrove.grove.serve.tree_arrays import LEAF, MULTIWAY, OBLIQUE, SUBSET, THRESHOLD
 from margrove.plot import (
     error_against_size,
     gain_against_threshold,

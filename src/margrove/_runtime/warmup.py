@@ -151,7 +151,7 @@ def _run_linear_machines(X: Any, y: np.ndarray) -> None:
 
 def _run_trees() -> None:
     """Numbers, missing values and categories; classes and numbers to be predicted."""
-    from margrove.grove.tree import DecisionTreeClassifier, DecisionTreeRegressor
+    from margrove.grove.estimators import DecisionTreeClassifier, DecisionTreeRegressor
 
     X = np.random.default_rng(0).random((40, 3))
     y = np.arange(40) % 3
@@ -212,8 +212,8 @@ def _run_searches() -> None:
 
 def _run_explanations() -> None:
     from margrove.ensemble.forests import RandomForestClassifier
-    from margrove.grove.partial_dependence import partial_dependence
-    from margrove.grove.shap import shap_values
+    from margrove.grove.explain.partial_dependence import partial_dependence
+    from margrove.grove.explain.shap import shap_values
 
     X = np.random.default_rng(0).random((40, 3))
     forest = RandomForestClassifier(2).fit(X, np.arange(40) % 3)

@@ -36,7 +36,7 @@ from margrove.ensemble.boosting_training import BoostingRows, is_plain_tree, is_
 from margrove.ensemble.stumps import Stumps
 from margrove.ensemble.weak_learners import StumpMembers
 from margrove.exceptions import InvalidDataError
-from margrove.grove.encoding import TreeTable
+from margrove.grove.table.encoding import TreeTable
 
 __all__ = ["AdaBoostClassifier", "AdaBoostRegressor"]
 

@@ -21,8 +21,8 @@ from margrove.ensemble.stump_tables import (
     _of_sparse,
     _sparse_group,
 )
-from margrove.grove.binning import BinnedDataset, _stacked, bin_columns
-from margrove.grove.grower import columns_of
+from margrove.grove.grow.tree_builder import columns_of
+from margrove.grove.table.binning import BinnedDataset, _stacked, bin_columns
 
 __all__ = [
     "Block",

@@ -29,8 +29,8 @@ from margrove.dask.shards import Shard
 from margrove.dask.waiting import gathered
 from margrove.ensemble import stump_tables
 from margrove.ensemble.stumps import CHANCE, RUNNING, Search, Stumps, _take_better, new_stumps
-from margrove.grove.binning import midpoint
-from margrove.grove.scores import CODE_OF
+from margrove.grove.grow.scores import CODE_OF
+from margrove.grove.table.binning import midpoint
 
 __all__ = [
     "ColumnBooster",

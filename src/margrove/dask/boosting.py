@@ -24,8 +24,8 @@ from margrove.ensemble.gradient_boosted import kind_of
 from margrove.ensemble.gradient_data import GradientData, RowDraws
 from margrove.ensemble.gradient_losses import GradientLoss
 from margrove.ensemble.gradient_monitor import HeldOut, Monitor, SoFar
-from margrove.grove.encoding import TreeTable
-from margrove.grove.tree_states import TreeForm
+from margrove.grove.serve.tree_states import TreeForm
+from margrove.grove.table.encoding import TreeTable
 
 __all__ = ["HistGradientBoostingClassifier", "HistGradientBoostingRegressor"]
 

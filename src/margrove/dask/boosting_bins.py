@@ -28,7 +28,7 @@ from margrove.ensemble.gradient_tables import (
     _few_numbers,
     _laid_out,
 )
-from margrove.grove.binning import _coded, _take_columns
+from margrove.grove.table.binning import _coded, _take_columns
 
 __all__ = [
     "ColumnCodes",

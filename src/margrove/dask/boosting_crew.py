@@ -16,7 +16,7 @@ from margrove.ensemble.gradient_data import GradientData
 from margrove.ensemble.gradient_losses import GradientLoss
 from margrove.ensemble.gradient_losses.own import OwnLoss
 from margrove.ensemble.gradient_tables import GradientTable
-from margrove.grove.packed import PackedTree
+from margrove.grove.serve.packed_trees import PackedTree
 
 __all__ = ["Beginning", "Crew", "borders_of_runs", "runs_of_rows"]
 

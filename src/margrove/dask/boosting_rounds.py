@@ -28,8 +28,8 @@ from margrove.ensemble.gradient_rounds import (
 )
 from margrove.ensemble.gradient_states import restore_rounds, state_of_rounds
 from margrove.ensemble.gradient_tables import GradientBins
-from margrove.grove.packed import PackedTree
-from margrove.grove.tree_states import TreeForm
+from margrove.grove.serve.packed_trees import PackedTree
+from margrove.grove.serve.tree_states import TreeForm
 
 __all__ = ["ClusterRounds", "MonitorElsewhere"]
 

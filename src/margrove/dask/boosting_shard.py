@@ -25,7 +25,7 @@ from margrove.ensemble import gradient_shards as kernels
 from margrove.ensemble.gradient_losses import GradientLoss
 from margrove.ensemble.gradient_monitor import SoFar, add_trees
 from margrove.ensemble.gradient_tables import GradientTable
-from margrove.grove.packed import Kind, PackedTree
+from margrove.grove.serve.packed_trees import Kind, PackedTree
 
 __all__ = ["ROWS_OF_A_TILE", "BoostingShard", "Common", "Grown", "Own", "Planting"]
 

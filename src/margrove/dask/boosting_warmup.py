@@ -23,7 +23,7 @@ from margrove.ensemble.gradient_data import GradientData
 from margrove.ensemble.gradient_losses import LogLoss, SquaredError
 from margrove.ensemble.gradient_monitor import SoFar
 from margrove.ensemble.gradient_packing import meanings_of, packed
-from margrove.grove.encoding import TreeTable
+from margrove.grove.table.encoding import TreeTable
 
 __all__ = ["grow_a_tree"]
 

@@ -1,6 +1,6 @@
 """Categories and missing values in one numbering for all parts of a table.
 
-The numbering is that of `margrove.grove.encoding.read_table` for the table as a whole: each part
+The numbering is that of `grove.table.encoding.read_table` for the table as a whole: each part
 is asked for its labels, the labels of all parts are put in order, and each part is encoded by
 them. So a label that only one part has, or a part without any, changes nothing.
 """
@@ -17,7 +17,7 @@ from margrove.dask.part_checks import named
 from margrove.dask.parts import Parts
 from margrove.dask.waiting import gathered
 from margrove.exceptions import InvalidDataError
-from margrove.grove.encoding import (
+from margrove.grove.table.encoding import (
     _columns,
     _encoded,
     _is_missing,

@@ -1,4 +1,4 @@
-"""A table in partitions as rank codes, the same that `grove.binning` gives for all rows at once.
+"""A table in partitions as rank codes, as `grove.table.binning` gives them for all rows at once.
 
     survey     a partition is coded on its own: its distinct values, and ranks among these
     merge      the distinct values of all partitions, column by column, are those of the table;
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from margrove._data.scan import scan_rows
-from margrove.grove.binning import BinnedDataset, Codes, bin_columns
+from margrove.grove.table.binning import BinnedDataset, Codes, bin_columns
 
 __all__ = [
     "Counting",
@@ -206,7 +206,7 @@ def _weights_of_values(
 
 
 def _bins(counts: np.ndarray, max_bins: int) -> tuple[np.ndarray, np.ndarray]:
-    """The first and the last value of each bin; see `grove.binning`."""
+    """The first and the last value of each bin; see `grove.table.binning`."""
     before = np.cumsum(counts) - counts
     bins = np.minimum((before * max_bins) // counts.sum(), max_bins - 1)
     starts = np.flatnonzero(np.append(True, bins[1:] != bins[:-1]))

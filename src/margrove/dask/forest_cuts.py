@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from margrove.grove.binning import BinnedDataset
-from margrove.grove.nodes import CODE, FEATURE, LEFT, NEXT_CODE, SUBSET, Nodes
-from margrove.grove.packed import _FEATURE_BITS, FEATURE_AT, SET_AT, Cuts, PackedTree
+from margrove.grove.grow.nodes import CODE, FEATURE, LEFT, NEXT_CODE, SUBSET, Nodes
+from margrove.grove.serve.packed_trees import _FEATURE_BITS, FEATURE_AT, SET_AT, Cuts, PackedTree
+from margrove.grove.table.binning import BinnedDataset
 
 __all__ = ["CodedColumns", "Dictionary", "cuts_of_trees", "with_codes_as_thresholds"]
 

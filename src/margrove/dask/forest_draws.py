@@ -13,8 +13,8 @@ import numpy as np
 
 from margrove.dask.forest_ground import Ground
 from margrove.dask.forest_groups import Groups, codes_of_column
-from margrove.grove.columns import Columns
-from margrove.grove.targets import Targets
+from margrove.grove.table.columns import Columns
+from margrove.grove.table.targets import Targets
 
 __all__ = ["Draw", "drawn_groups", "range_of_codes", "sums_of_sides"]
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from margrove.ensemble.forest_data import ForestTraining, Sampler
-from margrove.grove.binning import BinnedDataset
-from margrove.grove.packed import Cuts, Kind
-from margrove.grove.search import Rules
-from margrove.grove.targets import Targets
+from margrove.grove.grow.split_search import Rules
+from margrove.grove.serve.packed_trees import Cuts, Kind
+from margrove.grove.table.binning import BinnedDataset
+from margrove.grove.table.targets import Targets
 
 __all__ = ["Frame", "LeafRule", "OwnRows", "Parting", "frame_of", "own_rows"]
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from margrove.dask.forest_frames import Frame
-from margrove.grove.columns import Columns
-from margrove.grove.nodes import DEPTH, SAMPLES, WEIGHT, Nodes, with_room
-from margrove.grove.sapling import is_quick
-from margrove.grove.search import Rules
-from margrove.grove.targets import Targets
+from margrove.grove.grow.forest_tree_builder import is_quick
+from margrove.grove.grow.nodes import DEPTH, SAMPLES, WEIGHT, Nodes, with_room
+from margrove.grove.grow.split_search import Rules
+from margrove.grove.table.columns import Columns
+from margrove.grove.table.targets import Targets
 
 __all__ = ["Ground", "Place", "Subtree", "Trunk"]
 

@@ -1,7 +1,7 @@
 """Sums of the rows of a node by the codes of one feature: made by members, searched by the client.
 
 A search sees sums only, so it finds in the sums of all members what it would have found in all the
-rows: the searches are those of `grove.node_search`.
+rows: the searches are those of `grove.grow.node_search`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from margrove.grove.binning import sorted_by_digits
-from margrove.grove.columns import Columns
-from margrove.grove.grower import _ALL_BITS, _HALF_WORD, _group_rows
-from margrove.grove.node_search import (
+from margrove.grove.grow.node_search import (
     Basic,
     Scratch,
     new_basic,
@@ -21,9 +18,12 @@ from margrove.grove.node_search import (
     search_feature,
     search_in_orders,
 )
-from margrove.grove.nodes import Nodes
-from margrove.grove.search import Rules
-from margrove.grove.targets import Targets
+from margrove.grove.grow.nodes import Nodes
+from margrove.grove.grow.split_search import Rules
+from margrove.grove.grow.tree_builder import _ALL_BITS, _HALF_WORD, _group_rows
+from margrove.grove.table.binning import sorted_by_digits
+from margrove.grove.table.columns import Columns
+from margrove.grove.table.targets import Targets
 
 __all__ = [
     "Groups",

@@ -24,7 +24,7 @@ from margrove.ensemble.forest import Forest
 from margrove.ensemble.forest_data import ForestTraining
 from margrove.ensemble.forest_grower import ForestGrower
 from margrove.ensemble.forest_intervals import LeafSamples
-from margrove.grove.packed import PackedTree
+from margrove.grove.serve.packed_trees import PackedTree
 
 __all__ = ["ClusterGrower", "Field", "field_of"]
 

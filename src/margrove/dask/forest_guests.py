@@ -14,13 +14,13 @@ import numpy as np
 
 from margrove.dask.cluster import GangBroken
 from margrove.dask.forest_frames import Frame
-from margrove.grove.binning import BinnedDataset, Codes
-from margrove.grove.block import N_NODES, N_WORDS
-from margrove.grove.columns import Columns
-from margrove.grove.grower import columns_of
-from margrove.grove.nodes import DEPTH, HIGH, KEY, LOW, PARENT, Nodes
-from margrove.grove.sapling import Sapling
-from margrove.grove.targets import Targets
+from margrove.grove.grow.forest_tree_builder import Sapling
+from margrove.grove.grow.nodes import DEPTH, HIGH, KEY, LOW, PARENT, Nodes
+from margrove.grove.grow.subtree import N_NODES, N_WORDS
+from margrove.grove.grow.tree_builder import columns_of
+from margrove.grove.table.binning import BinnedDataset, Codes
+from margrove.grove.table.columns import Columns
+from margrove.grove.table.targets import Targets
 
 __all__ = ["Guests", "Heritage", "grow_subtree", "joined_guests"]
 

@@ -14,7 +14,7 @@ from margrove.dask.forest_sharded import ShardedGrower
 from margrove.dask.members import combined
 from margrove.dask.shards import ShardRows
 from margrove.ensemble.forest_data import ForestTraining
-from margrove.grove.binning import BinnedDataset
+from margrove.grove.table.binning import BinnedDataset
 
 __all__ = ["GangHere", "ShardsHere", "run_all_loops"]
 

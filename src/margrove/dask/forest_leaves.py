@@ -15,8 +15,8 @@ import numpy as np
 from margrove.dask.forest_frames import LeafRule
 from margrove.dask.forest_ground import Ground, Place
 from margrove.dask.forest_sums import fitting_exponent
-from margrove.grove.nodes import ERROR_LEFT, HIGH, LOW, WEIGHT
-from margrove.grove.targets import BITS_OF_SUMS
+from margrove.grove.grow.nodes import ERROR_LEFT, HIGH, LOW, WEIGHT
+from margrove.grove.table.targets import BITS_OF_SUMS
 
 __all__ = ["end_leaves"]
 

@@ -24,9 +24,9 @@ from margrove.ensemble.forest_data import ForestTraining, Sampler
 from margrove.ensemble.forest_grower import ForestGrower
 from margrove.ensemble.forest_intervals import LeafSamples, keep_leaf_samples
 from margrove.exceptions import FitCancelled
-from margrove.grove.binning import BinnedDataset
-from margrove.grove.encoding import TreeTable
-from margrove.grove.packed import PackedTree
+from margrove.grove.serve.packed_trees import PackedTree
+from margrove.grove.table.binning import BinnedDataset
+from margrove.grove.table.encoding import TreeTable
 
 __all__ = [
     "CodedRows",

@@ -11,9 +11,8 @@ from margrove.dask.forest_draws import drawn_groups
 from margrove.dask.forest_ground import Ground, Place, Trunk
 from margrove.dask.forest_groups import Groups, dense_as_groups, search_in_groups, sum_of_groups
 from margrove.dask.forest_sums import Summary
-from margrove.grove.grower import _shuffle
-from margrove.grove.node_search import Basic, Scratch, keep_split, make_subset, new_basic
-from margrove.grove.nodes import (
+from margrove.grove.grow.node_search import Basic, Scratch, keep_split, make_subset, new_basic
+from margrove.grove.grow.nodes import (
     BALANCED,
     CODE,
     DECREASE,
@@ -27,6 +26,7 @@ from margrove.grove.nodes import (
     SUBSET,
     WEIGHT,
 )
+from margrove.grove.grow.tree_builder import _shuffle
 
 __all__ = ["search_nodes"]
 

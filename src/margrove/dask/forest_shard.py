@@ -23,13 +23,13 @@ from margrove.dask.forest_guests import Guests, Heritage, grow_subtree, joined_g
 from margrove.dask.forest_samples import balanced_weights, left_out_of, multiplicities_of
 from margrove.dask.shards import ShardRows
 from margrove.ensemble.forest_shards import largest_loss, sum_losses
-from margrove.grove.binning import BinnedDataset
-from margrove.grove.columns import Columns
-from margrove.grove.grower import _part_rows, columns_of
-from margrove.grove.nodes import CODE, FEATURE, MISSING_LEFT, N_WHOLE, SUBSET
-from margrove.grove.packed import PackedTree
-from margrove.grove.targets import Targets
-from margrove.grove.walk import leaves_of_some
+from margrove.grove.grow.nodes import CODE, FEATURE, MISSING_LEFT, N_WHOLE, SUBSET
+from margrove.grove.grow.tree_builder import _part_rows, columns_of
+from margrove.grove.serve.forest_walk import leaves_of_some
+from margrove.grove.serve.packed_trees import PackedTree
+from margrove.grove.table.binning import BinnedDataset
+from margrove.grove.table.columns import Columns
+from margrove.grove.table.targets import Targets
 
 __all__ = ["ForestShard"]
 

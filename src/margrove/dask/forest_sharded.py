@@ -21,11 +21,11 @@ from margrove.dask.forest_plots import Unseen
 from margrove.dask.forest_trunks import Trunks, whole_tree
 from margrove.ensemble.forest_data import ForestTraining, Sampler
 from margrove.ensemble.forest_grower import ForestGrower
-from margrove.grove.binning import BinnedDataset
-from margrove.grove.block import LARGEST_BLOCK
-from margrove.grove.grower import columns_of
-from margrove.grove.nodes import BALANCED
-from margrove.grove.packed import PackedTree, pack
+from margrove.grove.grow.nodes import BALANCED
+from margrove.grove.grow.subtree import LARGEST_BLOCK
+from margrove.grove.grow.tree_builder import columns_of
+from margrove.grove.serve.packed_trees import PackedTree, pack
+from margrove.grove.table.binning import BinnedDataset
 
 __all__ = ["ShardedGrower"]
 

@@ -21,7 +21,7 @@ from margrove.dask.persistence import _wait_until_missed, persistently
 from margrove.dask.shards import plan_shards
 from margrove.dask.waiting import gathered
 from margrove.ensemble.forest_data import ForestTraining
-from margrove.grove.binning import BinnedDataset
+from margrove.grove.table.binning import BinnedDataset
 
 __all__ = ["ShardsOnCluster"]
 

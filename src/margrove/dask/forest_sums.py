@@ -10,10 +10,10 @@ import numpy as np
 
 from margrove.dask.forest_ground import Ground, Place, Trunk
 from margrove.ensemble.forest_shards import score_of_sums
-from margrove.grove.node_search import _NARROWER
-from margrove.grove.nodes import FEATURE, PARENT, SAMPLES, WEIGHT
-from margrove.grove.scores import SQUARED
-from margrove.grove.targets import _LARGEST_EXPONENT, BITS_OF_SUMS
+from margrove.grove.grow.node_search import _NARROWER
+from margrove.grove.grow.nodes import FEATURE, PARENT, SAMPLES, WEIGHT
+from margrove.grove.grow.scores import SQUARED
+from margrove.grove.table.targets import _LARGEST_EXPONENT, BITS_OF_SUMS
 
 __all__ = ["Summary", "fitting_exponent", "sum_up_nodes"]
 

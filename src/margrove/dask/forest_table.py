@@ -31,8 +31,8 @@ from margrove.dask.parts import Parts
 from margrove.dask.waiting import gathered
 from margrove.ensemble.forest_data import _rows_as_codes
 from margrove.exceptions import InvalidDataError
-from margrove.grove.binning import BinnedDataset
-from margrove.grove.encoding import TreeTable
+from margrove.grove.table.binning import BinnedDataset
+from margrove.grove.table.encoding import TreeTable
 
 __all__ = ["ClusterTable", "CodesOnCluster", "Extent", "canonical_by_hash"]
 

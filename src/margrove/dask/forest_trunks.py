@@ -20,8 +20,7 @@ from margrove.dask.forest_leaves import end_leaves
 from margrove.dask.forest_searches import search_nodes
 from margrove.dask.forest_sums import sum_up_nodes
 from margrove.ensemble.forest_grower import key_of
-from margrove.grove.block import plant
-from margrove.grove.nodes import (
+from margrove.grove.grow.nodes import (
     CODE,
     DECREASE,
     DEPTH,
@@ -36,6 +35,7 @@ from margrove.grove.nodes import (
     begin_child,
     new_nodes,
 )
+from margrove.grove.grow.subtree import plant
 
 __all__ = ["Trunks", "whole_tree"]
 

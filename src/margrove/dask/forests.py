@@ -19,9 +19,9 @@ from margrove.ensemble import bagging
 from margrove.ensemble import forests as local
 from margrove.ensemble.forest_data import ForestTraining, Sampler
 from margrove.ensemble.forest_grower import ForestGrower
-from margrove.grove.binning import BinnedDataset
-from margrove.grove.encoding import TreeTable
-from margrove.grove.packed import Kind, PackedTree
+from margrove.grove.serve.packed_trees import Kind, PackedTree
+from margrove.grove.table.binning import BinnedDataset
+from margrove.grove.table.encoding import TreeTable
 
 __all__ = [
     "BaggingClassifier",

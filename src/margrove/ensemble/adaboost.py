@@ -45,10 +45,10 @@ from margrove.ensemble.weak_learners import (
     rows_at_once,
 )
 from margrove.exceptions import ConvergenceWarning, InvalidDataError
-from margrove.grove.encoding import TreeTable, refuse_infinity
-from margrove.grove.given_targets import samples_of, which_count
-from margrove.grove.targets import whole_weights
-from margrove.grove.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from margrove.grove.estimators import DecisionTreeClassifier, DecisionTreeRegressor
+from margrove.grove.table.encoding import TreeTable, refuse_infinity
+from margrove.grove.table.given_targets import samples_of, which_count
+from margrove.grove.table.targets import whole_weights
 
 __all__ = ["AdaBoostClassifier"]
 

@@ -29,8 +29,8 @@ from margrove.ensemble.weak_learners import (
 )
 from margrove.ensemble.weighted_medians import StagedMedians, weighted_medians
 from margrove.exceptions import ConvergenceWarning, InvalidDataError
-from margrove.grove.given_targets import check_range, power_of_two_near, samples_of
-from margrove.grove.tree import DecisionTreeRegressor
+from margrove.grove.estimators import DecisionTreeRegressor
+from margrove.grove.table.given_targets import check_range, power_of_two_near, samples_of
 
 __all__ = ["AdaBoostRegressor"]
 

@@ -214,7 +214,7 @@ class BaggingClassifier(ClassifierMixin, Bagging):
     def _base(self) -> Any:
         if self.estimator is not None:
             return self.estimator
-        from margrove.grove.tree import DecisionTreeClassifier
+        from margrove.grove.estimators import DecisionTreeClassifier
 
         return DecisionTreeClassifier()
 
@@ -358,7 +358,7 @@ class BaggingRegressor(RegressorMixin, Bagging):
     def _base(self) -> Any:
         if self.estimator is not None:
             return self.estimator
-        from margrove.grove.tree import DecisionTreeRegressor
+        from margrove.grove.estimators import DecisionTreeRegressor
 
         return DecisionTreeRegressor()
 

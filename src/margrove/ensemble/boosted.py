@@ -20,7 +20,7 @@ from margrove.ensemble.boosting_training import BoostingRows, read_rows_like_fit
 from margrove.ensemble.samples import seed_of_member
 from margrove.ensemble.weak_learners import EstimatorMembers, Members
 from margrove.grove.decision_tree import DecisionTree, _number_of_features
-from margrove.grove.encoding import refuse_infinity
+from margrove.grove.table.encoding import refuse_infinity
 
 __all__ = ["BOOSTING_PARAMETERS", "Boosted", "MembersOfBoosting"]
 

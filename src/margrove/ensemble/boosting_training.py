@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from margrove.ensemble.mixed_tables import MixedTable, read_mixed, read_mixed_like_fitted
 from margrove.grove.criteria import CRITERIA
 from margrove.grove.decision_tree import DecisionTree
-from margrove.grove.encoding import TreeTable, read_table, read_table_like_fitted
-from margrove.grove.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from margrove.grove.estimators import DecisionTreeClassifier, DecisionTreeRegressor
+from margrove.grove.table.encoding import TreeTable, read_table, read_table_like_fitted
 
 __all__ = [
     "BoostingRows",

@@ -12,14 +12,14 @@ from dataclasses import replace
 import numpy as np
 
 from margrove.ensemble.weak_learners import TreeMembers, answers_of_trees
-from margrove.grove.binning import bin_columns
 from margrove.grove.decision_tree import DecisionTree, TreeTraining
-from margrove.grove.encoding import TreeTable
-from margrove.grove.grower import columns_of
-from margrove.grove.packed import Kind, PackedTree
-from margrove.grove.sapling import Sapling
-from margrove.grove.scores import CODE_OF
-from margrove.grove.targets import class_targets
+from margrove.grove.grow.forest_tree_builder import Sapling
+from margrove.grove.grow.scores import CODE_OF
+from margrove.grove.grow.tree_builder import columns_of
+from margrove.grove.serve.packed_trees import Kind, PackedTree
+from margrove.grove.table.binning import bin_columns
+from margrove.grove.table.encoding import TreeTable
+from margrove.grove.table.targets import class_targets
 
 __all__ = ["MOST_ROWS", "SaplingLearner"]
 

@@ -49,16 +49,16 @@ from margrove.ensemble.exact_tables import (
     FeatureGroup,
     read_groups,
 )
-from margrove.grove.binning import (
-    BinnedDataset,
-)
-from margrove.grove.packed import (
+from margrove.grove.serve.packed_trees import (
     FEATURE_AT,
     MISSING_AT,
     PackedTree,
     cuts_of,
 )
-from margrove.grove.targets import (
+from margrove.grove.table.binning import (
+    BinnedDataset,
+)
+from margrove.grove.table.targets import (
     BITS_OF_SUMS,
     whole_weights,
 )

@@ -39,14 +39,14 @@ from margrove.ensemble.exact_search import (
     search_few,
     subtract,
 )
-from margrove.grove.columns import (
-    code_of,
-)
-from margrove.grove.scores import (
+from margrove.grove.grow.scores import (
     SQUARED,
     consider,
 )
-from margrove.grove.targets import (
+from margrove.grove.table.columns import (
+    code_of,
+)
+from margrove.grove.table.targets import (
     BITS_OF_SUMS,
     bits_of,
 )

@@ -22,9 +22,9 @@ from margrove.ensemble.gradient_monitor import Monitor
 from margrove.ensemble.gradient_nodes import LARGEST_VALUE
 from margrove.ensemble.gradient_rounds import TrainingRows
 from margrove.ensemble.gradient_states import restore_rounds, state_of_rounds
-from margrove.grove.packed import Kind, PackedTree, packed_of
-from margrove.grove.tree_arrays import TreeArrays
-from margrove.grove.tree_states import TreeForm
+from margrove.grove.serve.packed_trees import Kind, PackedTree, packed_of
+from margrove.grove.serve.tree_arrays import TreeArrays
+from margrove.grove.serve.tree_states import TreeForm
 
 __all__ = ["ExactRounds", "Grower", "TreeOfItsOwn"]
 

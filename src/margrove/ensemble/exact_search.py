@@ -33,12 +33,12 @@ from margrove.ensemble.exact_nodes import (
     WEIGHT,
     Asked,
 )
-from margrove.grove.columns import (
-    code_of,
-)
-from margrove.grove.scores import (
+from margrove.grove.grow.scores import (
     SQUARED,
     consider,
+)
+from margrove.grove.table.columns import (
+    code_of,
 )
 
 __all__ = ["asked_of", "count", "n_rows", "search", "search_few", "subtract"]

@@ -15,7 +15,7 @@ from margrove._runtime.threads import (
 from margrove.ensemble.stump_tables import (
     parts_of_equal_cost,
 )
-from margrove.grove.binning import (
+from margrove.grove.table.binning import (
     BinnedDataset,
 )
 

@@ -36,8 +36,6 @@ from margrove.ensemble.forest_grower import (
 from margrove.ensemble.out_of_bag import OutOfBag
 from margrove.ensemble.resampling import Line, in_units, number_of_draws
 from margrove.ensemble.votes import warn_of_rows_in_every_bag
-from margrove.grove.assembly import preorder
-from margrove.grove.binning import BinnedDataset
 from margrove.grove.criteria import CRITERIA
 from margrove.grove.decision_tree import (
     TREE_PARAMETERS,
@@ -46,12 +44,19 @@ from margrove.grove.decision_tree import (
     powers_of_scale,
     warn_of_halving,
 )
-from margrove.grove.encoding import TreeTable, read_table, read_table_like_fitted, refuse_infinity
-from margrove.grove.given_targets import power_of_two_near
-from margrove.grove.packed import Kind, PackedTree, packed_of, rescaled, unfolded
-from margrove.grove.search import Rules
-from margrove.grove.sklearn_tree import importances
-from margrove.grove.walk import add_values, add_votes, leaves_of_rows, leaves_of_some
+from margrove.grove.export.sklearn_tree import importances
+from margrove.grove.grow.assembly import preorder
+from margrove.grove.grow.split_search import Rules
+from margrove.grove.serve.forest_walk import add_values, add_votes, leaves_of_rows, leaves_of_some
+from margrove.grove.serve.packed_trees import Kind, PackedTree, packed_of, rescaled, unfolded
+from margrove.grove.table.binning import BinnedDataset
+from margrove.grove.table.encoding import (
+    TreeTable,
+    read_table,
+    read_table_like_fitted,
+    refuse_infinity,
+)
+from margrove.grove.table.given_targets import power_of_two_near
 
 __all__ = ["FOREST_PARAMETERS", "Forest", "TreesOfForest"]
 
@@ -374,7 +379,7 @@ class Forest(Estimator):
             if training.scale != 1.0:
                 tree = rescaled(tree, training.scale, powers_of_scale(kind.criterion))
             if self.ccp_alpha > 0.0:
-                from margrove.grove.cost_complexity import prune_by_cost_complexity
+                from margrove.grove.prune.cost_complexity import prune_by_cost_complexity
 
                 pruned = prune_by_cost_complexity(unfolded(tree, kind), self.ccp_alpha)
                 tree = packed_of(pruned, kind)

@@ -9,9 +9,9 @@ import numpy as np
 
 from margrove._data import canonical_form
 from margrove.ensemble.resampling import Line, multiplicities, units_left_out
-from margrove.grove.binning import BinnedDataset, bin_columns
-from margrove.grove.encoding import TreeTable, refuse_infinity
-from margrove.grove.targets import Targets, whole_weights
+from margrove.grove.table.binning import BinnedDataset, bin_columns
+from margrove.grove.table.encoding import TreeTable, refuse_infinity
+from margrove.grove.table.targets import Targets, whole_weights
 
 __all__ = ["ForestTraining", "SampledRows", "Sampler", "bin_in_order", "row_order"]
 

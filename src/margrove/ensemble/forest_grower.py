@@ -16,12 +16,12 @@ from margrove._runtime.threads import run_tiles
 from margrove.ensemble.forest_data import ForestTraining, Sampler
 from margrove.ensemble.out_of_bag import OutOfBag
 from margrove.ensemble.resampling import stream
-from margrove.grove.grower import columns_of
-from margrove.grove.packed import Kind, PackedTree, cuts_of
-from margrove.grove.sapling import Sapling
-from margrove.grove.search import Rules
-from margrove.grove.tree_states import TreeForm
-from margrove.grove.walk import leaves_of_some
+from margrove.grove.grow.forest_tree_builder import Sapling
+from margrove.grove.grow.split_search import Rules
+from margrove.grove.grow.tree_builder import columns_of
+from margrove.grove.serve.forest_walk import leaves_of_some
+from margrove.grove.serve.packed_trees import Kind, PackedTree, cuts_of
+from margrove.grove.serve.tree_states import TreeForm
 
 __all__ = ["ForestGrower", "SpreadGrower", "key_of", "processes_wanted"]
 

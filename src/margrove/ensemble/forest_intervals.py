@@ -19,8 +19,8 @@ import numpy as np
 from margrove._runtime.jit import kernel
 from margrove._runtime.threads import run_tiles
 from margrove.ensemble.forest_data import SampledRows
-from margrove.grove.packed import Kind, PackedTree
-from margrove.grove.walk import leaves_of_some
+from margrove.grove.serve.forest_walk import leaves_of_some
+from margrove.grove.serve.packed_trees import Kind, PackedTree
 
 __all__ = ["LeafSamples", "Residuals", "jackknife_variance", "keep_leaf_samples"]
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from margrove._runtime.jit import kernel
 from margrove.ensemble.resampling import _FEW, _below, _count_left, _mixed
-from margrove.grove.node_search import _loss
-from margrove.grove.scores import score_of_node
+from margrove.grove.grow.node_search import _loss
+from margrove.grove.grow.scores import score_of_node
 
 __all__ = ["draw_some", "largest_loss", "score_of_sums", "strike_some", "sum_losses"]
 

@@ -40,8 +40,8 @@ from margrove.ensemble.studied_rows import (
     squares_of_targets,
 )
 from margrove.ensemble.tree_correlation import TreeCorrelation, tree_correlation
-from margrove.grove.packed import PackedTree, values_of_nodes
-from margrove.grove.walk import leaves_of_some
+from margrove.grove.serve.forest_walk import leaves_of_some
+from margrove.grove.serve.packed_trees import PackedTree, values_of_nodes
 
 __all__ = [
     "OobImportances",

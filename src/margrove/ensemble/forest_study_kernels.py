@@ -1,7 +1,7 @@
 """Compiled loops of the studies of forests: rows that walk with a value changed, and pairs of rows.
 
-Trees are those of `grove.packed`: `thresholds` and `links` are the words of its nodes. A value of
-row i is X[rows[i], column_of[feature]].
+Trees are those of `grove.serve.packed_trees`: `thresholds` and `links` are the words of its nodes.
+A value of row i is X[rows[i], column_of[feature]].
 """
 
 from __future__ import annotations

@@ -20,8 +20,11 @@ from margrove.ensemble.forest_intervals import Residuals, jackknife_variance, ke
 from margrove.ensemble.out_of_bag import OutOfBag
 from margrove.grove.criteria import CriterionNames, without_friedman
 from margrove.grove.decision_tree import DecisionTree
-from margrove.grove.encoding import TreeTable
-from margrove.grove.given_targets import (
+from margrove.grove.estimators import DecisionTreeClassifier, DecisionTreeRegressor
+from margrove.grove.serve.class_shares import by_output
+from margrove.grove.serve.packed_trees import Kind, PackedTree
+from margrove.grove.table.encoding import TreeTable
+from margrove.grove.table.given_targets import (
     MEDIAN_WEIGHT_BITS,
     check_range,
     class_weights_of_outputs,
@@ -30,10 +33,7 @@ from margrove.grove.given_targets import (
     samples_of,
     which_count,
 )
-from margrove.grove.packed import Kind, PackedTree
-from margrove.grove.shares import by_output
-from margrove.grove.targets import class_targets, number_targets
-from margrove.grove.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from margrove.grove.table.targets import class_targets, number_targets
 
 __all__ = [
     "ExtraTreesClassifier",

@@ -22,12 +22,12 @@ from margrove.ensemble.gradient_losses.own import OwnLoss
 from margrove.ensemble.gradient_monitor import SoFar
 from margrove.ensemble.gradient_nodes import LARGEST_VALUE
 from margrove.exceptions import ConvergenceWarning, DataWarning
-from margrove.grove.assembly import preorder
-from margrove.grove.encoding import read_table_like_fitted
-from margrove.grove.packed import FEATURE_AT, Kind, PackedTree, rescaled, unfolded
-from margrove.grove.scores import SQUARED
-from margrove.grove.scoring import TreeScores
-from margrove.grove.tree_arrays import TreeArrays
+from margrove.grove.grow.assembly import preorder
+from margrove.grove.grow.scores import SQUARED
+from margrove.grove.serve.boosted_scores import TreeScores
+from margrove.grove.serve.packed_trees import FEATURE_AT, Kind, PackedTree, rescaled, unfolded
+from margrove.grove.serve.tree_arrays import TreeArrays
+from margrove.grove.table.encoding import read_table_like_fitted
 
 __all__ = ["BoostedClassifier", "BoostedRegressor", "GradientBoosted", "GradientHistory",
            "class_loss_of", "history_of", "kind_of", "progress_of", "regression_loss_of",

@@ -39,12 +39,12 @@ from margrove.ensemble.gradient_monitor import ClassicMonitor, HeldOut, Monitor,
 from margrove.ensemble.samples import seed_of_member
 from margrove.ensemble.weak_learners import TreeMembers
 from margrove.exceptions import FitCancelled
-from margrove.grove.binning import bin_columns
 from margrove.grove.decision_tree import _number_of_features
-from margrove.grove.encoding import TreeTable
-from margrove.grove.packed import rescaled
-from margrove.grove.tree import DecisionTreeRegressor
-from margrove.grove.tree_states import TreeForm
+from margrove.grove.estimators import DecisionTreeRegressor
+from margrove.grove.serve.packed_trees import rescaled
+from margrove.grove.serve.tree_states import TreeForm
+from margrove.grove.table.binning import bin_columns
+from margrove.grove.table.encoding import TreeTable
 
 __all__ = ["GradientBoostingClassifier", "GradientBoostingRegressor"]
 

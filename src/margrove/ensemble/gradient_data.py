@@ -23,8 +23,8 @@ from margrove.ensemble.gradient_losses import GradientLoss
 from margrove.ensemble.gradient_rounds import TrainingRows
 from margrove.ensemble.resampling import stream
 from margrove.ensemble.samples import _with_nan_as_number
-from margrove.grove.encoding import TreeTable
-from margrove.grove.given_targets import power_of_two_near, samples_of, which_count
+from margrove.grove.table.encoding import TreeTable
+from margrove.grove.table.given_targets import power_of_two_near, samples_of, which_count
 
 __all__ = ["GradientData", "RowDraws", "class_data", "number_data"]
 

@@ -11,8 +11,8 @@ import numpy as np
 from margrove._runtime.memory import require_memory
 from margrove._runtime.process_states import finite_array, numbers_of
 from margrove.ensemble.gradient_losses import GradientLoss
-from margrove.grove.packed import Kind, PackedTree
-from margrove.grove.walk import leaves_of_rows
+from margrove.grove.serve.forest_walk import leaves_of_rows
+from margrove.grove.serve.packed_trees import Kind, PackedTree
 
 __all__ = ["ClassicMonitor", "HeldOut", "Monitor", "SoFar", "add_trees"]
 

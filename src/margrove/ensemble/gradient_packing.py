@@ -20,7 +20,7 @@ from margrove.ensemble.gradient_nodes import (
     BoostedTree,
 )
 from margrove.ensemble.gradient_tables import GradientBins, GradientTable
-from margrove.grove.packed import FEATURE_AT, MISSING_AT, SET_AT, PackedTree
+from margrove.grove.serve.packed_trees import FEATURE_AT, MISSING_AT, SET_AT, PackedTree
 
 __all__ = ["Meanings", "meanings_of", "packed"]
 
@@ -83,7 +83,7 @@ def _n_words(tree, meanings):
 
 @kernel(bare=True)
 def _write_nodes(tree, meanings, nodes, samples, gains, words):
-    """Two words a node, see `grove.packed`."""
+    """Two words a node, see `grove.serve.packed_trees`."""
     numbers = nodes.view(np.float64)
     place = 0
     for node in range(tree.state[N_NODES]):

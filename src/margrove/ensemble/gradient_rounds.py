@@ -25,8 +25,8 @@ from margrove.ensemble.gradient_packing import meanings_of, packed
 from margrove.ensemble.gradient_states import restore_rounds, state_of_rounds
 from margrove.ensemble.gradient_tables import GradientBins, GradientTable
 from margrove.ensemble.samples import seed_of_member
-from margrove.grove.packed import PackedTree
-from margrove.grove.tree_states import TreeForm
+from margrove.grove.serve.packed_trees import PackedTree
+from margrove.grove.serve.tree_states import TreeForm
 
 __all__ = ["GradientRounds", "GradientSettings", "TrainingRows"]
 

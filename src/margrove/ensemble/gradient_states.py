@@ -8,8 +8,8 @@ import numpy as np
 
 from margrove._runtime.process_states import MisfitError, finite_array, numbers_of
 from margrove.ensemble.gradient_monitor import Monitor
-from margrove.grove.packed import PackedTree
-from margrove.grove.tree_states import TreeForm
+from margrove.grove.serve.packed_trees import PackedTree
+from margrove.grove.serve.tree_states import TreeForm
 
 __all__ = ["restore_rounds", "state_of_rounds"]
 

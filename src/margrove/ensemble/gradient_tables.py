@@ -19,7 +19,7 @@ from margrove._runtime.jit import kernel
 from margrove._runtime.memory import require_memory
 from margrove._runtime.threads import run_tiles
 from margrove.ensemble.gradient_cells import code_values, refined_cells
-from margrove.grove.binning import _are_few_integers, _coded, _take_columns
+from margrove.grove.table.binning import _are_few_integers, _coded, _take_columns
 
 __all__ = ["COLUMNS_OF_A_BLOCK", "MOST_BINS", "GradientBins", "GradientTable", "bins_and_table"]
 

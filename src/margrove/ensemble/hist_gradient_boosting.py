@@ -31,9 +31,9 @@ from margrove.ensemble.gradient_monitor import HeldOut, Monitor, SoFar
 from margrove.ensemble.gradient_rounds import GradientRounds, GradientSettings
 from margrove.ensemble.gradient_tables import bins_and_table
 from margrove.exceptions import DataWarning
-from margrove.grove.constraints import monotonic_signs
-from margrove.grove.encoding import TreeTable, read_table, read_table_like_fitted
-from margrove.grove.tree_states import TreeForm
+from margrove.grove.serve.tree_states import TreeForm
+from margrove.grove.table.constraints import monotonic_signs
+from margrove.grove.table.encoding import TreeTable, read_table, read_table_like_fitted
 
 __all__ = ["HistGradientBoostingClassifier", "HistGradientBoostingRegressor"]
 

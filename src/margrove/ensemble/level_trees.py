@@ -17,13 +17,13 @@ from margrove._runtime.jit import kernel
 from margrove._runtime.threads import run_tiles
 from margrove.ensemble.stump_tables import StumpTable, write_sides
 from margrove.ensemble.weak_learners import TreeMembers
-from margrove.grove.assembly import impurity_of_shares
-from margrove.grove.columns import code_of
-from margrove.grove.packed import Kind, packed_of
-from margrove.grove.scores import CODE_OF, GINI, consider
-from margrove.grove.search import ROUNDING_OF_SQUARES, is_far, score_of_classes
-from margrove.grove.targets import whole_weights
-from margrove.grove.tree_arrays import LEAF, THRESHOLD, TreeArrays
+from margrove.grove.grow.assembly import impurity_of_shares
+from margrove.grove.grow.scores import CODE_OF, GINI, consider
+from margrove.grove.grow.split_search import ROUNDING_OF_SQUARES, is_far, score_of_classes
+from margrove.grove.serve.packed_trees import Kind, packed_of
+from margrove.grove.serve.tree_arrays import LEAF, THRESHOLD, TreeArrays
+from margrove.grove.table.columns import code_of
+from margrove.grove.table.targets import whole_weights
 
 __all__ = ["DEEPEST", "LevelLearner"]
 

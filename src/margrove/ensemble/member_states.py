@@ -11,7 +11,7 @@ from margrove._runtime.process_states import MisfitError, array_of
 from margrove.ensemble.estimator_states import fitted_values, refitted, require_keepable
 from margrove.ensemble.stumps import Stumps
 from margrove.ensemble.weak_learners import TreeMembers
-from margrove.grove.tree_states import TreeForm
+from margrove.grove.serve.tree_states import TreeForm
 
 __all__ = ["members_like", "stumps_like", "values_of_members"]
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features
 from margrove._data import check_table, like_fitted
 from margrove._data.tables import _collected, _feature_names, _is_frame
 from margrove._runtime.estimator import Estimator
-from margrove.grove.encoding import _is_text, read_table, refuse_infinity
+from margrove.grove.table.encoding import _is_text, read_table, refuse_infinity
 
 __all__ = ["MixedTable", "read_mixed", "read_mixed_like_fitted"]
 

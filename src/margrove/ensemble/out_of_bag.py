@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from margrove._runtime.jit import kernel
-from margrove.grove.packed import Kind, PackedTree
-from margrove.grove.targets import Targets
-from margrove.grove.walk import add_values, add_votes
+from margrove.grove.serve.forest_walk import add_values, add_votes
+from margrove.grove.serve.packed_trees import Kind, PackedTree
+from margrove.grove.table.targets import Targets
 
 __all__ = ["OutOfBag"]
 

@@ -17,10 +17,10 @@ from margrove.ensemble.forest_data import SampledRows
 from margrove.ensemble.forest_study_kernels import votes_of_leaves
 from margrove.ensemble.resampling import units_left_out
 from margrove.exceptions import InvalidDataError
-from margrove.grove.encoding import refuse_infinity
-from margrove.grove.given_targets import columns_of_labels, power_of_two_near
-from margrove.grove.packed import Kind, PackedTree
-from margrove.grove.walk import add_values, leaves_of_rows, leaves_of_some
+from margrove.grove.serve.forest_walk import add_values, leaves_of_rows, leaves_of_some
+from margrove.grove.serve.packed_trees import Kind, PackedTree
+from margrove.grove.table.encoding import refuse_infinity
+from margrove.grove.table.given_targets import columns_of_labels, power_of_two_near
 
 __all__ = [
     "Part",

@@ -16,9 +16,9 @@ import scipy.sparse as sp
 
 from margrove._runtime.jit import kernel
 from margrove._runtime.threads import run_tiles
-from margrove.grove.binning import BinnedDataset, bin_columns, midpoint
-from margrove.grove.columns import Columns, code_of
-from margrove.grove.grower import columns_of
+from margrove.grove.grow.tree_builder import columns_of
+from margrove.grove.table.binning import BinnedDataset, bin_columns, midpoint
+from margrove.grove.table.columns import Columns, code_of
 
 __all__ = [
     "FeatureGroup",

@@ -22,8 +22,8 @@ from margrove._runtime.jit import kernel
 from margrove._runtime.threads import run_tiles
 from margrove.ensemble.boosting_rules import LARGEST_WEIGHT, NO_BETTER
 from margrove.ensemble.stump_tables import StumpTable, write_sides
-from margrove.grove.scores import CODE_OF, GINI, consider
-from margrove.grove.search import ROUNDING_OF_SQUARES, is_far, score_of_classes
+from margrove.grove.grow.scores import CODE_OF, GINI, consider
+from margrove.grove.grow.split_search import ROUNDING_OF_SQUARES, is_far, score_of_classes
 
 __all__ = ["CHANCE", "PERFECT", "RUNNING", "StumpBooster", "Stumps"]
 

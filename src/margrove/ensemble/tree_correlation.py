@@ -39,8 +39,8 @@ from margrove.ensemble.studied_rows import (
     require_forest,
     squares_of_targets,
 )
-from margrove.grove.given_targets import power_of_two_near
-from margrove.grove.walk import add_values
+from margrove.grove.serve.forest_walk import add_values
+from margrove.grove.table.given_targets import power_of_two_near
 
 __all__ = ["TreeCorrelation", "tree_correlation"]
 

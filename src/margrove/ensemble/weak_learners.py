@@ -26,16 +26,16 @@ from margrove.ensemble.samples import seed_of_member
 from margrove.ensemble.stump_tables import StumpTable
 from margrove.ensemble.stumps import Stumps
 from margrove.ensemble.votes import onto_all_classes
-from margrove.grove.assembly import assemble, impurity_of_shares
-from margrove.grove.binning import bin_columns
 from margrove.grove.decision_tree import DecisionTree, TreeTraining, powers_of_scale
-from margrove.grove.encoding import TreeTable
-from margrove.grove.given_targets import MEDIAN_WEIGHT_BITS
-from margrove.grove.packed import Kind, PackedTree, packed_of, rescaled, unfolded
-from margrove.grove.scores import CODE_OF
-from margrove.grove.targets import class_targets, number_targets
-from margrove.grove.tree_arrays import LEAF, THRESHOLD, TreeArrays
-from margrove.grove.walk import add_values, leaves_of_rows
+from margrove.grove.grow.assembly import assemble, impurity_of_shares
+from margrove.grove.grow.scores import CODE_OF
+from margrove.grove.serve.forest_walk import add_values, leaves_of_rows
+from margrove.grove.serve.packed_trees import Kind, PackedTree, packed_of, rescaled, unfolded
+from margrove.grove.serve.tree_arrays import LEAF, THRESHOLD, TreeArrays
+from margrove.grove.table.binning import bin_columns
+from margrove.grove.table.encoding import TreeTable
+from margrove.grove.table.given_targets import MEDIAN_WEIGHT_BITS
+from margrove.grove.table.targets import class_targets, number_targets
 
 __all__ = ["AnyLearner", "EstimatorMembers", "Learner", "Members", "StumpMembers", "TreeLearner",
            "TreeMembers", "answers_of_trees", "rows_at_once"]  # fmt: skip

@@ -55,7 +55,7 @@ _LOSS_HOMES = {
 
 
 def _tree_arrays_are_sound(fields: dict[str, Any]) -> Any:
-    tree = class_at("margrove.grove.tree_arrays:TreeArrays")(**fields)
+    tree = class_at("margrove.grove.serve.tree_arrays:TreeArrays")(**fields)
     tree.require_sound()
     return tree
 
@@ -65,7 +65,7 @@ def _counts_agree(fields: dict[str, Any], sizes: Sizes) -> None:
 
 
 _TREE_ARRAYS = Part(
-    "margrove.grove.tree_arrays:TreeArrays",
+    "margrove.grove.serve.tree_arrays:TreeArrays",
     {
         "kind": array("i1", "N"),
         "feature": array("i4", "N", low=-1),
@@ -91,7 +91,7 @@ _TREE_ARRAYS = Part(
 )
 
 _PACKED_TREE = Part(
-    "margrove.grove.packed:PackedTree",
+    "margrove.grove.serve.packed_trees:PackedTree",
     {
         "nodes": array("i8", "L"),
         "weight": array("i4 i8 f8", "N"),
@@ -106,7 +106,7 @@ _PACKED_TREE = Part(
 )
 
 _KIND_OF_TREES = Part(
-    "margrove.grove.packed:Kind",
+    "margrove.grove.serve.packed_trees:Kind",
     {
         "criterion": whole(0, 100),
         "n_classes": listed(whole(1), "*", tuple),
@@ -166,7 +166,7 @@ def _tree_fits(fitted: dict[str, Any], sizes: Sizes) -> None:
 
 def _decision_tree(class_name: str) -> Kind:
     return Kind(
-        f"margrove.grove.tree:{class_name}",
+        f"margrove.grove.estimators:{class_name}",
         {
             **_TABLE,
             **(_CLASSES if class_name.endswith("Classifier") else {}),
@@ -416,7 +416,10 @@ _ATTRIBUTES_OF_MEMBERS: dict[str, Check] = {
     "n_outputs_": whole(1, 1),
     "max_features_": whole(1),
 }
-_TREES = ("margrove.grove.tree:DecisionTreeClassifier", "margrove.grove.tree:DecisionTreeRegressor")
+_TREES = (
+    "margrove.grove.estimators:DecisionTreeClassifier",
+    "margrove.grove.estimators:DecisionTreeRegressor",
+)
 _ANSWER = text("labels", "shares", "numbers")
 
 
@@ -584,7 +587,7 @@ def _start_of_scores(fitted: dict[str, Any]) -> dict[str, Any]:
 
 def _scores_from_start(fitted: dict[str, Any]) -> dict[str, Any]:
     kept = {name: value for name, value in fitted.items() if name != "_start"}
-    tables = class_at("margrove.grove.scoring:TreeScores")
+    tables = class_at("margrove.grove.serve.boosted_scores:TreeScores")
     return kept | {
         "_scores": tables(fitted["_rounds"], fitted["_kind"].n_categories, fitted["_start"])
     }

@@ -14,7 +14,7 @@ from margrove.facts.outlines import Given, estimator_fields
 from margrove.facts.plain import frozen, in_words
 from margrove.facts.strongest import strongest_of
 from margrove.facts.values import Outline, SupportKind, WeightedFeature
-from margrove.grove.tree_arrays import TreeArrays
+from margrove.grove.serve.tree_arrays import TreeArrays
 
 __all__ = ["BoostingFacts", "boosting_facts", "require_boosting"]
 

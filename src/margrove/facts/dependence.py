@@ -23,7 +23,7 @@ from margrove._data.tables import _collected, _is_frame
 from margrove.exceptions import InvalidDataError
 from margrove.facts.class_scores import class_scores, classes_of
 from margrove.facts.plain import Plain, frozen
-from margrove.grove.conditions import shown
+from margrove.grove.read.conditions import shown
 from margrove.health.examined_table import ExaminedTable, _as_matrix, examined
 
 __all__ = ["DependenceCurve", "PartialDependenceFacts", "partial_dependence_facts"]

@@ -29,7 +29,7 @@ from margrove.facts.support_vector_machines import (
 )
 from margrove.facts.trees import tree_facts
 from margrove.facts.values import Outline
-from margrove.grove.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from margrove.grove.estimators import DecisionTreeClassifier, DecisionTreeRegressor
 from margrove.margin.linear.linear_svc import LinearSVC
 from margrove.margin.linear.linear_svr import LinearSVR
 from margrove.margin.perceptron.kernel_perceptron import KernelPerceptron

@@ -34,10 +34,10 @@ from margrove.facts.plain import Plain, frozen, in_words
 from margrove.facts.strongest import feature_names_of, strongest_of
 from margrove.facts.trees import codes_or_targets
 from margrove.facts.values import Outline, SupportKind, WeightedFeature
-from margrove.grove.given_targets import columns_of_labels
-from margrove.grove.importances import PermutationImportances
-from margrove.grove.packed import PackedTree
-from margrove.grove.tree_arrays import TreeArrays
+from margrove.grove.explain.importances import PermutationImportances
+from margrove.grove.serve.packed_trees import PackedTree
+from margrove.grove.serve.tree_arrays import TreeArrays
+from margrove.grove.table.given_targets import columns_of_labels
 
 __all__ = [
     "BaggingFacts",

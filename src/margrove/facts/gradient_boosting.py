@@ -26,9 +26,9 @@ from margrove.facts.plain import Plain, frozen
 from margrove.facts.strongest import feature_names_of, strongest_of
 from margrove.facts.trees import class_codes
 from margrove.facts.values import Outline, SupportKind, WeightedFeature
-from margrove.grove.tree import DecisionTreeRegressor
-from margrove.grove.tree_arrays import LEAF, THRESHOLD
-from margrove.grove.tree_sums import dense_rows, require_constant_start, starts_from_model
+from margrove.grove.estimators import DecisionTreeRegressor
+from margrove.grove.serve.tree_arrays import LEAF, THRESHOLD
+from margrove.grove.serve.tree_sums import dense_rows, require_constant_start, starts_from_model
 
 __all__ = [
     "GradientFacts",

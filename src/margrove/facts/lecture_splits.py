@@ -15,7 +15,7 @@ from margrove.facts.lecture_planes import PlaneRows, plane_rows, require_count
 from margrove.facts.plain import Plain, frozen
 from margrove.facts.trees import TreeRegions, tree_regions
 from margrove.grove.criteria import CRITERIA
-from margrove.grove.tree import DecisionTreeClassifier
+from margrove.grove.estimators import DecisionTreeClassifier
 
 __all__ = ["SplitChildren", "TreeGrowth", "split_children", "tree_growth"]
 

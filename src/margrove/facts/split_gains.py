@@ -18,9 +18,9 @@ import numpy as np
 
 from margrove._data import check_labels, check_targets
 from margrove.facts.plain import Plain, frozen
-from margrove.grove.conditions import TreeNames, names_of, shown
 from margrove.grove.criteria import CRITERIA, Criterion
-from margrove.grove.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from margrove.grove.estimators import DecisionTreeClassifier, DecisionTreeRegressor
+from margrove.grove.read.conditions import TreeNames, names_of, shown
 
 __all__ = ["GainCurve", "GainCurves", "gain_curves"]
 

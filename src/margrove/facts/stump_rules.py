@@ -17,8 +17,8 @@ from margrove.ensemble.weak_learners import StumpMembers
 from margrove.facts.boosting import require_boosting
 from margrove.facts.plain import Plain
 from margrove.facts.strongest import feature_names_of
-from margrove.grove.conditions import Condition, branch_conditions, names_of, shown
-from margrove.grove.tree_arrays import TreeArrays
+from margrove.grove.read.conditions import Condition, branch_conditions, names_of, shown
+from margrove.grove.serve.tree_arrays import TreeArrays
 
 __all__ = ["StumpRule", "stump_rules"]
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from margrove.facts.plain import Plain, frozen
 from margrove.facts.trees import codes_or_targets
-from margrove.grove.conditions import (
+from margrove.grove.read.conditions import (
     Condition,
     TreeNames,
     branch_conditions,
@@ -24,8 +24,8 @@ from margrove.grove.conditions import (
     shown,
     tree_of,
 )
-from margrove.grove.inspect import explain
-from margrove.grove.tree_arrays import LEAF, MULTIWAY, THRESHOLD, TreeArrays, leaves_of
+from margrove.grove.read.tree_reading import explain
+from margrove.grove.serve.tree_arrays import LEAF, MULTIWAY, THRESHOLD, TreeArrays, leaves_of
 
 __all__ = ["SketchNode", "SplitHistogram", "TreeSketch", "sketch_tree"]
 

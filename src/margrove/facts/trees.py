@@ -23,13 +23,13 @@ from margrove.exceptions import InvalidDataError
 from margrove.facts.outlines import Given, estimator_fields
 from margrove.facts.plain import Plain, frozen
 from margrove.facts.values import TreeFacts
-from margrove.grove.conditions import names_of, shown, tree_of
-from margrove.grove.cost_complexity import cost_complexity_path, last_within, losses_along
 from margrove.grove.decision_tree import DecisionTree
-from margrove.grove.held_out_losses import validation_losses
-from margrove.grove.inspect import read_tree, regions
-from margrove.grove.shares import by_output
-from margrove.grove.tree_arrays import LEAF, TreeArrays
+from margrove.grove.prune.cost_complexity import cost_complexity_path, last_within, losses_along
+from margrove.grove.prune.held_out_losses import validation_losses
+from margrove.grove.read.conditions import names_of, shown, tree_of
+from margrove.grove.read.tree_reading import read_tree, regions
+from margrove.grove.serve.class_shares import by_output
+from margrove.grove.serve.tree_arrays import LEAF, TreeArrays
 
 __all__ = [
     "PruningErrors",

@@ -21,7 +21,7 @@ import numpy as np
 from margrove.facts.plain import Plain
 
 if TYPE_CHECKING:
-    from margrove.grove.inspect import NodeReading, TreeReading
+    from margrove.grove.read.tree_reading import NodeReading, TreeReading
 
 __all__ = [
     "ClassifierFacts",
@@ -421,7 +421,7 @@ class TreeFacts(Outline):
     training_error_name : str
         What it is, in words.
     tree : TreeReading
-        Node by node; see `margrove.grove.inspect`.
+        Node by node; see `margrove.grove.read.tree_reading`.
     """
 
     # What pictures ask of any facts, and a tree has none of.

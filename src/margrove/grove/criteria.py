@@ -14,7 +14,7 @@ import sklearn
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.fixes import parse_version
 
-from margrove.grove import scores
+from margrove.grove.grow import scores
 
 __all__ = [
     "CRITERIA",

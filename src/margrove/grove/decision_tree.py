@@ -21,22 +21,22 @@ from margrove._runtime.memory import require_memory
 from margrove._runtime.slices import drive
 from margrove._runtime.threads import resolve_n_jobs
 from margrove.exceptions import DataWarning
-from margrove.grove.assembly import assemble, n_balanced_splits
-from margrove.grove.binning import BinnedDataset, bin_columns
-from margrove.grove.constraints import monotonic_signs
 from margrove.grove.criteria import CRITERIA
-from margrove.grove.custom import CustomSearch
-from margrove.grove.directions import DIRECTIONS
-from margrove.grove.encoding import TreeTable, read_table_like_fitted, refuse_infinity
-from margrove.grove.grower import TreeGrower, columns_of
-from margrove.grove.multiway import MULTIWAY_CRITERIA, MultiwayGrower
-from margrove.grove.oblique import ObliqueGrower
-from margrove.grove.scores import ENTROPY, GAIN_RATIO, GAMMA, POISSON, SQUARED, log_table
-from margrove.grove.search import Rules
-from margrove.grove.sklearn_tree import TreeView, decision_path, importances, view
-from margrove.grove.stopping import stop_at_chance, stop_at_error, stop_without_improvement
-from margrove.grove.targets import Targets
-from margrove.grove.tree_arrays import TreeArrays, leaves_of, values_of
+from margrove.grove.export.sklearn_tree import TreeView, decision_path, importances, view
+from margrove.grove.grow.assembly import assemble, n_balanced_splits
+from margrove.grove.grow.custom_criterion import CustomSearch
+from margrove.grove.grow.multiway import MULTIWAY_CRITERIA, MultiwayGrower
+from margrove.grove.grow.oblique import ObliqueGrower
+from margrove.grove.grow.oblique_directions import DIRECTIONS
+from margrove.grove.grow.scores import ENTROPY, GAIN_RATIO, GAMMA, POISSON, SQUARED, log_table
+from margrove.grove.grow.split_search import Rules
+from margrove.grove.grow.stopping import stop_at_chance, stop_at_error, stop_without_improvement
+from margrove.grove.grow.tree_builder import TreeGrower, columns_of
+from margrove.grove.serve.tree_arrays import TreeArrays, leaves_of, values_of
+from margrove.grove.table.binning import BinnedDataset, bin_columns
+from margrove.grove.table.constraints import monotonic_signs
+from margrove.grove.table.encoding import TreeTable, read_table_like_fitted, refuse_infinity
+from margrove.grove.table.targets import Targets
 
 __all__ = ["GREEDY_DEPTH", "TREE_PARAMETERS", "DecisionTree", "TreeTraining", "powers_of_scale",
            "warn_of_halving"]  # fmt: skip
@@ -176,7 +176,7 @@ class DecisionTree(Estimator):
                 counts,
             )
         if self.early_stopping:
-            from margrove.grove.held_out_losses import validation_losses
+            from margrove.grove.prune.held_out_losses import validation_losses
 
             held, targets = training.held_out, training.targets
             n_outputs = len(targets.starts) - 1
@@ -192,7 +192,7 @@ class DecisionTree(Estimator):
             )
             arrays = stop_without_improvement(arrays, losses)
         if self.ccp_alpha > 0.0:
-            from margrove.grove.cost_complexity import prune_by_cost_complexity
+            from margrove.grove.prune.cost_complexity import prune_by_cost_complexity
 
             arrays = prune_by_cost_complexity(arrays, _unscaled(self.ccp_alpha, scale, criterion))
         return arrays
@@ -428,7 +428,7 @@ class DecisionTree(Estimator):
         from sklearn.base import clone
         from sklearn.utils import Bunch
 
-        from margrove.grove.cost_complexity import cost_complexity_path
+        from margrove.grove.prune.cost_complexity import cost_complexity_path
 
         grown = clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight=sample_weight)
         path = cost_complexity_path(grown.arrays_)

@@ -19,7 +19,7 @@ from margrove.datasets import load_play_tennis, load_restaurant
 from margrove.ensemble.bootstrap import BootstrapResult, bootstrap
 from margrove.facts.lecture_bagging import bootstrap_histogram
 from margrove.grove.criteria import CRITERIA
-from margrove.grove.tree import DecisionTreeClassifier
+from margrove.grove.estimators import DecisionTreeClassifier
 from margrove.studio.scenes import StudioError
 
 __all__ = [

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from margrove.ensemble.gradient_boosted import GradientBoosted
-from margrove.grove.conditions import (
+from margrove.grove.decision_tree import DecisionTree
+from margrove.grove.read.conditions import (
     TreeNames,
     branch_conditions,
     names_of,
     number_text,
     shown,
 )
-from margrove.grove.decision_tree import DecisionTree
-from margrove.grove.tree_arrays import LEAF, MULTIWAY, TreeArrays
+from margrove.grove.serve.tree_arrays import LEAF, MULTIWAY, TreeArrays
 from margrove.studio.pictures.fits import fitted
 from margrove.studio.scenes import Scene, StudioError, scene_from
 
@@ -244,7 +244,7 @@ def _largest(value: list[float]) -> int:
 
 def follow_of(model: Any, member: Any, row: Any) -> list[int]:
     """The nodes that a row visits, from the root to its leaf."""
-    from margrove.grove.reasons import explain
+    from margrove.grove.read.reasons import explain
 
     tree, _ = member_of(model, member)
     names = getattr(tree, "feature_names_in_", None)

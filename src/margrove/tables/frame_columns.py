@@ -23,7 +23,7 @@ from margrove._data.tables import (
     check_table,
 )
 from margrove.exceptions import InvalidDataError
-from margrove.grove.encoding import _is_text
+from margrove.grove.table.encoding import _is_text
 from margrove.tables.cell_texts import shown
 
 __all__ = [

@@ -43,7 +43,7 @@ from margrove.ensemble.hist_gradient_boosting import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
-from margrove.grove.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from margrove.grove.estimators import DecisionTreeClassifier, DecisionTreeRegressor
 from margrove.margin.linear.linear_svc import LinearSVC
 from margrove.margin.linear.linear_svr import LinearSVR
 from margrove.margin.perceptron.kernel_perceptron import KernelPerceptron

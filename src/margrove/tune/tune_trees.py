@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from margrove.grove.pruning import cross_validated_alpha, prune
+from margrove.grove.prune.pruning import cross_validated_alpha, prune
 from margrove.tune.held_out import in_threads
 from margrove.tune.tuning import Choice, Trials, choice_among
 from margrove.tune.tuning_scores import Scoring

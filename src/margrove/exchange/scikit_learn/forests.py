@@ -14,7 +14,7 @@ from margrove.exchange.scikit_learn.trees import (
     packed_tree,
     sklearn_tree,
 )
-from margrove.grove.packed import unfolded
+from margrove.grove.serve.packed_trees import unfolded
 
 __all__ = ["FORESTS"]
 

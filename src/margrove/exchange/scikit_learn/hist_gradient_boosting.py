@@ -16,8 +16,8 @@ from margrove.exceptions import ConversionError
 from margrove.exchange.scikit_learn.gradient_boosting import boosted, require_loss_of_sklearn
 from margrove.exchange.scikit_learn.pairs import Pair, class_of, columns_of
 from margrove.exchange.scikit_learn.trees import nodes_as_arrays
-from margrove.grove.packed import PackedTree, packed_of, unfolded
-from margrove.grove.tree_arrays import LEAF
+from margrove.grove.serve.packed_trees import PackedTree, packed_of, unfolded
+from margrove.grove.serve.tree_arrays import LEAF
 
 __all__ = ["HIST_GRADIENT_BOOSTING"]
 

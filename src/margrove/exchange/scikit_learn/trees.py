@@ -15,12 +15,12 @@ import numpy as np
 from margrove.exceptions import ConversionError
 from margrove.exchange.scikit_learn.float32_thresholds import float64_thresholds
 from margrove.exchange.scikit_learn.pairs import Pair, columns_of
-from margrove.grove.assembly import preorder
-from margrove.grove.packed import Kind, PackedTree, packed_of
-from margrove.grove.scores import CODE_OF, GINI, SQUARED
-from margrove.grove.shares import by_output
-from margrove.grove.sklearn_tree import own_sklearn_tree
-from margrove.grove.tree_arrays import LEAF, SUBSET, THRESHOLD, TreeArrays
+from margrove.grove.export.sklearn_tree import own_sklearn_tree
+from margrove.grove.grow.assembly import preorder
+from margrove.grove.grow.scores import CODE_OF, GINI, SQUARED
+from margrove.grove.serve.class_shares import by_output
+from margrove.grove.serve.packed_trees import Kind, PackedTree, packed_of
+from margrove.grove.serve.tree_arrays import LEAF, SUBSET, THRESHOLD, TreeArrays
 
 __all__ = [
     "TREES",
@@ -228,12 +228,12 @@ def _write(ours: Any) -> dict[str, Any]:
 
 TREES = (
     *(
-        Pair(f"sklearn.tree:DecisionTree{task}", f"margrove.grove.tree:DecisionTree{task}",
+        Pair(f"sklearn.tree:DecisionTree{task}", f"margrove.grove.estimators:DecisionTree{task}",
              _read, _write)
         for task in ("Classifier", "Regressor")
     ),
     *(
-        Pair(f"sklearn.tree:ExtraTree{task}", f"margrove.grove.tree:DecisionTree{task}",
+        Pair(f"sklearn.tree:ExtraTree{task}", f"margrove.grove.estimators:DecisionTree{task}",
              _read, _write)
         for task in ("Classifier", "Regressor")
     ),

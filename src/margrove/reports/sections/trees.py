@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from margrove.facts import SketchNode, TreeSketch, ranked_importances, sketch_tree
-from margrove.grove.conditions import prediction_text
-from margrove.grove.inspect import rules
+from margrove.grove.read.conditions import prediction_text
+from margrove.grove.read.tree_reading import rules
 from margrove.plot.tree_shapes import EDGES, Box, Drawing, Line, Shape, drawing_of
 from margrove.plot.tree_shapes import Words as Text
 from margrove.reports import charts

@@ -16,7 +16,7 @@ from margrove.facts import (
     PerceptronFacts,
 )
 from margrove.grove.decision_tree import DecisionTree
-from margrove.grove.tree_arrays import LEAF
+from margrove.grove.serve.tree_arrays import LEAF
 from margrove.studio.pictures.fits import Fitted
 from margrove.studio.scenes import Scene
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from margrove.facts.lecture_splits import split_children
 from margrove.facts.split_gains import GainCurve, gain_curves
-from margrove.grove.inspect import Question
-from margrove.grove.tree_arrays import MULTIWAY, OBLIQUE, SUBSET
+from margrove.grove.read.tree_reading import Question
+from margrove.grove.serve.tree_arrays import MULTIWAY, OBLIQUE, SUBSET
 from margrove.studio.steps.growth import Growth
 
 __all__ = ["gains_at", "question_at"]

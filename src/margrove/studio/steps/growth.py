@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from margrove.grove.bottom_up import child_sums
-from margrove.grove.held_out_losses import validation_losses
-from margrove.grove.inspect import NodeReading, read_tree
-from margrove.grove.pruning import prune
-from margrove.grove.tree_arrays import LEAF, TreeArrays
+from margrove.grove.prune.bottom_up import child_sums
+from margrove.grove.prune.held_out_losses import validation_losses
+from margrove.grove.prune.pruning import prune
+from margrove.grove.read.tree_reading import NodeReading, read_tree
+from margrove.grove.serve.tree_arrays import LEAF, TreeArrays
 
 __all__ = ["Growth"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from margrove.facts.trees import PruningErrors, pruning_errors
-from margrove.grove.pruning import prune
+from margrove.grove.prune.pruning import prune
 from margrove.studio.pictures.curves import curve_of
 from margrove.studio.pictures.planes import plane_of
 from margrove.studio.recent import Recent

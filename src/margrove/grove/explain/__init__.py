@@ -1,0 +1,1 @@
+"""What trees make of their features: SHAP values, partial dependence, importances."""

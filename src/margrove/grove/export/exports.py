@@ -1,0 +1,204 @@
+"""A fitted tree for people and for other programs.
+
+Text and Graphviz source are here; Python, SQL and JSON, which compute, have a file each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from margrove.grove.export.python_source import export_python
+from margrove.grove.export.sql import export_sql
+from margrove.grove.export.tree_json import export_json, tree_as_dict, tree_from_json
+from margrove.grove.read.conditions import (
+    Condition,
+    TreeNames,
+    branch_conditions,
+    names_of,
+    number_text,
+    prediction_text,
+    shown,
+    tree_of,
+)
+from margrove.grove.serve.tree_arrays import LEAF, MULTIWAY, TreeArrays
+
+__all__ = [
+    "export_dot",
+    "export_json",
+    "export_python",
+    "export_sql",
+    "export_text",
+    "tree_as_dict",
+    "tree_from_json",
+]
+
+_MOST_BARS = 40  # deeper lines say their depth: indented, a chain would take quadratic space
+
+
+def export_text(
+    model: Any, *, decimals: int = 3, max_depth: int | None = None, show_missing: bool = False
+) -> str:
+    """A fitted tree as indented text.
+
+    Parameters
+    ----------
+    model : fitted DecisionTreeClassifier or DecisionTreeRegressor
+    decimals : int, default=3
+        Digits after the point; numbers that would read as zero get as many significant ones.
+    max_depth : int, optional
+        Deeper branches are left out, and a line says so. By default none are.
+    show_missing : bool, default=False
+        Whether to tell which branch missing values take.
+
+    Returns
+    -------
+    str
+        A line for each branch and each leaf. Below depth 40 lines are not indented further but
+        begin with their depth.
+
+    Examples
+    --------
+    >>> from margrove import DecisionTreeClassifier
+    >>> from margrove.grove.export.exports import export_text
+    >>> model = DecisionTreeClassifier().fit([[1.0], [2.0], [4.0]], ["low", "low", "high"])
+    >>> print(export_text(model, decimals=1), end="")
+    |--- x0 <= 3.0
+    |   |--- class: low, share 1.0, 2 samples
+    |--- x0 > 3.0
+    |   |--- class: high, share 1.0, 1 samples
+    """
+    _check_whole("decimals", decimals)
+    tree, names = tree_of(model), names_of(model)
+    lines = []
+    for node, depth, condition, hidden in _walk(tree, names, max_depth):
+        if condition is not None:
+            words = condition.in_words(decimals=decimals, show_missing=show_missing)
+            lines.append(_indent(depth - 1) + words)
+        if tree.kind[node] == LEAF:
+            lines.append(_indent(depth) + _leaf_text(tree, names, node, decimals))
+        elif hidden:
+            lines.append(f"{_indent(depth)}truncated branch of depth {hidden}")
+    return "\n".join(lines) + "\n"
+
+
+def _indent(depth: int) -> str:
+    label = f"[{depth}] " if depth > _MOST_BARS else ""
+    return "|   " * min(depth, _MOST_BARS) + label + "|--- "
+
+
+def _leaf_text(tree: TreeArrays, names: TreeNames, node: int, decimals: int) -> str:
+    value = tree.value[node].tolist()
+    samples = f"{int(tree.n_samples[node])} samples"
+    told = prediction_text(names.prediction(value), decimals)
+    if not names.is_classifier:
+        return f"value: {told}, {samples}"
+    return f"class: {told}, share {prediction_text(names.share(value), decimals)}, {samples}"
+
+
+def export_dot(model: Any, *, decimals: int = 3, max_depth: int | None = None) -> str:
+    """A fitted tree in the language of Graphviz.
+
+    Parameters
+    ----------
+    model : fitted DecisionTreeClassifier or DecisionTreeRegressor
+    decimals : int, default=3
+        As for `export_text`.
+    max_depth : int, optional
+        Deeper branches are left out, and three points stand for them. By default none are.
+
+    Returns
+    -------
+    str
+        Source for `dot -Tsvg`.
+
+    Examples
+    --------
+    >>> from margrove import DecisionTreeRegressor
+    >>> from margrove.grove.export.exports import export_dot
+    >>> model = DecisionTreeRegressor().fit([[1.0], [2.0], [4.0]], [0.0, 0.0, 5.0])
+    >>> print(export_dot(model).splitlines()[-2])
+    0 -> 2 [label="no"];
+    """
+    _check_whole("decimals", decimals)
+    tree, names = tree_of(model), names_of(model)
+    criterion = str(model.criterion)
+    lines = ["digraph tree {", 'node [shape=box, fontname="sans-serif"];',
+             'edge [fontname="sans-serif"];']  # fmt: skip
+    for node, _, condition, hidden in _walk(tree, names, max_depth):
+        words = _node_lines(tree, names, node, criterion, decimals)
+        lines.append(f"{node} [label={_dot_text(words)}];")
+        if condition is not None:
+            parent = int(tree.parent[node])
+            answer = _answer(tree, node, condition)
+            lines.append(f"{parent} -> {node} [label={_dot_text([answer])}];")
+        if hidden:
+            lines.append(f'hidden{node} [label="...", shape=plaintext];')
+            lines.append(f"{node} -> hidden{node};")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _node_lines(
+    tree: TreeArrays, names: TreeNames, node: int, criterion: str, decimals: int
+) -> list[str]:
+    lines = []
+    if tree.kind[node] == MULTIWAY:
+        lines.append(shown(names.features[tree.feature[node]]))
+    elif tree.kind[node] != LEAF:
+        first = branch_conditions(tree, names, node)[0]
+        lines.append(first.in_words(decimals=decimals))
+    lines.append(f"{shown(criterion)} = {number_text(float(tree.impurity[node]), decimals)}")
+    lines.append(f"{int(tree.n_samples[node])} samples")
+    prediction = names.prediction(tree.value[node].tolist())
+    return [*lines, prediction_text(prediction, decimals)]
+
+
+def _answer(tree: TreeArrays, child: int, condition: Condition) -> str:
+    """Which branch this is: yes or no, or the category."""
+    parent = int(tree.parent[child])
+    if tree.kind[parent] != MULTIWAY:
+        return "yes" if tree.children_of(parent)[0] == child else "no"
+    labels = [shown(label) for label in condition.categories[:5]]
+    return ", ".join(labels) + (", ..." if len(condition.categories) > 5 else "")
+
+
+def _dot_text(lines: list[str]) -> str:
+    """A quoted string of DOT, in which backslashes and ampersands would begin something."""
+    escaped = [
+        line.replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;") for line in lines
+    ]
+    return '"' + "\\n".join(escaped) + '"'
+
+
+# -- the way through a tree ----------------------------------------------------------------------
+
+
+def _walk(
+    tree: TreeArrays, names: TreeNames, max_depth: int | None
+) -> Iterator[tuple[int, int, Condition | None, int]]:
+    """In preorder: node, its depth, the condition of its branch, and how many levels below it are
+    left out."""
+    if max_depth is not None:
+        _check_whole("max_depth", max_depth)
+    depth, ends = tree.depth, tree.ends
+    asked: dict[int, Condition] = {}
+    node = 0
+    while node < len(tree):
+        is_cut = max_depth is not None and depth[node] >= max_depth and tree.kind[node] != LEAF
+        hidden = int(np.max(depth[node : ends[node]]) - depth[node]) if is_cut else 0
+        yield node, int(depth[node]), asked.pop(node, None), hidden
+        if is_cut:
+            node = int(ends[node])
+            continue
+        if tree.kind[node] != LEAF:
+            children = tree.children_of(node).tolist()
+            asked.update(zip(children, branch_conditions(tree, names, node), strict=True))
+        node += 1
+
+
+def _check_whole(name: str, number: Any) -> None:
+    if not isinstance(number, Integral) or isinstance(number, bool) or number < 0:
+        raise ValueError(f"{name} must be a whole number, at least 0. Got {number!r}.")

@@ -1,0 +1,1 @@
+"""Pruning: which nodes of a grown tree become leaves."""

@@ -1,0 +1,201 @@
+"""What each node of a tree would lose as a leaf, on rows that the tree was not grown on.
+
+Early stopping, reduced-error pruning and the choice of `ccp_alpha` ask for these losses. They are
+counted where rows land, at the leaves, and added up to the root: a row is walked through the tree
+once, however many nodes it comes by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from margrove._data import check_labels, check_targets, check_weights, read_only
+from margrove._runtime.jit import kernel
+from margrove.exceptions import NotFittedError
+from margrove.grove.prune.bottom_up import sums_of_leaves
+from margrove.grove.serve.class_shares import predicted_classes
+from margrove.grove.serve.tree_arrays import LEAF, TreeArrays, branch_of, leaves_of
+
+__all__ = ["fitted_arrays", "validation_losses"]
+
+
+def validation_losses(
+    model: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    is_class: bool | None = None,
+    n_classes: Sequence[int] | None = None,
+) -> np.ndarray:
+    """The loss of each node if it were a leaf, summed over the rows that come by, float64 (N,).
+
+    Weight of the misclassified rows for classes, squared errors for numbers; of several outputs
+    the mean. A row whose value is missing and which takes all branches counts in each of them with
+    its share. Labels that the model does not know are mistakes wherever they land.
+
+    model : fitted decision tree, or TreeArrays
+        For TreeArrays X holds the rows as trees walk them, y the numbers of the classes or the
+        targets, `is_class` says which, and `n_classes` how many classes each output has, if there
+        are several outputs.
+    """
+    if isinstance(model, TreeArrays):
+        tree, rows = model, np.ascontiguousarray(X, dtype=np.float64)
+        if is_class is None:
+            raise ValueError("is_class must be True or False where the model is TreeArrays.")
+        codes = np.asarray(y) if is_class else None
+    else:
+        tree, rows = fitted_arrays(model), model._rows(X)
+        is_class = bool(is_classifier(model))
+        n_classes = model._class_counts()
+        codes = _codes(model, y, len(rows)) if is_class else None
+    y = check_targets(y, len(rows), multi_output=True) if codes is None else codes
+    answers = predicted_classes(tree, n_classes) if is_class else tree.value
+    y = _table(y, len(rows), answers.shape[1])
+    weight = check_weights(sample_weight, len(rows))
+    row, leaf, share = _landings(tree, rows)
+    y, weight = y[row], weight[row] * share
+    loss = _mistakes if is_class else _squares
+    parts = [loss(tree, leaf, own, y[:, k], weight) for k, own in enumerate(answers.T)]
+    losses: np.ndarray = np.mean(parts, axis=0)
+    return losses
+
+
+def _table(y: np.ndarray, n_rows: int, n_outputs: int) -> np.ndarray:
+    table = y.reshape(len(y), -1) if y.ndim else y
+    if table.shape != (n_rows, n_outputs):
+        raise ValueError(
+            f"y must have a row for each of the {n_rows} rows of X, and a column for each output, "
+            f"of which there are {n_outputs}. Got shape {y.shape}."
+        )
+    return table
+
+
+def fitted_arrays(model: Any, argument: str = "model") -> TreeArrays:
+    """Of one of this library's trees, or an error that names the argument it was given for."""
+    arrays = getattr(model, "arrays_", None)
+    if isinstance(arrays, TreeArrays):
+        return arrays
+    name = (model if isinstance(model, type) else type(model)).__name__
+    if not isinstance(model, type) and hasattr(model, "_with_arrays"):
+        raise NotFittedError(
+            f"This {name} instance is not fitted yet. Call 'fit' with appropriate arguments before "
+            "pruning it."
+        )
+    raise ValueError(
+        f"{argument} must be one of this library's decision trees, fitted. Got {name}."
+    )
+
+
+def _codes(model: Any, y: Any, n_rows: int) -> np.ndarray:
+    """int64 (n, outputs): the model's number of each label; -1 for one that it does not know."""
+    all_classes = model.classes_ if isinstance(model.classes_, list) else [model.classes_]
+    if len(all_classes) == 1:
+        columns = [y]
+    else:
+        table = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
+        if table.ndim != 2 or table.shape[1] != len(all_classes):
+            raise ValueError(
+                f"y must have a column for each of the {len(all_classes)} outputs. Got shape "
+                f"{table.shape}."
+            )
+        columns = list(table.T)
+    parts = [
+        check_labels(column, n_rows).codes_among(classes)
+        for column, classes in zip(columns, all_classes, strict=True)
+    ]
+    return np.stack(parts, axis=1)
+
+
+def _mistakes(
+    tree: TreeArrays, leaf: np.ndarray, answer: np.ndarray, codes: np.ndarray, weight: np.ndarray
+) -> np.ndarray:
+    """Weight of the rows whose class is not the answer of the node, one answer after the other."""
+    mistakes = np.zeros(len(tree))
+    for code in np.unique(answer):
+        wrong = codes != code
+        at_leaves = np.bincount(leaf[wrong], weights=weight[wrong], minlength=len(tree))
+        who = answer == code
+        mistakes[who] = sums_of_leaves(tree, at_leaves)[who]
+    return mistakes
+
+
+def _squares(
+    tree: TreeArrays, leaf: np.ndarray, answer: np.ndarray, y: np.ndarray, weight: np.ndarray
+) -> np.ndarray:
+    """Squared errors from each node's weight, mean and spread of y, which add up exactly."""
+    n = len(tree)
+    total = np.bincount(leaf, weights=weight, minlength=n)
+    mean = np.bincount(leaf, weights=weight * y, minlength=n) / np.where(total > 0, total, 1.0)
+    spread = np.bincount(leaf, weights=weight * (y - mean[leaf]) ** 2, minlength=n)
+    _merge_moments(read_only(tree.parent), total, mean, spread)
+    squares: np.ndarray = spread + total * (mean - answer) ** 2
+    return squares
+
+
+@kernel
+def _merge_moments(parent, total, mean, spread):
+    """Chan, Golub and LeVeque 1983, equation 2.1: moments of all rows from those of parts."""
+    for node in range(len(parent) - 1, 0, -1):
+        if total[node] > 0:
+            above = parent[node]
+            both = total[above] + total[node]
+            step = mean[node] - mean[above]
+            spread[above] += spread[node] + step * step * total[above] * (total[node] / both)
+            mean[above] += step * (total[node] / both)
+            total[above] = both
+
+
+def _landings(tree: TreeArrays, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Row, leaf and share of every arrival of a row, or of a part of it, at a leaf."""
+    if not np.any((tree.missing_child < 0) & (tree.kind != LEAF)):
+        return np.arange(len(X)), leaves_of(tree, X), np.ones(len(X))
+    found = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+    for _ in range(2):  # count, then write
+        n_found = _walk_shares(X, tree.kind, tree.feature, tree.threshold, tree.first_child,
+                               tree.n_children, tree.children, tree.missing_child, tree.set_start,
+                               tree.set_size, tree.words, tree.branches, tree.coef, tree.weight,
+                               *found)  # fmt: skip
+        if len(found[0]) < n_found:
+            found = (np.empty(n_found, np.int64), np.empty(n_found, np.int64), np.empty(n_found))
+    return found
+
+
+@kernel
+def _walk_shares(X, kind, feature, threshold, first_child, n_children, children, missing_child,
+                 set_start, set_size, words, branches, coef, weight, rows, leaves,
+                 shares):  # fmt: skip
+    stack = np.empty(len(kind), np.int64)
+    carried = np.empty(len(kind))
+    n_found = 0
+    for i in range(X.shape[0]):
+        stack[0], carried[0], size = 0, 1.0, 1
+        while size > 0:
+            size -= 1
+            node, share = stack[size], carried[size]
+            while node >= 0 and kind[node] != LEAF:
+                branch = branch_of(X[i], node, kind, feature, threshold, set_start, set_size,
+                                   words, branches, coef)  # fmt: skip
+                if branch < 0:
+                    branch = missing_child[node]
+                first = first_child[node]
+                if branch >= 0:
+                    node = children[first + branch]
+                    continue
+                total = 0.0
+                for k in range(first, first + n_children[node]):
+                    total += weight[children[k]]
+                for k in range(first, first + n_children[node]):
+                    stack[size] = children[k]
+                    carried[size] = share * (weight[children[k]] / total)
+                    size += 1
+                node = -1
+            if node >= 0:
+                if n_found < len(rows):
+                    rows[n_found], leaves[n_found], shares[n_found] = i, node, share
+                n_found += 1
+    return n_found

@@ -1,0 +1,1 @@
+"""A fitted tree for people: its nodes, rules, regions and reasons."""

@@ -1,0 +1,1 @@
+"""Grown trees as arrays, and rows on their way through them."""

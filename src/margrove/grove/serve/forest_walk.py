@@ -1,0 +1,176 @@
+"""Rows on their way through the trees of a forest, and what they gather there."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from margrove._runtime.jit import kernel
+from margrove.grove.serve.packed_trees import Kind, PackedTree
+
+__all__ = ["add_values", "add_votes", "leaves_of_rows", "leaves_of_some"]
+
+_ROWS_AT_ONCE = 4096
+_ABREAST = 8
+_NO_ROWS = np.empty((0, 1))
+
+
+def leaves_of_rows(
+    tree: PackedTree, X: np.ndarray, kind: Kind, found: np.ndarray, *, has_nan: bool
+) -> None:
+    """The leaf of each row of a dense X (NaN is missing), int32 (n,), in the tree's numbers."""
+    thresholds = tree.nodes.view(np.float64)
+    if has_nan or len(tree.words) or len(X) < _ABREAST:
+        _walk_carefully(X, thresholds, tree.nodes, tree.words, kind.n_categories, found)
+    else:
+        _walk(np.ravel(X), X.shape[1], thresholds, tree.nodes, found)
+
+
+def leaves_of_some(
+    tree: PackedTree, X: np.ndarray, rows: np.ndarray, kind: Kind, found: np.ndarray
+) -> None:
+    """The same for some rows, in pieces: found[rows]."""
+    for begin in range(0, len(rows), _ROWS_AT_ONCE):
+        own = rows[begin : begin + _ROWS_AT_ONCE]
+        part = X[own].toarray() if hasattr(X, "toarray") else X[own]
+        leaves = np.empty(len(own), np.int32)
+        leaves_of_rows(tree, part, kind, leaves, has_nan=bool(np.isnan(part).any()))
+        found[own] = leaves
+
+
+def add_values(
+    tree: PackedTree, leaves: np.ndarray, kind: Kind, amount: np.ndarray | None, sums: np.ndarray
+) -> None:
+    """sums[i] += the value of leaf leaves[i], `amount[i]` times; leaves below 0 are passed over.
+
+    Of classes, the value is the shares of each output.
+    """
+    thresholds = tree.nodes.view(np.float64)
+    if not kind.has_rows:
+        _add_numbers(thresholds, leaves, amount, sums)
+        return
+    starts = _starts(kind.n_classes)
+    _add_rows(thresholds, leaves, tree.values, kind.n_pure, starts, amount, sums)
+
+
+def add_votes(
+    tree: PackedTree, leaves: np.ndarray, kind: Kind, amount: np.ndarray | None, sums: np.ndarray
+) -> None:
+    """The same with one vote for the largest class of each output."""
+    starts = _starts(kind.n_classes)
+    _add_votes(tree.nodes.view(np.float64), leaves, tree.values, kind.n_pure, starts, amount, sums)
+
+
+@functools.lru_cache(64)
+def _starts(n_classes: tuple[int, ...]) -> np.ndarray:
+    """Where the columns of each output begin and end; nothing, for numbers."""
+    if not n_classes:
+        return np.empty(0, np.int64)
+    return np.concatenate([[0], np.cumsum(n_classes)]).astype(np.int64)
+
+
+@kernel
+def _walk(cells, n_features, thresholds, links, found):
+    """For numbers that are all there: eight rows at a time, so that none waits for memory.
+
+    `cells` are the rows, eight at least, one after the other.
+    """
+    at = np.zeros(_ABREAST, np.int64)
+    low, bits = np.int64(0xFFFFFFFF), np.int64(0xFFFFFFF)
+    n = len(found)
+    for start in range(0, n, _ABREAST):
+        begin = min(start, n - _ABREAST)  # the last ones walk with some that went before
+        for k in range(_ABREAST):
+            at[k] = 0
+        on_the_way = np.int64(1)
+        while on_the_way:
+            on_the_way = np.int64(0)
+            row = np.uint64(begin * n_features)
+            for k in range(_ABREAST):  # a constant, so that the compiler writes out all eight
+                node = at[k]
+                link = links[np.uint64(2 * node + 1)]
+                value = cells[row + np.uint64((link >> 32) & bits)]
+                left = link & low
+                inner = np.int64(left != node)
+                at[k] = left + (inner & np.int64(value > thresholds[np.uint64(2 * node)]))
+                on_the_way |= inner
+                row += np.uint64(n_features)
+        for k in range(_ABREAST):
+            found[begin + k] = at[k]
+
+
+@kernel
+def _walk_carefully(X, thresholds, links, words, n_categories, found):
+    low, bits = np.int64(0xFFFFFFFF), np.int64(0xFFFFFFF)
+    for i in range(X.shape[0]):
+        node = np.int64(0)
+        while True:
+            link = links[2 * node + 1]
+            left = link & low
+            if left == node:
+                break
+            feature = (link >> 32) & bits
+            value = X[i, feature]
+            goes_left = value <= thresholds[2 * node]
+            if value != value:  # noqa: PLR0124
+                goes_left = (link >> 61) & 1 == 1
+            elif (link >> 60) & 1 == 1:
+                goes_left = (link >> 61) & 1 == 1
+                if value < n_categories[feature]:
+                    category = np.int64(value)
+                    word = words[np.int64(thresholds[2 * node]) + category // 32]
+                    goes_left = (word >> np.uint32(category % 32)) & np.uint32(1) == 1
+            node = left if goes_left else left + 1
+        found[i] = node
+
+
+@kernel
+def _add_numbers(thresholds, leaves, amount, sums):
+    for i in range(len(leaves)):
+        if leaves[i] >= 0:
+            own = thresholds[2 * leaves[i]]
+            sums[i, 0] += own if amount is None else own * amount[i]
+
+
+@kernel
+def _add_rows(thresholds, leaves, values, n_pure, starts, amount, sums):
+    n_values = sums.shape[1]
+    for i in range(len(leaves)):
+        if leaves[i] < 0:
+            continue
+        row = np.int64(thresholds[2 * leaves[i]])
+        times = 1.0 if amount is None else float(amount[i])
+        if row < n_pure:
+            sums[i, row] += times
+            continue
+        row -= n_pure
+        if len(starts) == 0:
+            for k in range(n_values):
+                sums[i, k] += times * values[row, k]
+            continue
+        for o in range(len(starts) - 1):
+            total = 0.0
+            for k in range(starts[o], starts[o + 1]):
+                total += values[row, k]
+            for k in range(starts[o], starts[o + 1]):
+                sums[i, k] += times * (values[row, k] / total)
+
+
+@kernel
+def _add_votes(thresholds, leaves, values, n_pure, starts, amount, sums):
+    for i in range(len(leaves)):
+        if leaves[i] < 0:
+            continue
+        row = np.int64(thresholds[2 * leaves[i]])
+        times = 1.0 if amount is None else float(amount[i])
+        if row < n_pure:
+            sums[i, row] += times
+            continue
+        row -= n_pure
+        for o in range(len(starts) - 1):
+            winner = starts[o]
+            for k in range(starts[o], starts[o + 1]):
+                if values[row, k] > values[row, winner]:
+                    winner = k
+            sums[i, winner] += times

@@ -1,0 +1,1 @@
+"""What trees are grown from: rank codes of columns, targets as whole numbers, constraints."""
