@@ -19,7 +19,7 @@ from sklearn.model_selection import train_test_split
 import margrove
 from compare import Case
 from data import FOLDER, HAS_REAL, ORIGIN
-from margrove.ensemble.bagging import BaggingClassifier
+from margrove.ensemble.bagging.estimators import BaggingClassifier
 
 
 @lru_cache(maxsize=2)

@@ -72,13 +72,13 @@ def intel(extra, data):
 
 def quality(model, data):
     frames, coded, (_, y) = data
-    X = frames[1] if isinstance(model, margrove.ensemble.forest.Forest) else coded[1]
+    X = frames[1] if isinstance(model, margrove.ensemble.forest.forest.Forest) else coded[1]
     return {"test score": model.score(X, y), "model MB": megabytes(model)}
 
 
 def megabytes(model):
     """The arrays of the trees."""
-    if isinstance(model, margrove.ensemble.forest.Forest):
+    if isinstance(model, margrove.ensemble.forest.forest.Forest):
         return sum(tree.nbytes for tree in model.trees_) / 1e6
     if type(model).__module__.startswith("sklearn."):
         states = [tree.tree_.__getstate__() for tree in model.estimators_]

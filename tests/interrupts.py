@@ -40,7 +40,7 @@ PATIENCE = 300.0  # seconds: nothing takes that long, unless it hangs
 
 # Processes that also look at the clock within a slice.
 _OWN_SLICES = (
-    "ensemble.forest_grower",
+    "ensemble.forest.grower",
     "margin.solvers.linear.dual_coordinate_descent",
     "margin.solvers.dual.many_problems",
 )

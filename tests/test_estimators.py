@@ -15,14 +15,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import margrove
 from margrove.datasets import load_iris
-from margrove.ensemble.bagged import Bagging
-from margrove.ensemble.boosted import Boosted
-from margrove.ensemble.forest import Forest
-from margrove.ensemble.gradient_boosting import (
+from margrove.ensemble.adaboost.boosted_ensemble import Boosted
+from margrove.ensemble.bagging.bagged_ensemble import Bagging
+from margrove.ensemble.forest.forest import Forest
+from margrove.ensemble.gradient.classic_estimators import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
 )
-from margrove.ensemble.hist_gradient_boosting import (
+from margrove.ensemble.gradient.hist_estimators import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )

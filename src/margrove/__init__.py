@@ -15,29 +15,29 @@ if TYPE_CHECKING:
     from margrove._runtime.checkpoints import checkpoint
     from margrove._runtime.slices import Progress, watch
     from margrove._runtime.warmup import warmup
-    from margrove.ensemble.adaboost import AdaBoostClassifier
-    from margrove.ensemble.adaboost_regressor import AdaBoostRegressor
-    from margrove.ensemble.bagging import BaggingClassifier, BaggingRegressor
-    from margrove.ensemble.bootstrap import bootstrap
-    from margrove.ensemble.bootstrap_error import bootstrap_error
-    from margrove.ensemble.forest_study import oob_importances, oob_impurity_importances
-    from margrove.ensemble.forests import (
+    from margrove.ensemble.adaboost.classifier import AdaBoostClassifier
+    from margrove.ensemble.adaboost.regressor import AdaBoostRegressor
+    from margrove.ensemble.bagging.estimators import BaggingClassifier, BaggingRegressor
+    from margrove.ensemble.bootstrap.error import bootstrap_error
+    from margrove.ensemble.bootstrap.statistic import bootstrap
+    from margrove.ensemble.forest.estimators import (
         ExtraTreesClassifier,
         ExtraTreesRegressor,
         RandomForestClassifier,
         RandomForestRegressor,
     )
-    from margrove.ensemble.gradient_boosting import (
+    from margrove.ensemble.forest.importances import oob_importances, oob_impurity_importances
+    from margrove.ensemble.forest.proximities import proximities
+    from margrove.ensemble.forest.tree_correlation import tree_correlation
+    from margrove.ensemble.gradient.classic_estimators import (
         GradientBoostingClassifier,
         GradientBoostingRegressor,
     )
-    from margrove.ensemble.gradient_losses import GradientLoss, register_gradient_loss
-    from margrove.ensemble.hist_gradient_boosting import (
+    from margrove.ensemble.gradient.hist_estimators import (
         HistGradientBoostingClassifier,
         HistGradientBoostingRegressor,
     )
-    from margrove.ensemble.proximities import proximities
-    from margrove.ensemble.tree_correlation import tree_correlation
+    from margrove.ensemble.gradient.losses import GradientLoss, register_gradient_loss
     from margrove.evaluate.calibration import calibrate
     from margrove.evaluate.comparison import compare
     from margrove.evaluate.reliability import reliability
@@ -106,26 +106,26 @@ _HOME_OF = {
     # groves of trees
     "DecisionTreeClassifier": "margrove.grove.estimators",
     "DecisionTreeRegressor": "margrove.grove.estimators",
-    "AdaBoostClassifier": "margrove.ensemble.adaboost",
-    "AdaBoostRegressor": "margrove.ensemble.adaboost_regressor",
-    "HistGradientBoostingClassifier": "margrove.ensemble.hist_gradient_boosting",
-    "HistGradientBoostingRegressor": "margrove.ensemble.hist_gradient_boosting",
-    "GradientBoostingClassifier": "margrove.ensemble.gradient_boosting",
-    "GradientBoostingRegressor": "margrove.ensemble.gradient_boosting",
-    "GradientLoss": "margrove.ensemble.gradient_losses",
-    "register_gradient_loss": "margrove.ensemble.gradient_losses",
-    "BaggingClassifier": "margrove.ensemble.bagging",
-    "BaggingRegressor": "margrove.ensemble.bagging",
-    "RandomForestClassifier": "margrove.ensemble.forests",
-    "RandomForestRegressor": "margrove.ensemble.forests",
-    "ExtraTreesClassifier": "margrove.ensemble.forests",
-    "ExtraTreesRegressor": "margrove.ensemble.forests",
-    "oob_importances": "margrove.ensemble.forest_study",
-    "oob_impurity_importances": "margrove.ensemble.forest_study",
-    "proximities": "margrove.ensemble.proximities",
-    "tree_correlation": "margrove.ensemble.tree_correlation",
-    "bootstrap": "margrove.ensemble.bootstrap",
-    "bootstrap_error": "margrove.ensemble.bootstrap_error",
+    "AdaBoostClassifier": "margrove.ensemble.adaboost.classifier",
+    "AdaBoostRegressor": "margrove.ensemble.adaboost.regressor",
+    "HistGradientBoostingClassifier": "margrove.ensemble.gradient.hist_estimators",
+    "HistGradientBoostingRegressor": "margrove.ensemble.gradient.hist_estimators",
+    "GradientBoostingClassifier": "margrove.ensemble.gradient.classic_estimators",
+    "GradientBoostingRegressor": "margrove.ensemble.gradient.classic_estimators",
+    "GradientLoss": "margrove.ensemble.gradient.losses",
+    "register_gradient_loss": "margrove.ensemble.gradient.losses",
+    "BaggingClassifier": "margrove.ensemble.bagging.estimators",
+    "BaggingRegressor": "margrove.ensemble.bagging.estimators",
+    "RandomForestClassifier": "margrove.ensemble.forest.estimators",
+    "RandomForestRegressor": "margrove.ensemble.forest.estimators",
+    "ExtraTreesClassifier": "margrove.ensemble.forest.estimators",
+    "ExtraTreesRegressor": "margrove.ensemble.forest.estimators",
+    "oob_importances": "margrove.ensemble.forest.importances",
+    "oob_impurity_importances": "margrove.ensemble.forest.importances",
+    "proximities": "margrove.ensemble.forest.proximities",
+    "tree_correlation": "margrove.ensemble.forest.tree_correlation",
+    "bootstrap": "margrove.ensemble.bootstrap.statistic",
+    "bootstrap_error": "margrove.ensemble.bootstrap.error",
     "prune": "margrove.grove.prune.pruning",
     "cross_validated_alpha": "margrove.grove.prune.pruning",
     "read_tree": "margrove.grove.read.tree_reading",

@@ -22,7 +22,7 @@ pd = pytest.importorskip("pandas")
 
 from margrove import dask as on_cluster  # noqa: E402
 from margrove.dask import adaboost_columns  # noqa: E402
-from margrove.ensemble import stump_tables  # noqa: E402
+from margrove.ensemble.adaboost import stump_tables  # noqa: E402
 
 PARTITIONINGS = {"even": (500,) * 4, "uneven, one empty": (1, 0, 1499, 500), "one": (2000,)}
 ODD = PARTITIONINGS["uneven, one empty"]

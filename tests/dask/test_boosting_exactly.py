@@ -21,8 +21,8 @@ from margrove.dask import (
     boosting_workforce,
 )
 from margrove.dask.boosting_bins import bundles_of, find_conflicts
-from margrove.ensemble import gradient_cells
-from margrove.ensemble.gradient_tables import _bundles, _code
+from margrove.ensemble.gradient.hist import bin_refinement as gradient_cells
+from margrove.ensemble.gradient.hist.tables import _bundles, _code
 from margrove.grove.table.encoding import read_table
 
 N = 70_000  # three tiles of losses

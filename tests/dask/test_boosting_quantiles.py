@@ -12,7 +12,7 @@ from tests.ensemble.odd_columns import KINDS, column
 from margrove.dask import boosting_quantiles as quantiles
 from margrove.dask.boosting_bins import columns_of_parts
 from margrove.dask.boosting_rows import part_rows
-from margrove.ensemble import gradient_cells
+from margrove.ensemble.gradient.hist import bin_refinement as gradient_cells
 
 
 def bins_by(X, weight, n_categories, max_bins, lengths, *, n_splitters=None):

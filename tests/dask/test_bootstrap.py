@@ -16,7 +16,7 @@ from margrove.dask import bootstrap
 from margrove.dask.bootstrap_process import RanksOnShards
 from margrove.dask.bootstrap_shards import Draws
 from margrove.dask.bootstrap_statistics import known_statistic, local_statistic
-from margrove.ensemble.bootstrap_draws import plan_resampling
+from margrove.ensemble.bootstrap.draws import plan_resampling
 
 dask = pytest.importorskip("dask")
 

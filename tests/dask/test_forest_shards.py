@@ -10,8 +10,8 @@ import pytest
 from tests.dask.killing import kill_later, processes, require_same_whoever_dies
 
 import margrove
-from margrove.ensemble.forest_shards import draw_some, strike_some
-from margrove.ensemble.resampling import Line, multiplicities, stream, units_left_out
+from margrove.ensemble.bootstrap.resampling import Line, multiplicities, stream, units_left_out
+from margrove.ensemble.forest.shards import draw_some, strike_some
 from margrove.exceptions import ClusterError
 
 dask = pytest.importorskip("dask")

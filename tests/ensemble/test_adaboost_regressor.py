@@ -24,8 +24,11 @@ from tests.oracles.boosting_r2 import adaboost_r2, predict
 
 import margrove
 from margrove import AdaBoostRegressor, DecisionTreeClassifier, DecisionTreeRegressor
-from margrove.ensemble import adaboost_regressor, boosted, boosting_r2, weak_learners
-from margrove.ensemble.weighted_medians import StagedMedians, weighted_medians
+from margrove.ensemble.adaboost import boosted_ensemble as boosted
+from margrove.ensemble.adaboost import r2_rounds as boosting_r2
+from margrove.ensemble.adaboost import regressor as adaboost_regressor
+from margrove.ensemble.adaboost import weak_learners
+from margrove.ensemble.adaboost.weighted_medians import StagedMedians, weighted_medians
 from margrove.exceptions import (
     ConvergenceWarning,
     FitCancelled,

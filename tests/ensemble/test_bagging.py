@@ -42,9 +42,9 @@ from margrove import (
 from margrove._data import canonical_form
 from margrove._runtime.slices import SUPPORTS_CALLBACKS
 from margrove.datasets import load_iris
-from margrove.ensemble.bagging import BaggingClassifier, BaggingRegressor
-from margrove.ensemble.resampling import Line, multiplicities
-from margrove.ensemble.samples import lay_out
+from margrove.ensemble.bagging.estimators import BaggingClassifier, BaggingRegressor
+from margrove.ensemble.bagging.samples import lay_out
+from margrove.ensemble.bootstrap.resampling import Line, multiplicities
 from margrove.exceptions import (
     ConvergenceWarning,
     DataWarning,

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits
 
 from margrove import AdaBoostClassifier, DecisionTreeClassifier
-from margrove.ensemble.level_trees import LevelLearner
+from margrove.ensemble.adaboost.level_trees import LevelLearner
 from margrove.grove.prune.pruning import prune
 
 
@@ -68,7 +68,7 @@ def test_levels_with_weights(weights) -> None:
 
 @pytest.mark.parametrize("max_depth", [2, 4, 6])
 def test_levels_on_several_threads_and_groups(max_depth, monkeypatch) -> None:
-    from margrove.ensemble import stump_tables
+    from margrove.ensemble.adaboost import stump_tables
 
     X, y = table(3, n=2000)
     one = boosted(X, y, max_depth=max_depth, rounds=4)
@@ -82,7 +82,7 @@ def test_levels_on_several_threads_and_groups(max_depth, monkeypatch) -> None:
 
 
 def test_a_learner_of_levels_ends_where_nothing_can_be_split() -> None:
-    from margrove.ensemble.stump_tables import read_stump_table
+    from margrove.ensemble.adaboost.stump_tables import read_stump_table
 
     X, y = np.ones((6, 2)), np.array([0, 1, 0, 1, 1, 1])
     learner = LevelLearner(

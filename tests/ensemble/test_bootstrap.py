@@ -22,10 +22,10 @@ from hypothesis import strategies as st
 from tests.oracles import bootstrap as oracle
 
 from margrove import Perceptron, watch
-from margrove.ensemble import bootstrap_draws
-from margrove.ensemble.bootstrap import BootstrapResult, bootstrap
-from margrove.ensemble.bootstrap_draws import plan_resampling
-from margrove.ensemble.bootstrap_intervals import interval_of
+from margrove.ensemble.bootstrap import draws as bootstrap_draws
+from margrove.ensemble.bootstrap.draws import plan_resampling
+from margrove.ensemble.bootstrap.intervals import interval_of
+from margrove.ensemble.bootstrap.statistic import BootstrapResult, bootstrap
 from margrove.exceptions import (
     ConvergenceWarning,
     DataWarning,
@@ -442,7 +442,7 @@ def test_threads_and_batches_do_not_change_a_bit(options) -> None:
 
 
 def test_vectorized_statistics_see_resamples_first_and_rows_last(monkeypatch) -> None:
-    monkeypatch.setattr("margrove.ensemble.bootstrap_evaluation._CELLS_OF_A_BATCH", 1000)
+    monkeypatch.setattr("margrove.ensemble.bootstrap.evaluation._CELLS_OF_A_BATCH", 1000)
     shapes = set()
     x, table = HEIGHTS, np.c_[HEIGHTS, HEIGHTS**2]
 

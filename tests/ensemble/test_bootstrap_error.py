@@ -26,8 +26,8 @@ from tests.oracles import bootstrap as oracle
 
 from margrove import SVC, DecisionTreeClassifier, DecisionTreeRegressor, watch
 from margrove.datasets import load_iris, load_play_tennis
-from margrove.ensemble.bootstrap_error import BootstrapError, bootstrap_error
-from margrove.ensemble.resampling import Line, multiplicities
+from margrove.ensemble.bootstrap.error import BootstrapError, bootstrap_error
+from margrove.ensemble.bootstrap.resampling import Line, multiplicities
 from margrove.exceptions import (
     ConvergenceWarning,
     DataWarning,
@@ -121,11 +121,11 @@ def test_pairs_are_thinned_out_evenly(monkeypatch) -> None:
 
     options = {"n_resamples": 20, "scoring": absolute, "random_state": 1}
     exact = bootstrap_error(LinearRegression(), X, TARGET, **options).no_information
-    monkeypatch.setattr("margrove.ensemble.bootstrap_losses._MOST_PAIRS", 40 * 10)
+    monkeypatch.setattr("margrove.ensemble.bootstrap.losses._MOST_PAIRS", 40 * 10)
     thinned = bootstrap_error(LinearRegression(), X, TARGET, **options).no_information
     assert thinned != exact
     assert thinned == pytest.approx(exact, rel=0.05)
-    monkeypatch.setattr("margrove.ensemble.bootstrap_losses._PAIRS_AT_ONCE", 1)
+    monkeypatch.setattr("margrove.ensemble.bootstrap.losses._PAIRS_AT_ONCE", 1)
     assert bootstrap_error(LinearRegression(), X, TARGET, **options).no_information == (
         pytest.approx(thinned, rel=1e-13)
     )

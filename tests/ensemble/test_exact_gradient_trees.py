@@ -10,8 +10,8 @@ from sklearn.tree import DecisionTreeRegressor as PeerTree
 from tests.oracles import exact_gradient_trees as oracle
 
 from margrove import DecisionTreeRegressor
-from margrove.ensemble import exact_gradient_trees as exact
-from margrove.ensemble import exact_tables
+from margrove.ensemble.gradient.exact import tables as exact_tables
+from margrove.ensemble.gradient.exact import trees as exact
 from margrove.grove.grow.scores import SQUARED
 from margrove.grove.serve.forest_walk import add_values, leaves_of_rows
 from margrove.grove.serve.packed_trees import Kind, unfolded

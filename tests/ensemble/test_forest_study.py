@@ -26,16 +26,16 @@ from margrove import (
 )
 from margrove._runtime import memory as _memory
 from margrove.datasets import load_iris
-from margrove.ensemble import resampling
-from margrove.ensemble.forest_study import _centre as centre_of
-from margrove.ensemble.forest_study import _gains as gains_of
-from margrove.ensemble.forest_study import (
+from margrove.ensemble.bootstrap import resampling
+from margrove.ensemble.forest.importances import _centre as centre_of
+from margrove.ensemble.forest.importances import _gains as gains_of
+from margrove.ensemble.forest.importances import (
     oob_importances,
     oob_impurity_importances,
     proximities,
     tree_correlation,
 )
-from margrove.ensemble.studied_rows import TrainingRows
+from margrove.ensemble.forest.studied_rows import TrainingRows
 from margrove.exceptions import DataWarning, InvalidDataError
 
 IRIS, SPECIES = load_iris(return_X_y=True)

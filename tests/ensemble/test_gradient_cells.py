@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.ensemble.odd_columns import KINDS, column
 
-from margrove.ensemble import gradient_cells, gradient_tables
+from margrove.ensemble.gradient.hist import bin_refinement as gradient_cells
+from margrove.ensemble.gradient.hist import tables as gradient_tables
 
 
 def both_ways(monkeypatch, values, max_bins, weight, n_splitters):

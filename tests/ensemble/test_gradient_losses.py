@@ -13,7 +13,7 @@ from sklearn._loss import loss as peers
 from sklearn.utils.stats import _weighted_percentile
 from tests.oracles.quantiles import weighted_quantile
 
-from margrove.ensemble.gradient_losses import (
+from margrove.ensemble.gradient.losses import (
     GRADIENT_LOSSES,
     AbsoluteError,
     Exponential,
@@ -31,8 +31,8 @@ from margrove.ensemble.gradient_losses import (
     loss_names,
     register_gradient_loss,
 )
-from margrove.ensemble.gradient_losses.exponentials import exp_of, log_from_one, log_of_one_plus
-from margrove.ensemble.gradient_losses.quantiles import quantile_of, quantiles_of_leaves
+from margrove.ensemble.gradient.losses.exponentials import exp_of, log_from_one, log_of_one_plus
+from margrove.ensemble.gradient.losses.quantiles import quantile_of, quantiles_of_leaves
 from margrove.exceptions import InvalidDataError
 
 pytestmark = pytest.mark.nojit

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
 from sklearn.ensemble import HistGradientBoostingRegressor as Peer
 
-from margrove.ensemble import gradient_nodes as parts
-from margrove.ensemble import gradient_rounds
-from margrove.ensemble.gradient_boosted import kind_of
-from margrove.ensemble.gradient_losses import gradient_loss_of
-from margrove.ensemble.gradient_monitor import HeldOut, Monitor, SoFar, add_trees
-from margrove.ensemble.gradient_rounds import GradientRounds, GradientSettings, TrainingRows
-from margrove.ensemble.gradient_tables import bins_and_table
+from margrove.ensemble.gradient.boosted_trees import kind_of
+from margrove.ensemble.gradient.early_stopping import HeldOut, Monitor, SoFar, add_trees
+from margrove.ensemble.gradient.hist import nodes as parts
+from margrove.ensemble.gradient.hist import rounds as gradient_rounds
+from margrove.ensemble.gradient.hist.rounds import GradientRounds, GradientSettings, TrainingRows
+from margrove.ensemble.gradient.hist.tables import bins_and_table
+from margrove.ensemble.gradient.losses import gradient_loss_of
 
 NUMBERS = kind_of(np.zeros(100, np.int64))
 REGRESSIONS = ("squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma",

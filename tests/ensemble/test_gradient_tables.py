@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles.gradient_trees import codes_by_rows, codes_of
 
-from margrove.ensemble.gradient_tables import COLUMNS_OF_A_BLOCK, MOST_BINS, bins_and_table
+from margrove.ensemble.gradient.hist.tables import COLUMNS_OF_A_BLOCK, MOST_BINS, bins_and_table
 
 NUMBERS = np.zeros(50, np.int64)
 

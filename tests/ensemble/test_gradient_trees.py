@@ -13,12 +13,12 @@ from tests.interrupts import wait_until
 from tests.oracles import gradient_trees as oracle
 from tests.oracles.teams import run_team
 
-from margrove.ensemble import gradient_nodes as parts
-from margrove.ensemble import gradient_tables
-from margrove.ensemble import gradient_trees as trees
-from margrove.ensemble.gradient_packing import meanings_of, packed
-from margrove.ensemble.gradient_tables import bins_and_table
-from margrove.ensemble.gradient_words import SAMPLES_OF_A_WORD, packed_word, unpacked
+from margrove.ensemble.gradient.hist import nodes as parts
+from margrove.ensemble.gradient.hist import tables as gradient_tables
+from margrove.ensemble.gradient.hist import trees
+from margrove.ensemble.gradient.hist.packed_words import SAMPLES_OF_A_WORD, packed_word, unpacked
+from margrove.ensemble.gradient.hist.packing import meanings_of, packed
+from margrove.ensemble.gradient.hist.tables import bins_and_table
 from margrove.grove.grow.scores import SQUARED
 from margrove.grove.serve.forest_walk import leaves_of_rows
 from margrove.grove.serve.packed_trees import Kind

@@ -26,14 +26,12 @@ from threadpoolctl import threadpool_limits
 
 import margrove
 from margrove import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from margrove.ensemble import (
-    gradient_boosted,
-    gradient_monitor,
-    gradient_rounds,
-    gradient_trees,
-    hist_gradient_boosting,
-)
-from margrove.ensemble.gradient_losses import (
+from margrove.ensemble.gradient import boosted_trees as gradient_boosted
+from margrove.ensemble.gradient import early_stopping as gradient_monitor
+from margrove.ensemble.gradient import hist_estimators as hist_gradient_boosting
+from margrove.ensemble.gradient.hist import rounds as gradient_rounds
+from margrove.ensemble.gradient.hist import trees as gradient_trees
+from margrove.ensemble.gradient.losses import (
     GRADIENT_LOSSES,
     GradientLoss,
     Quantile,

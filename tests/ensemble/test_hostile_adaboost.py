@@ -29,7 +29,8 @@ from tests.interrupts import lines_until_interrupt, steady_clock
 
 import margrove
 from margrove import AdaBoostClassifier, DecisionTreeClassifier, DecisionTreeRegressor
-from margrove.ensemble import boosting_rounds, stumps, weak_learners
+from margrove.ensemble.adaboost import rounds as boosting_rounds
+from margrove.ensemble.adaboost import stumps, weak_learners
 from margrove.exceptions import ConvergenceWarning, InterruptedFitWarning, InvalidDataError
 
 X, LABELS = load_iris(return_X_y=True)

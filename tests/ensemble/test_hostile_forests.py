@@ -31,7 +31,8 @@ from margrove import (
     watch,
 )
 from margrove._runtime import memory as _memory
-from margrove.ensemble import forest_grower, out_of_bag
+from margrove.ensemble.forest import grower as forest_grower
+from margrove.ensemble.forest import out_of_bag
 from margrove.exceptions import DataWarning, InterruptedFitWarning, InvalidDataError
 from margrove.grove.decision_tree import GREEDY_DEPTH
 from margrove.grove.grow import forest_tree_builder as sapling

@@ -43,15 +43,13 @@ from margrove import (
     watch,
 )
 from margrove._data import rows as data_rows
-from margrove.ensemble import (
-    exact_gradient_trees,
-    exact_rounds,
-    gradient_cells,
-    gradient_data,
-    gradient_monitor,
-    gradient_rounds,
-)
-from margrove.ensemble.gradient_losses import GRADIENT_LOSSES, Huber, Quantile, Tweedie
+from margrove.ensemble.gradient import early_stopping as gradient_monitor
+from margrove.ensemble.gradient import training_data as gradient_data
+from margrove.ensemble.gradient.exact import rounds as exact_rounds
+from margrove.ensemble.gradient.exact import trees as exact_gradient_trees
+from margrove.ensemble.gradient.hist import bin_refinement as gradient_cells
+from margrove.ensemble.gradient.hist import rounds as gradient_rounds
+from margrove.ensemble.gradient.losses import GRADIENT_LOSSES, Huber, Quantile, Tweedie
 from margrove.exceptions import (
     ConvergenceWarning,
     DataWarning,

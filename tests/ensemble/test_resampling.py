@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from margrove.ensemble import resampling
-from margrove.ensemble.resampling import (
+from margrove.ensemble.bootstrap import resampling
+from margrove.ensemble.bootstrap.resampling import (
     Line,
     in_units,
     multiplicities,

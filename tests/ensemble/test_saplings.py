@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from margrove.ensemble.resampling import Line, multiplicities, stream
+from margrove.ensemble.bootstrap.resampling import Line, multiplicities, stream
 from margrove.grove.grow.assembly import assemble
 from margrove.grove.grow.forest_tree_builder import Sapling
 from margrove.grove.grow.scores import (

@@ -30,7 +30,7 @@ from tests.exchange.golden_files import (
 from tests.exchange.zoo import NUMBERS, THREE, TWO, ZOO, X, answers
 
 import margrove
-from margrove.ensemble.gradient_losses import GRADIENT_LOSSES
+from margrove.ensemble.gradient.losses import GRADIENT_LOSSES
 from margrove.exceptions import ModelFileError, UnsavableModelError
 from margrove.exchange.archive import FORMAT_VERSION, pack, unpack
 from margrove.exchange.kinds import kinds

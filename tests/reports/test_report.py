@@ -18,7 +18,7 @@ from tests.reports.pages import Page, require_harmless
 import margrove
 from margrove import facts
 from margrove.datasets import load_iris
-from margrove.ensemble.bootstrap import ConfidenceInterval
+from margrove.ensemble.bootstrap.statistic import ConfidenceInterval
 from margrove.evaluate.comparison_result import Comparison, ModelScore
 from margrove.exceptions import InvalidDataError
 from margrove.facts import predictions

@@ -48,7 +48,7 @@ from margrove import (
 from margrove._runtime import slices
 from margrove._runtime.checkpoints import checkpoint, fingerprint
 from margrove.datasets import load_iris
-from margrove.ensemble import forest_grower
+from margrove.ensemble.forest import grower as forest_grower
 from margrove.exceptions import (
     CheckpointError,
     CheckpointWarning,

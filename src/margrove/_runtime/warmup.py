@@ -164,8 +164,8 @@ def _run_trees() -> None:
 
 def _run_ensembles() -> None:
     """Forests of numbers, missing values and categories; a bootstrap."""
-    from margrove.ensemble.bootstrap import bootstrap
-    from margrove.ensemble.forests import (
+    from margrove.ensemble.bootstrap.statistic import bootstrap
+    from margrove.ensemble.forest.estimators import (
         ExtraTreesClassifier,
         RandomForestClassifier,
         RandomForestRegressor,
@@ -183,7 +183,7 @@ def _run_ensembles() -> None:
 
 
 def _run_bags() -> None:
-    from margrove.ensemble.bagging import BaggingClassifier, BaggingRegressor
+    from margrove.ensemble.bagging.estimators import BaggingClassifier, BaggingRegressor
 
     X = np.random.default_rng(0).random((40, 3))
     BaggingClassifier(n_estimators=2).fit(X, np.arange(40) % 3).predict(X)
@@ -191,8 +191,8 @@ def _run_bags() -> None:
 
 
 def _run_adaboost() -> None:
-    from margrove.ensemble.adaboost import AdaBoostClassifier
-    from margrove.ensemble.adaboost_regressor import AdaBoostRegressor
+    from margrove.ensemble.adaboost.classifier import AdaBoostClassifier
+    from margrove.ensemble.adaboost.regressor import AdaBoostRegressor
 
     X = np.random.default_rng(0).random((40, 3))
     for y in (np.arange(40) % 3, np.arange(40) % 2):
@@ -211,7 +211,7 @@ def _run_searches() -> None:
 
 
 def _run_explanations() -> None:
-    from margrove.ensemble.forests import RandomForestClassifier
+    from margrove.ensemble.forest.estimators import RandomForestClassifier
     from margrove.grove.explain.partial_dependence import partial_dependence
     from margrove.grove.explain.shap import shap_values
 
@@ -238,12 +238,12 @@ def _run_gradient_boosting() -> None:
 
     Columns of still more rows are binned without being sorted.
     """
-    from margrove.ensemble.gradient_boosting import (
+    from margrove.ensemble.gradient.classic_estimators import (
         GradientBoostingClassifier,
         GradientBoostingRegressor,
     )
-    from margrove.ensemble.gradient_cells import code_values, refined_cells
-    from margrove.ensemble.hist_gradient_boosting import (
+    from margrove.ensemble.gradient.hist.bin_refinement import code_values, refined_cells
+    from margrove.ensemble.gradient.hist_estimators import (
         HistGradientBoostingClassifier,
         HistGradientBoostingRegressor,
     )

@@ -29,12 +29,13 @@ from margrove.dask.encoding import encoded
 from margrove.dask.parts import Parts, parts_of
 from margrove.dask.persistence import persistently
 from margrove.dask.whole_fits import FitOnOneWorker
-from margrove.ensemble import adaboost, adaboost_regressor
-from margrove.ensemble.adaboost import _counts_and_logs
-from margrove.ensemble.boosting_rounds import StumpBoosting
-from margrove.ensemble.boosting_training import BoostingRows, is_plain_tree, is_small_tree
-from margrove.ensemble.stumps import Stumps
-from margrove.ensemble.weak_learners import StumpMembers
+from margrove.ensemble.adaboost import classifier as adaboost
+from margrove.ensemble.adaboost import regressor as adaboost_regressor
+from margrove.ensemble.adaboost.classifier import _counts_and_logs
+from margrove.ensemble.adaboost.rounds import StumpBoosting
+from margrove.ensemble.adaboost.stumps import Stumps
+from margrove.ensemble.adaboost.training_data import BoostingRows, is_plain_tree, is_small_tree
+from margrove.ensemble.adaboost.weak_learners import StumpMembers
 from margrove.exceptions import InvalidDataError
 from margrove.grove.table.encoding import TreeTable
 

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove._runtime.threads import run_tiles
-from margrove.ensemble.stump_tables import (
+from margrove.ensemble.adaboost.stump_tables import (
     _ROWS_OF_A_BIN,
     FeatureGroup,
     StumpColumns,

@@ -27,8 +27,15 @@ from margrove.dask.parts import Parts
 from margrove.dask.persistence import _wait_until_missed, persistently
 from margrove.dask.shards import Shard
 from margrove.dask.waiting import gathered
-from margrove.ensemble import stump_tables
-from margrove.ensemble.stumps import CHANCE, RUNNING, Search, Stumps, _take_better, new_stumps
+from margrove.ensemble.adaboost import stump_tables
+from margrove.ensemble.adaboost.stumps import (
+    CHANCE,
+    RUNNING,
+    Search,
+    Stumps,
+    _take_better,
+    new_stumps,
+)
 from margrove.grove.grow.scores import CODE_OF
 from margrove.grove.table.binning import midpoint
 

@@ -1,7 +1,7 @@
 """What a worker does for boosted stumps: it holds some columns of all rows, as codes.
 
 Everybody knows the weights of all rows, and changes them alike after each round: the loops are
-those of `ensemble.stumps`, and whole numbers do not depend on who adds them up. What is shared is
+those of `adaboost.stumps`, and whole numbers do not depend on who adds them up. What is shared is
 the search for the next stump, and the table.
 """
 
@@ -14,8 +14,8 @@ import numpy as np
 from margrove._runtime.threads import run_tiles
 from margrove.dask.adaboost_blocks import ColumnRun, columns_of_sides, stump_table
 from margrove.dask.shards import ShardRows
-from margrove.ensemble.stump_tables import write_sides
-from margrove.ensemble.stumps import (
+from margrove.ensemble.adaboost.stump_tables import write_sides
+from margrove.ensemble.adaboost.stumps import (
     CHANCE,
     RUNNING,
     Search,

@@ -19,11 +19,11 @@ from margrove.dask.encoding import encoded
 from margrove.dask.estimators import OnCluster
 from margrove.dask.parts import parts_of
 from margrove.dask.persistence import persistently
-from margrove.ensemble import hist_gradient_boosting as local
-from margrove.ensemble.gradient_boosted import kind_of
-from margrove.ensemble.gradient_data import GradientData, RowDraws
-from margrove.ensemble.gradient_losses import GradientLoss
-from margrove.ensemble.gradient_monitor import HeldOut, Monitor, SoFar
+from margrove.ensemble.gradient import hist_estimators as local
+from margrove.ensemble.gradient.boosted_trees import kind_of
+from margrove.ensemble.gradient.early_stopping import HeldOut, Monitor, SoFar
+from margrove.ensemble.gradient.losses import GradientLoss
+from margrove.ensemble.gradient.training_data import GradientData, RowDraws
 from margrove.grove.serve.tree_states import TreeForm
 from margrove.grove.table.encoding import TreeTable
 

@@ -15,8 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove.dask.boosting_rows import PartRows, new_numbers
-from margrove.ensemble.gradient_cells import code_values
-from margrove.ensemble.gradient_tables import (
+from margrove.ensemble.gradient.hist.bin_refinement import code_values
+from margrove.ensemble.gradient.hist.tables import (
     _BYTES_OF_A_LIST,
     _BYTES_OF_AN_ENTRY,
     _RARE,

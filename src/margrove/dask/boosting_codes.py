@@ -17,8 +17,14 @@ import numpy as np
 from margrove.dask.boosting_bins import ColumnCodes, coded_columns, find_conflicts
 from margrove.dask.boosting_rows import PartRows, renumber
 from margrove.dask.scratch import PartOnDisk, is_on_disk, loaded
-from margrove.ensemble.gradient_monitor import SoFar, add_trees
-from margrove.ensemble.gradient_tables import GradientTable, _Column, _fill_bundle, _layout, _lists
+from margrove.ensemble.gradient.early_stopping import SoFar, add_trees
+from margrove.ensemble.gradient.hist.tables import (
+    GradientTable,
+    _Column,
+    _fill_bundle,
+    _layout,
+    _lists,
+)
 from margrove.grove.serve.packed_trees import Kind, PackedTree
 
 __all__ = ["CodedPart", "CodedRows", "code_part"]

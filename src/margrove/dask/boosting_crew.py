@@ -12,10 +12,10 @@ import numpy as np
 from margrove.dask.boosting_bins import ColumnCodes, bundles_of, empty_table
 from margrove.dask.boosting_growth import RemoteTree, Survey
 from margrove.dask.boosting_shard import ROWS_OF_A_TILE, Common, Grown, Own, Planting
-from margrove.ensemble.gradient_data import GradientData
-from margrove.ensemble.gradient_losses import GradientLoss
-from margrove.ensemble.gradient_losses.own import OwnLoss
-from margrove.ensemble.gradient_tables import GradientTable
+from margrove.ensemble.gradient.hist.tables import GradientTable
+from margrove.ensemble.gradient.losses import GradientLoss
+from margrove.ensemble.gradient.losses.own import OwnLoss
+from margrove.ensemble.gradient.training_data import GradientData
 from margrove.grove.serve.packed_trees import PackedTree
 
 __all__ = ["Beginning", "Crew", "borders_of_runs", "runs_of_rows"]

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from margrove.ensemble import gradient_leader as kernels
-from margrove.ensemble import gradient_nodes as nodes
-from margrove.ensemble.gradient_tables import GradientTable
-from margrove.ensemble.gradient_trees import begin
-from margrove.ensemble.gradient_words import SAMPLES_OF_A_WORD
+from margrove.ensemble.gradient.hist import leader as kernels
+from margrove.ensemble.gradient.hist import nodes
+from margrove.ensemble.gradient.hist.packed_words import SAMPLES_OF_A_WORD
+from margrove.ensemble.gradient.hist.tables import GradientTable
+from margrove.ensemble.gradient.hist.trees import begin
 
 __all__ = ["RemoteTree", "Survey", "Workplace"]
 

@@ -1,6 +1,6 @@
 """Bins of columns whose distinct values are too many to be brought together: found by refinement.
 
-See `margrove.ensemble.gradient_cells`: what the parts of a table have counted adds up to what the
+See `gradient.hist.bin_refinement`: what the parts of a table have counted adds up to what the
 table has. Two passes over the rows, as a rule, and some thousand numbers a column from each part.
 """
 
@@ -14,8 +14,8 @@ import numpy as np
 
 from margrove.dask.boosting_bins import ColumnCodes, codes_of_column, column_tiles
 from margrove.dask.boosting_rows import PartRows, new_numbers
-from margrove.ensemble import gradient_cells as cells_module
-from margrove.ensemble.gradient_cells import (
+from margrove.ensemble.gradient.hist import bin_refinement as cells_module
+from margrove.ensemble.gradient.hist.bin_refinement import (
     CellCounter,
     Cells,
     ValueFinder,

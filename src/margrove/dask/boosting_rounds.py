@@ -15,19 +15,19 @@ from margrove.dask.boosting_crew import Beginning, Crew
 from margrove.dask.boosting_growth import RemoteTree, Workplace
 from margrove.dask.boosting_shard import Grown
 from margrove.dask.cluster import ClusterError, GangBroken
-from margrove.ensemble import gradient_nodes as nodes
-from margrove.ensemble.gradient_losses import GradientLoss
-from margrove.ensemble.gradient_monitor import Monitor
-from margrove.ensemble.gradient_packing import meanings_of, packed
-from margrove.ensemble.gradient_rounds import (
+from margrove.ensemble.gradient.early_stopping import Monitor
+from margrove.ensemble.gradient.hist import nodes
+from margrove.ensemble.gradient.hist.packing import meanings_of, packed
+from margrove.ensemble.gradient.hist.rounds import (
     GradientRounds,
     GradientSettings,
     TrainingRows,
     _put_in_order,
     _Round,
 )
-from margrove.ensemble.gradient_states import restore_rounds, state_of_rounds
-from margrove.ensemble.gradient_tables import GradientBins
+from margrove.ensemble.gradient.hist.tables import GradientBins
+from margrove.ensemble.gradient.losses import GradientLoss
+from margrove.ensemble.gradient.round_states import restore_rounds, state_of_rounds
 from margrove.grove.serve.packed_trees import PackedTree
 from margrove.grove.serve.tree_states import TreeForm
 

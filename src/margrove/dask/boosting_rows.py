@@ -2,7 +2,7 @@
 
 What decides about rows (weights, draws, who is held out) is a function of targets, weights and a
 hash of each row's content: 8 bytes a row each, which come to the client. There the functions of
-`margrove.ensemble.gradient_data` decide, as they do where all rows are.
+`margrove.ensemble.gradient.training_data` decide, as they do where all rows are.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from margrove._data import scan_rows
 from margrove._data.canonical import _grouped, _sorted_by_hash, _with_targets
-from margrove.ensemble.gradient_data import GradientData, RowDraws, _with_values
+from margrove.ensemble.gradient.training_data import GradientData, RowDraws, _with_values
 
 __all__ = [
     "DrawsByHash",

@@ -20,11 +20,11 @@ import numpy as np
 from margrove.dask.boosting_bins import ColumnCodes
 from margrove.dask.boosting_codes import CodedRows
 from margrove.dask.scratch import give_memory_back, is_on_disk, loaded
-from margrove.ensemble import gradient_nodes as nodes
-from margrove.ensemble import gradient_shards as kernels
-from margrove.ensemble.gradient_losses import GradientLoss
-from margrove.ensemble.gradient_monitor import SoFar, add_trees
-from margrove.ensemble.gradient_tables import GradientTable
+from margrove.ensemble.gradient.early_stopping import SoFar, add_trees
+from margrove.ensemble.gradient.hist import nodes
+from margrove.ensemble.gradient.hist import shards as kernels
+from margrove.ensemble.gradient.hist.tables import GradientTable
+from margrove.ensemble.gradient.losses import GradientLoss
 from margrove.grove.serve.packed_trees import Kind, PackedTree
 
 __all__ = ["ROWS_OF_A_TILE", "BoostingShard", "Common", "Grown", "Own", "Planting"]

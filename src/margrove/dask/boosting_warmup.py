@@ -17,12 +17,12 @@ from margrove.dask.boosting_growth import RemoteTree, Workplace
 from margrove.dask.boosting_quantiles import refined_columns
 from margrove.dask.boosting_rows import PartRows, RowsElsewhere
 from margrove.dask.boosting_shard import BoostingShard, Common, Grown
-from margrove.ensemble import gradient_nodes as nodes
-from margrove.ensemble.gradient_boosted import kind_of
-from margrove.ensemble.gradient_data import GradientData
-from margrove.ensemble.gradient_losses import LogLoss, SquaredError
-from margrove.ensemble.gradient_monitor import SoFar
-from margrove.ensemble.gradient_packing import meanings_of, packed
+from margrove.ensemble.gradient.boosted_trees import kind_of
+from margrove.ensemble.gradient.early_stopping import SoFar
+from margrove.ensemble.gradient.hist import nodes
+from margrove.ensemble.gradient.hist.packing import meanings_of, packed
+from margrove.ensemble.gradient.losses import LogLoss, SquaredError
+from margrove.ensemble.gradient.training_data import GradientData
 from margrove.grove.table.encoding import TreeTable
 
 __all__ = ["grow_a_tree"]

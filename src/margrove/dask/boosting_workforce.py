@@ -34,7 +34,7 @@ from margrove.dask.persistence import _wait_until_missed, persistently
 from margrove.dask.scratch import give_memory_back
 from margrove.dask.shards import Shard, _hosts, _pieces
 from margrove.dask.waiting import gathered, wait_for_results
-from margrove.ensemble.gradient_monitor import SoFar
+from margrove.ensemble.gradient.early_stopping import SoFar
 from margrove.grove.serve.packed_trees import Kind
 
 __all__ = ["Workforce"]

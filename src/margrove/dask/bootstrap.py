@@ -14,17 +14,17 @@ from margrove.dask.bootstrap_statistics import Statistic, known_statistic, local
 from margrove.dask.bootstrap_tasks import WholeOnWorkers
 from margrove.dask.cluster import client_of, named_errors, workers_of
 from margrove.dask.parts import is_collection, parts_of
-from margrove.ensemble import bootstrap as local
-from margrove.ensemble.bootstrap import BootstrapResult
-from margrove.ensemble.bootstrap_draws import _refuse_contradictions, plan_resampling
-from margrove.ensemble.bootstrap_input import check_arguments
-from margrove.ensemble.bootstrap_intervals import (
+from margrove.ensemble.bootstrap import statistic as local
+from margrove.ensemble.bootstrap.arguments import check_arguments
+from margrove.ensemble.bootstrap.draws import _refuse_contradictions, plan_resampling
+from margrove.ensemble.bootstrap.intervals import (
     Method,
     acceleration_of,
     interval_of,
     moments_of,
     warn,
 )
+from margrove.ensemble.bootstrap.statistic import BootstrapResult
 
 __all__ = ["bootstrap"]
 

@@ -15,7 +15,7 @@ from margrove.dask.bootstrap_statistics import Statistic, between, interpolated
 from margrove.dask.parts import Parts
 from margrove.dask.shards import plan_shards
 from margrove.dask.waiting import gathered
-from margrove.ensemble.bootstrap_intervals import moments_of
+from margrove.ensemble.bootstrap.intervals import moments_of
 
 __all__ = ["RanksOnShards", "Rows", "SumsOnShards", "rows_on_workers"]
 

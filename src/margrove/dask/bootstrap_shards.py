@@ -1,6 +1,6 @@
 """Bootstrap of a table that lies on several workers: each draws for its own rows.
 
-What is drawn is that of `margrove.ensemble.bootstrap_draws`: draw k of resample b is a function of
+What is drawn is that of `margrove.ensemble.bootstrap.draws`: draw k of resample b is a function of
 (seed, b, k), so that every worker can make all draws, block by block, and count those that fall on
 its rows. No row travels. Making draws is the part that does not become faster with more workers.
 
@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from margrove.ensemble.bootstrap_draws import _permuted, uniforms
-from margrove.ensemble.resampling import stream
+from margrove.ensemble.bootstrap.draws import _permuted, uniforms
+from margrove.ensemble.bootstrap.resampling import stream
 
 __all__ = ["Draws", "RankRows", "joined", "rank_counts", "rank_rows", "row_facts", "row_sums"]
 
 _BLOCK = 1 << 18  # draws that are made at a time, small enough for the caches of a core
-# of `margrove.ensemble.resampling._mixed`, which begins with key * _OF_KEY + salt * _OF_SALT
+# of `bootstrap.resampling._mixed`, which begins with key * _OF_KEY + salt * _OF_SALT
 _OF_KEY, _OF_SALT = 0xD1342543DE82EF95, 0x9E3779B97F4A7C15
 _SHIFT = _OF_SALT * pow(_OF_KEY, -1, 2**64) % 2**64
 _SPLITTERS = 4096

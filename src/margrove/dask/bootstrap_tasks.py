@@ -10,9 +10,9 @@ from margrove._runtime.slices import unwatched
 from margrove._runtime.threads import single_threaded_blas
 from margrove.dask.parts import is_collection
 from margrove.dask.waiting import gathered
-from margrove.ensemble.bootstrap_draws import ResamplingPlan, plan_resampling
-from margrove.ensemble.bootstrap_evaluation import Bootstrap, Evaluation
-from margrove.ensemble.bootstrap_input import check_sample
+from margrove.ensemble.bootstrap.arguments import check_sample
+from margrove.ensemble.bootstrap.draws import ResamplingPlan, plan_resampling
+from margrove.ensemble.bootstrap.evaluation import Bootstrap, Evaluation
 
 __all__ = ["WholeOnWorkers"]
 
@@ -22,7 +22,7 @@ _TASKS_OF_A_WORKER = 8  # fewer, and the last one is waited for; more, and the s
 class WholeOnWorkers:
     """The process of evaluating resamples as tasks; see `margrove._runtime.slices.Process`.
 
-    Evaluations are numbered as in `margrove.ensemble.bootstrap_evaluation.Bootstrap`: resamples
+    Evaluations are numbered as in `margrove.ensemble.bootstrap.evaluation.Bootstrap`: resamples
     first, then the data without each part in turn.
     """
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from margrove.ensemble.forest_data import ForestTraining, Sampler
+from margrove.ensemble.forest.training_data import ForestTraining, Sampler
 from margrove.grove.grow.split_search import Rules
 from margrove.grove.serve.packed_trees import Cuts, Kind
 from margrove.grove.table.binning import BinnedDataset

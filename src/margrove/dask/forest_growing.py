@@ -20,10 +20,10 @@ from margrove.dask.forest_plots import (
     place_samples,
 )
 from margrove.dask.forest_table import ClusterTable, CodesOnCluster
-from margrove.ensemble.forest import Forest
-from margrove.ensemble.forest_data import ForestTraining
-from margrove.ensemble.forest_grower import ForestGrower
-from margrove.ensemble.forest_intervals import LeafSamples
+from margrove.ensemble.forest.forest import Forest
+from margrove.ensemble.forest.grower import ForestGrower
+from margrove.ensemble.forest.intervals import LeafSamples
+from margrove.ensemble.forest.training_data import ForestTraining
 from margrove.grove.serve.packed_trees import PackedTree
 
 __all__ = ["ClusterGrower", "Field", "field_of"]

@@ -13,7 +13,7 @@ from margrove.dask.forest_shard import ForestShard
 from margrove.dask.forest_sharded import ShardedGrower
 from margrove.dask.members import combined
 from margrove.dask.shards import ShardRows
-from margrove.ensemble.forest_data import ForestTraining
+from margrove.ensemble.forest.training_data import ForestTraining
 from margrove.grove.table.binning import BinnedDataset
 
 __all__ = ["GangHere", "ShardsHere", "run_all_loops"]
@@ -120,7 +120,7 @@ class _Growers:
 
 def run_all_loops() -> None:
     """Small forests of all kinds, so that what members and clients run is compiled."""
-    from margrove.ensemble.forests import (
+    from margrove.ensemble.forest.estimators import (
         ExtraTreesClassifier,
         ExtraTreesRegressor,
         RandomForestClassifier,

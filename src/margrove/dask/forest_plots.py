@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from margrove.dask.forest_codes import MergedColumns, Piece, layout_of
-from margrove.ensemble.forest import Forest
-from margrove.ensemble.forest_data import ForestTraining, Sampler
-from margrove.ensemble.forest_grower import ForestGrower
-from margrove.ensemble.forest_intervals import LeafSamples, keep_leaf_samples
+from margrove.ensemble.forest.forest import Forest
+from margrove.ensemble.forest.grower import ForestGrower
+from margrove.ensemble.forest.intervals import LeafSamples, keep_leaf_samples
+from margrove.ensemble.forest.training_data import ForestTraining, Sampler
 from margrove.exceptions import FitCancelled
 from margrove.grove.serve.packed_trees import PackedTree
 from margrove.grove.table.binning import BinnedDataset

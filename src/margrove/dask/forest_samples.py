@@ -1,6 +1,6 @@
 """Who of a member's rows is in the sample of a tree, and with which weight.
 
-What `ensemble.resampling` and `ensemble.forest_data.Sampler` find for all rows, for some of them.
+What `bootstrap.resampling` and `forest.training_data.Sampler` find for all rows, for some of them.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from margrove.dask.forest_frames import Frame, OwnRows
-from margrove.ensemble.forest_shards import draw_some, strike_some
-from margrove.ensemble.resampling import _MOST_UNITS, stream
+from margrove.ensemble.bootstrap.resampling import _MOST_UNITS, stream
+from margrove.ensemble.forest.shards import draw_some, strike_some
 
 __all__ = ["balanced_weights", "left_out_of", "multiplicities_of"]
 

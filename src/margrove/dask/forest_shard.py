@@ -22,7 +22,7 @@ from margrove.dask.forest_groups import Groups, group_of_codes
 from margrove.dask.forest_guests import Guests, Heritage, grow_subtree, joined_guests
 from margrove.dask.forest_samples import balanced_weights, left_out_of, multiplicities_of
 from margrove.dask.shards import ShardRows
-from margrove.ensemble.forest_shards import largest_loss, sum_losses
+from margrove.ensemble.forest.shards import largest_loss, sum_losses
 from margrove.grove.grow.nodes import CODE, FEATURE, MISSING_LEFT, N_WHOLE, SUBSET
 from margrove.grove.grow.tree_builder import _part_rows, columns_of
 from margrove.grove.serve.forest_walk import leaves_of_some

@@ -19,8 +19,8 @@ from margrove.dask.forest_frames import Frame, frame_of, own_rows
 from margrove.dask.forest_ground import Ground
 from margrove.dask.forest_plots import Unseen
 from margrove.dask.forest_trunks import Trunks, whole_tree
-from margrove.ensemble.forest_data import ForestTraining, Sampler
-from margrove.ensemble.forest_grower import ForestGrower
+from margrove.ensemble.forest.grower import ForestGrower
+from margrove.ensemble.forest.training_data import ForestTraining, Sampler
 from margrove.grove.grow.nodes import BALANCED
 from margrove.grove.grow.subtree import LARGEST_BLOCK
 from margrove.grove.grow.tree_builder import columns_of

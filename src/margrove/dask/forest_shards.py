@@ -20,7 +20,7 @@ from margrove.dask.gang import Gang
 from margrove.dask.persistence import _wait_until_missed, persistently
 from margrove.dask.shards import plan_shards
 from margrove.dask.waiting import gathered
-from margrove.ensemble.forest_data import ForestTraining
+from margrove.ensemble.forest.training_data import ForestTraining
 from margrove.grove.table.binning import BinnedDataset
 
 __all__ = ["ShardsOnCluster"]

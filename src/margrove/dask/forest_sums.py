@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from margrove.dask.forest_ground import Ground, Place, Trunk
-from margrove.ensemble.forest_shards import score_of_sums
+from margrove.ensemble.forest.shards import score_of_sums
 from margrove.grove.grow.node_search import _NARROWER
 from margrove.grove.grow.nodes import FEATURE, PARENT, SAMPLES, WEIGHT
 from margrove.grove.grow.scores import SQUARED

@@ -19,7 +19,7 @@ from margrove.dask.forest_guests import Heritage
 from margrove.dask.forest_leaves import end_leaves
 from margrove.dask.forest_searches import search_nodes
 from margrove.dask.forest_sums import sum_up_nodes
-from margrove.ensemble.forest_grower import key_of
+from margrove.ensemble.forest.grower import key_of
 from margrove.grove.grow.nodes import (
     CODE,
     DECREASE,

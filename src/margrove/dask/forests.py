@@ -15,10 +15,10 @@ from margrove.dask.forest_table import ClusterTable, CodesOnCluster
 from margrove.dask.parts import parts_of
 from margrove.dask.persistence import persistently
 from margrove.dask.whole_fits import FitOnOneWorker
-from margrove.ensemble import bagging
-from margrove.ensemble import forests as local
-from margrove.ensemble.forest_data import ForestTraining, Sampler
-from margrove.ensemble.forest_grower import ForestGrower
+from margrove.ensemble.bagging import estimators as bagging
+from margrove.ensemble.forest import estimators as local
+from margrove.ensemble.forest.grower import ForestGrower
+from margrove.ensemble.forest.training_data import ForestTraining, Sampler
 from margrove.grove.serve.packed_trees import Kind, PackedTree
 from margrove.grove.table.binning import BinnedDataset
 from margrove.grove.table.encoding import TreeTable

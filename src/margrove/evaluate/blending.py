@@ -36,8 +36,8 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import Bunch
 from sklearn.utils.metaestimators import available_if
 
-from margrove.ensemble.resampling import stream
-from margrove.ensemble.seeded_clones import seeded_clone
+from margrove.ensemble.bagging.seeded_clones import seeded_clone
+from margrove.ensemble.bootstrap.resampling import stream
 from margrove.evaluate.examples import Examples, Split, Task, fit, k_folds
 from margrove.evaluate.row_scores import row_scorer_of
 from margrove.exceptions import FitCancelled

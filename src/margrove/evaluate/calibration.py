@@ -35,7 +35,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from margrove._data.result_frames import data_frame
 from margrove._runtime.estimator import RANDOM_STATE
-from margrove.ensemble.bootstrap_input import check_arguments
+from margrove.ensemble.bootstrap.arguments import check_arguments
 from margrove.evaluate.reliability import Reliability, reliability_of
 from margrove.margin.svm.calibration import fit_platt
 from margrove.tune.held_out import (

@@ -23,10 +23,10 @@ from margrove._runtime.estimator import RANDOM_STATE, RUN_CONTROL
 from margrove._runtime.process_tasks import processes_wanted, workers_wanted
 from margrove._runtime.slices import drive
 from margrove._runtime.threads import resolve_n_jobs
-from margrove.ensemble.bootstrap import ConfidenceInterval
-from margrove.ensemble.bootstrap_input import check_arguments
-from margrove.ensemble.resampling import stream
-from margrove.ensemble.seeded_clones import seeded_clone
+from margrove.ensemble.bagging.seeded_clones import seeded_clone
+from margrove.ensemble.bootstrap.arguments import check_arguments
+from margrove.ensemble.bootstrap.resampling import stream
+from margrove.ensemble.bootstrap.statistic import ConfidenceInterval
 from margrove.evaluate.blending import BLENDS, BlendSettings, check_member_names, fit_blends
 from margrove.evaluate.comparison_fits import Comparing, Contest, SpreadComparing
 from margrove.evaluate.comparison_result import Comparison, FailedModel, ModelScore, Pair

@@ -17,8 +17,8 @@ from threadpoolctl import threadpool_limits
 from margrove._runtime.process_tasks import spread
 from margrove._runtime.slices import unwatched
 from margrove._runtime.threads import run_tiles
-from margrove.ensemble.resampling import stream
-from margrove.ensemble.seeded_clones import seeded_clone
+from margrove.ensemble.bagging.seeded_clones import seeded_clone
+from margrove.ensemble.bootstrap.resampling import stream
 from margrove.evaluate.blending import BLENDS, BlendSettings, fit_blends
 from margrove.evaluate.comparison_result import FailedModel
 from margrove.evaluate.contestants import Scoring

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from margrove._data.result_frames import data_frame
-from margrove.ensemble.bootstrap import ConfidenceInterval
+from margrove.ensemble.bootstrap.statistic import ConfidenceInterval
 
 if TYPE_CHECKING:
     from margrove.plot.picture import Picture

@@ -20,10 +20,10 @@ from sklearn.pipeline import Pipeline
 
 from margrove._data.labels import check_labels, check_targets
 from margrove._data.weights import check_weights
-from margrove.ensemble.bootstrap_draws import label_codes
-from margrove.ensemble.bootstrap_input import Sample, check_sample
-from margrove.ensemble.bootstrap_intervals import warn
-from margrove.ensemble.resampling import stream
+from margrove.ensemble.bootstrap.arguments import Sample, check_sample
+from margrove.ensemble.bootstrap.draws import label_codes
+from margrove.ensemble.bootstrap.intervals import warn
+from margrove.ensemble.bootstrap.resampling import stream
 
 __all__ = [
     "Examples",

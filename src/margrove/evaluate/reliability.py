@@ -36,7 +36,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_labels, check_weights
 from margrove._data.result_frames import data_frame
-from margrove.ensemble.bootstrap_input import check_arguments
+from margrove.ensemble.bootstrap.arguments import check_arguments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

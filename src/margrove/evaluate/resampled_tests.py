@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from margrove._runtime.slices import unwatched
-from margrove.ensemble.bootstrap import ConfidenceInterval, bootstrap
+from margrove.ensemble.bootstrap.statistic import ConfidenceInterval, bootstrap
 
 __all__ = [
     "Difference",

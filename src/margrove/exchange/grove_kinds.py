@@ -46,7 +46,7 @@ _LOSSES: dict[str, tuple[str, dict[str, Check]]] = {
     "Exponential": ("exponential", {}),
 }
 _LOSS_HOMES = {
-    name: f"margrove.ensemble.gradient_losses.{module}:{name}"
+    name: f"margrove.ensemble.gradient.losses.{module}:{name}"
     for name, (module, _) in _LOSSES.items()
 }
 
@@ -190,7 +190,7 @@ def _rows_were_there(fields: dict[str, Any], sizes: Sizes) -> None:
 
 
 _SAMPLED_ROWS = Part(
-    "margrove.ensemble.forest_data:SampledRows",
+    "margrove.ensemble.forest.training_data:SampledRows",
     {
         "seed": whole(0),
         "rows": array("i4 i8", "m", low=0),
@@ -203,7 +203,7 @@ _SAMPLED_ROWS = Part(
 )
 
 _LEAF_SAMPLES = Part(
-    "margrove.ensemble.forest_intervals:LeafSamples",
+    "margrove.ensemble.forest.intervals:LeafSamples",
     {
         "values": array("f8", "m", finite=True),
         "starts": listed(array("i8", "*", low=0), "T"),
@@ -213,7 +213,7 @@ _LEAF_SAMPLES = Part(
 )
 
 _RESIDUALS = Part(
-    "margrove.ensemble.forest_intervals:Residuals",
+    "margrove.ensemble.forest.intervals:Residuals",
     {
         "plain": array("f8", "m"),
         "relative": array("f8", "m"),
@@ -262,7 +262,7 @@ def _forest(class_name: str) -> Kind:
         "oob_decision_function_?": either(array("f8", "* *"), array("f8", "* * *")),
     }
     return Kind(
-        f"margrove.ensemble.forests:{class_name}",
+        f"margrove.ensemble.forest.estimators:{class_name}",
         {
             **_TABLE,
             "n_outputs_": whole(1),
@@ -298,7 +298,7 @@ def _ends_ascend(values: dict[str, Any], sizes: Sizes) -> None:
 
 
 _LINE = Part(
-    "margrove.ensemble.resampling:Line",
+    "margrove.ensemble.bootstrap.resampling:Line",
     {
         "n_rows": whole(1, _MANY),
         "is_whole": flag,
@@ -319,7 +319,7 @@ def _samples_fit(fields: dict[str, Any], sizes: Sizes) -> None:
 
 
 _ROW_SAMPLES = Part(
-    "margrove.ensemble.samples:RowSamples",
+    "margrove.ensemble.bagging.samples:RowSamples",
     {
         "rows": array("i8", "m", low=0),
         "starts": array("i8", "*", low=0, below="m"),
@@ -379,7 +379,7 @@ def _bagging(class_name: str) -> Kind:
         "oob_prediction_?": either(array("f8", "*"), array("f8", "* *"))
     }
     return Kind(
-        f"margrove.ensemble.bagging:{class_name}",
+        f"margrove.ensemble.bagging.estimators:{class_name}",
         {
             **COLUMNS,
             **(of_classes if is_classifier else of_numbers),
@@ -398,7 +398,7 @@ def _bagging(class_name: str) -> Kind:
 # -- AdaBoost --
 
 _STUMPS = Part(
-    "margrove.ensemble.stumps:Stumps",
+    "margrove.ensemble.adaboost.stumps:Stumps",
     {
         "feature": array("i4", "T", low=-1),
         "code": array("i8", "T"),
@@ -443,7 +443,7 @@ def _stumps_fit(fields: dict[str, Any], sizes: Sizes) -> None:
 
 
 _STUMP_MEMBERS = Part(
-    "margrove.ensemble.weak_learners:StumpMembers",
+    "margrove.ensemble.adaboost.weak_learners:StumpMembers",
     {
         "found": instance_of(_STUMPS.home),
         "thresholds": array("f8", "T"),
@@ -467,7 +467,7 @@ def _trees_of_rounds_fit(fields: dict[str, Any], sizes: Sizes) -> None:
 
 
 _TREE_MEMBERS = Part(
-    "margrove.ensemble.weak_learners:TreeMembers",
+    "margrove.ensemble.adaboost.weak_learners:TreeMembers",
     {
         "answer": _ANSWER,
         "kind": instance_of(_KIND_OF_TREES.home),
@@ -478,7 +478,7 @@ _TREE_MEMBERS = Part(
     examine=_trees_of_rounds_fit,
 )
 _ESTIMATOR_MEMBERS = Part(
-    "margrove.ensemble.weak_learners:EstimatorMembers",
+    "margrove.ensemble.adaboost.weak_learners:EstimatorMembers",
     {
         "answer": _ANSWER,
         "classes": optional(labels("*")),
@@ -487,7 +487,7 @@ _ESTIMATOR_MEMBERS = Part(
     examine=lambda fields, sizes: refuse_unless(all(fields["fitted"]), "a round has no member"),
 )
 _BOOSTING_HISTORY = Part(
-    "margrove.ensemble.boosting_rounds:BoostingHistory",
+    "margrove.ensemble.adaboost.rounds:BoostingHistory",
     {
         **dict.fromkeys(
             ("error", "beta", "normaliser", "edge", "training_error", "bound", "edge_bound"),
@@ -498,7 +498,7 @@ _BOOSTING_HISTORY = Part(
     },
 )
 _R2_HISTORY = Part(
-    "margrove.ensemble.boosting_r2:R2History",
+    "margrove.ensemble.adaboost.r2_rounds:R2History",
     {
         **dict.fromkeys(("average_loss", "beta", "normaliser", "training_error"), array("f8", "*")),
         "outcome": text(),
@@ -557,7 +557,7 @@ def _adaboost(home: str, history: Part, weights: Check, more: dict[str, Check]) 
 # -- gradient boosting --
 
 _GRADIENT_HISTORY = Part(
-    "margrove.ensemble.gradient_boosted:GradientHistory",
+    "margrove.ensemble.gradient.boosted_trees:GradientHistory",
     {
         "training_loss": array("f8", "*"),
         "validation_score": array("f8", "*"),
@@ -677,7 +677,7 @@ GROVE_KINDS: dict[str, Kind] = {
     },
     **{name: _bagging(name) for name in ("BaggingClassifier", "BaggingRegressor")},
     "AdaBoostClassifier": _adaboost(
-        "margrove.ensemble.adaboost:AdaBoostClassifier",
+        "margrove.ensemble.adaboost.classifier:AdaBoostClassifier",
         _BOOSTING_HISTORY,
         array("f8", "T"),
         {
@@ -688,7 +688,7 @@ GROVE_KINDS: dict[str, Kind] = {
         },
     ),
     "AdaBoostRegressor": _adaboost(
-        "margrove.ensemble.adaboost_regressor:AdaBoostRegressor",
+        "margrove.ensemble.adaboost.regressor:AdaBoostRegressor",
         _R2_HISTORY,
         array("f8", "T", low=0.0),  # or there is no median
         {},

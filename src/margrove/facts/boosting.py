@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.ensemble.adaboost import AdaBoostClassifier
-from margrove.ensemble.weak_learners import StumpMembers, TreeMembers
+from margrove.ensemble.adaboost.classifier import AdaBoostClassifier
+from margrove.ensemble.adaboost.weak_learners import StumpMembers, TreeMembers
 from margrove.facts.outlines import Given, estimator_fields
 from margrove.facts.plain import frozen, in_words
 from margrove.facts.strongest import strongest_of

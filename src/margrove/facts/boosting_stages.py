@@ -17,8 +17,8 @@ import scipy.sparse as sp
 from sklearn.metrics import zero_one_loss
 
 from margrove._data import check_weights
-from margrove.ensemble.boosting_rules import VotingRule
-from margrove.ensemble.weak_learners import StumpMembers
+from margrove.ensemble.adaboost.algorithms import VotingRule
+from margrove.ensemble.adaboost.weak_learners import StumpMembers
 from margrove.exceptions import InvalidDataError
 from margrove.facts.boosting import require_boosting
 from margrove.facts.plain import Plain, frozen

@@ -7,15 +7,15 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.ensemble.adaboost import AdaBoostClassifier
-from margrove.ensemble.bagging import BaggingClassifier, BaggingRegressor
-from margrove.ensemble.forests import (
+from margrove.ensemble.adaboost.classifier import AdaBoostClassifier
+from margrove.ensemble.bagging.estimators import BaggingClassifier, BaggingRegressor
+from margrove.ensemble.forest.estimators import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from margrove.ensemble.gradient_boosted import GradientBoosted
+from margrove.ensemble.gradient.boosted_trees import GradientBoosted
 from margrove.facts.boosting import boosting_facts
 from margrove.facts.forests import bagging_facts, forest_facts
 from margrove.facts.gradient_boosting import gradient_facts

@@ -23,11 +23,11 @@ from scipy.linalg import eigh
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_labels, check_targets, check_weights
-from margrove.ensemble.bagged import Bagging
-from margrove.ensemble.forest_study import OobImportances
-from margrove.ensemble.gradient_boosted import GradientBoosted
-from margrove.ensemble.proximities import proximities
-from margrove.ensemble.studied_rows import require_forest
+from margrove.ensemble.bagging.bagged_ensemble import Bagging
+from margrove.ensemble.forest.importances import OobImportances
+from margrove.ensemble.forest.proximities import proximities
+from margrove.ensemble.forest.studied_rows import require_forest
+from margrove.ensemble.gradient.boosted_trees import GradientBoosted
 from margrove.exceptions import InvalidDataError
 from margrove.facts.outlines import Given, estimator_fields
 from margrove.facts.plain import Plain, frozen, in_words

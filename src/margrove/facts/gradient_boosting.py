@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_targets, check_weights
-from margrove.ensemble.gradient_boosted import GradientBoosted
+from margrove.ensemble.gradient.boosted_trees import GradientBoosted
 from margrove.exceptions import InvalidDataError
 from margrove.facts.boosting_stages import checked_round
 from margrove.facts.forests import MemberSizes, depth_of, sizes_of

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_table
 from margrove._data.result_frames import data_frame
-from margrove.ensemble.bootstrap import BootstrapResult
+from margrove.ensemble.bootstrap.statistic import BootstrapResult
 from margrove.exceptions import InvalidDataError
 from margrove.facts.lecture_planes import PlaneRows, grid_over, plane_rows, require_count
 from margrove.facts.plain import Plain, frozen

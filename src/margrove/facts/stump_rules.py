@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from margrove.ensemble.boosting_rules import VotingRule
-from margrove.ensemble.weak_learners import StumpMembers
+from margrove.ensemble.adaboost.algorithms import VotingRule
+from margrove.ensemble.adaboost.weak_learners import StumpMembers
 from margrove.facts.boosting import require_boosting
 from margrove.facts.plain import Plain
 from margrove.facts.strongest import feature_names_of

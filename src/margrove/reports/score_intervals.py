@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from margrove.ensemble.bootstrap import ConfidenceInterval
+from margrove.ensemble.bootstrap.statistic import ConfidenceInterval
 from margrove.reports.judgement import wilson
 
 __all__ = ["meaning_of_intervals", "with_intervals_of_rows"]

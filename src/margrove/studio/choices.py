@@ -60,7 +60,7 @@ def criteria(*, for_classes: bool, in_forests: bool = False) -> Callable[[], lis
 
 def gradient_losses(*, for_classes: bool) -> Callable[[], list[Choice]]:
     def choices() -> list[Choice]:
-        from margrove.ensemble.gradient_losses import loss_names
+        from margrove.ensemble.gradient.losses import loss_names
 
         return [Choice(name, name) for name in loss_names(for_classes=for_classes)]
 
@@ -68,13 +68,13 @@ def gradient_losses(*, for_classes: bool) -> Callable[[], list[Choice]]:
 
 
 def boosting_algorithms() -> list[Choice]:
-    from margrove.ensemble.boosting_rules import ALGORITHMS
+    from margrove.ensemble.adaboost.algorithms import ALGORITHMS
 
     return [Choice(name, name) for name in ALGORITHMS]
 
 
 def boosting_losses() -> list[Choice]:
-    from margrove.ensemble.boosting_r2 import LOSSES
+    from margrove.ensemble.adaboost.r2_rounds import LOSSES
 
     return [Choice(name, name) for name in LOSSES]
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from margrove.datasets import load_play_tennis, load_restaurant
-from margrove.ensemble.bootstrap import BootstrapResult, bootstrap
+from margrove.ensemble.bootstrap.statistic import BootstrapResult, bootstrap
 from margrove.facts.lecture_bagging import bootstrap_histogram
 from margrove.grove.criteria import CRITERIA
 from margrove.grove.estimators import DecisionTreeClassifier

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.ensemble.gradient_boosted import GradientBoosted
+from margrove.ensemble.gradient.boosted_trees import GradientBoosted
 from margrove.grove.decision_tree import DecisionTree
 from margrove.grove.read.conditions import (
     TreeNames,

@@ -25,21 +25,21 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from margrove._data import seed_of
 from margrove._runtime.estimator import RANDOM_STATE
 from margrove._runtime.slices import unwatched
-from margrove.ensemble.adaboost import AdaBoostClassifier
-from margrove.ensemble.adaboost_regressor import AdaBoostRegressor
-from margrove.ensemble.bagging import BaggingClassifier, BaggingRegressor
-from margrove.ensemble.bootstrap_input import check_arguments
-from margrove.ensemble.forests import (
+from margrove.ensemble.adaboost.classifier import AdaBoostClassifier
+from margrove.ensemble.adaboost.regressor import AdaBoostRegressor
+from margrove.ensemble.bagging.estimators import BaggingClassifier, BaggingRegressor
+from margrove.ensemble.bootstrap.arguments import check_arguments
+from margrove.ensemble.forest.estimators import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from margrove.ensemble.gradient_boosting import (
+from margrove.ensemble.gradient.classic_estimators import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
 )
-from margrove.ensemble.hist_gradient_boosting import (
+from margrove.ensemble.gradient.hist_estimators import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )

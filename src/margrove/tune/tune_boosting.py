@@ -14,8 +14,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import make_scorer, mean_pinball_loss
 
-from margrove.ensemble.adaboost import AdaBoostClassifier
-from margrove.ensemble.adaboost_regressor import AdaBoostRegressor
+from margrove.ensemble.adaboost.classifier import AdaBoostClassifier
+from margrove.ensemble.adaboost.regressor import AdaBoostRegressor
 from margrove.tune.held_out import in_threads
 from margrove.tune.tuning import Choice, Trials, choice_among, chosen_place
 from margrove.tune.tuning_scores import Scoring, stages_of

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.base import clone
 
-from margrove.ensemble.forest import Forest
+from margrove.ensemble.forest.forest import Forest
 from margrove.tune.held_out import in_threads
 from margrove.tune.known_answers import known_answers
 from margrove.tune.tuning import Choice, Trials, told

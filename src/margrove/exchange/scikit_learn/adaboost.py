@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from margrove.ensemble.boosting_r2 import R2History
-from margrove.ensemble.boosting_rounds import history_of
-from margrove.ensemble.boosting_rules import rule_of
-from margrove.ensemble.weak_learners import EstimatorMembers, Members, TreeMembers
+from margrove.ensemble.adaboost.algorithms import rule_of
+from margrove.ensemble.adaboost.r2_rounds import R2History
+from margrove.ensemble.adaboost.rounds import history_of
+from margrove.ensemble.adaboost.weak_learners import EstimatorMembers, Members, TreeMembers
 from margrove.exceptions import ConversionError
 from margrove.exchange.scikit_learn.pairs import Pair, columns_of
 from margrove.exchange.scikit_learn.registry import (
@@ -185,7 +185,7 @@ def _write_settings(ours: Any) -> dict[str, Any]:
 ADABOOST = (
     Pair(
         "sklearn.ensemble:AdaBoostClassifier",
-        "margrove.ensemble.adaboost:AdaBoostClassifier",
+        "margrove.ensemble.adaboost.classifier:AdaBoostClassifier",
         _read_classifier,
         _write_classifier,
         _read_settings,
@@ -193,7 +193,7 @@ ADABOOST = (
     ),
     Pair(
         "sklearn.ensemble:AdaBoostRegressor",
-        "margrove.ensemble.adaboost_regressor:AdaBoostRegressor",
+        "margrove.ensemble.adaboost.regressor:AdaBoostRegressor",
         _read_regressor,
         _write,
         _read_settings,

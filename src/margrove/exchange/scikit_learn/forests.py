@@ -95,7 +95,7 @@ def _codes_of_classes(ours: Any) -> dict[str, Any]:
 
 
 FORESTS = tuple(
-    Pair(f"sklearn.ensemble:{name}", f"margrove.ensemble.forests:{name}", _read, _write)
+    Pair(f"sklearn.ensemble:{name}", f"margrove.ensemble.forest.estimators:{name}", _read, _write)
     for kind in ("RandomForest", "ExtraTrees")
     for name in (f"{kind}Classifier", f"{kind}Regressor")
 )

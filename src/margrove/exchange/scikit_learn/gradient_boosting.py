@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from margrove.ensemble.gradient_boosted import GradientHistory, kind_of
-from margrove.ensemble.gradient_boosting import _factor_of
-from margrove.ensemble.gradient_losses import GradientLoss, gradient_loss_of
+from margrove.ensemble.gradient.boosted_trees import GradientHistory, kind_of
+from margrove.ensemble.gradient.classic_estimators import _factor_of
+from margrove.ensemble.gradient.losses import GradientLoss, gradient_loss_of
 from margrove.exceptions import ConversionError
 from margrove.exchange.scikit_learn.pairs import Pair, class_of, columns_of, parameters_for
 from margrove.exchange.scikit_learn.trees import packed_tree, sklearn_tree
@@ -176,7 +176,7 @@ def _write_settings(ours: Any) -> dict[str, Any]:
 GRADIENT_BOOSTING = tuple(
     Pair(
         f"sklearn.ensemble:GradientBoosting{task}",
-        f"margrove.ensemble.gradient_boosting:GradientBoosting{task}",
+        f"margrove.ensemble.gradient.classic_estimators:GradientBoosting{task}",
         _read,
         _write,
         write_settings=_write_settings,

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from margrove.ensemble.gradient_boosted import kind_of
-from margrove.ensemble.gradient_losses import GradientLoss, gradient_loss_of
+from margrove.ensemble.gradient.boosted_trees import kind_of
+from margrove.ensemble.gradient.losses import GradientLoss, gradient_loss_of
 from margrove.exceptions import ConversionError
 from margrove.exchange.scikit_learn.gradient_boosting import boosted, require_loss_of_sklearn
 from margrove.exchange.scikit_learn.pairs import Pair, class_of, columns_of
@@ -223,7 +223,7 @@ def _write_settings(ours: Any) -> dict[str, Any]:
 HIST_GRADIENT_BOOSTING = tuple(
     Pair(
         f"sklearn.ensemble:HistGradientBoosting{task}",
-        f"margrove.ensemble.hist_gradient_boosting:HistGradientBoosting{task}",
+        f"margrove.ensemble.gradient.hist_estimators:HistGradientBoosting{task}",
         _read,
         _write,
         write_settings=_write_settings,

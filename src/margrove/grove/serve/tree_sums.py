@@ -95,9 +95,9 @@ class TreeSum:
 
 def tree_sum_of(model: Any, function: str) -> TreeSum:
     """A fitted model as a sum of trees; an error that names `function` where it is none."""
-    from margrove.ensemble.adaboost import AdaBoostClassifier
-    from margrove.ensemble.forest import Forest
-    from margrove.ensemble.gradient_boosted import GradientBoosted
+    from margrove.ensemble.adaboost.classifier import AdaBoostClassifier
+    from margrove.ensemble.forest.forest import Forest
+    from margrove.ensemble.gradient.boosted_trees import GradientBoosted
 
     if isinstance(model, DecisionTree):
         check_is_fitted(model, "arrays_")
@@ -188,7 +188,7 @@ def _votes(tree: TreeArrays, n_classes: tuple[int, ...]) -> np.ndarray:
 
 def _trees_of_adaboost(model: Any, function: str) -> Iterator[TreeArrays]:
     """What the leaves of each member add to the decision function."""
-    from margrove.ensemble.weak_learners import EstimatorMembers
+    from margrove.ensemble.adaboost.weak_learners import EstimatorMembers
 
     members, rule = model._members, model._rule()
     if isinstance(members, EstimatorMembers):

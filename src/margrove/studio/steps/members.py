@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.ensemble.bagged import Bagging
+from margrove.ensemble.bagging.bagged_ensemble import Bagging
 from margrove.studio.pictures.curves import curve_from_values, curve_of, places_of
 from margrove.studio.pictures.planes import plane_of
 from margrove.studio.scenes import Scene

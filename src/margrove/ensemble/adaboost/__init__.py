@@ -1,0 +1,1 @@
+"""AdaBoost: rounds that give misclassified rows more weight."""

@@ -1,0 +1,101 @@
+"""Trees of any depth for boosting, grown as those of forests are.
+
+Forests count their rows: sums of weights are whole numbers whose squares are, too. So the weights
+of boosting are rounded to shares of 2^-31 of their sum; the error of a tree is measured with the
+weights themselves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from margrove.ensemble.adaboost.weak_learners import TreeMembers, answers_of_trees
+from margrove.grove.decision_tree import DecisionTree, TreeTraining
+from margrove.grove.grow.forest_tree_builder import Sapling
+from margrove.grove.grow.scores import CODE_OF
+from margrove.grove.grow.tree_builder import columns_of
+from margrove.grove.serve.packed_trees import Kind, PackedTree
+from margrove.grove.table.binning import bin_columns
+from margrove.grove.table.encoding import TreeTable
+from margrove.grove.table.targets import class_targets
+
+__all__ = ["MOST_ROWS", "SaplingLearner"]
+
+MOST_ROWS = 200_000  # whose weights are told apart well enough
+_WHOLE = 2**31
+
+
+class SaplingLearner:
+    """Trees on codes that are made once; see `weak_learners` for the protocol.
+
+    Each row is one sample of a class, and all values are numbers and there.
+    """
+
+    def __init__(
+        self,
+        template: DecisionTree,
+        table: TreeTable,
+        labels: np.ndarray,
+        n_classes: int,
+        answer: str,
+        *,
+        n_threads: int,
+    ) -> None:
+        self._table, self._answer = table, answer
+        self._data = bin_columns(table.X, max_bins=template.max_bins, n_threads=n_threads)
+        self.kind = Kind(CODE_OF[template.criterion], (n_classes,), 1, table.n_categories)
+        n = len(labels)
+        self._samples = np.ones(n, np.int64)
+        self._scale = float(_WHOLE - 2 * n)
+        even = np.full(n, int(self._scale / n), np.int64)
+        targets = class_targets(
+            labels[:, None], [n_classes], even / self._scale, self._samples
+        )._replace(weight=even, counted=True, plain=False, unit=1.0 / self._scale)
+        rows = np.arange(n)
+        training = TreeTraining(table, targets, rows, 1.0, rows[:0])
+        rules = template._rules(training, self._data)
+        self._sapling = Sapling(
+            self._data,
+            columns_of(self._data),
+            targets,
+            rules,
+            table.n_categories,
+            max_leaves=template._max_leaves(n),
+            weights_count=False,
+            by_rows=True,
+        )
+        self._tree: PackedTree | None = None
+
+    @property
+    def extremes(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The values of each column, lowest and highest of each code."""
+        return list(self._data.extremes)
+
+    @property
+    def finished(self) -> bool:
+        return self._tree is not None
+
+    def begin(self, number: int, weights: np.ndarray, targets: np.ndarray | None) -> None:
+        whole = np.maximum(np.rint(weights[0] * self._scale), 1.0).astype(np.int64)
+        self._sapling.start(whole, self._samples, 0)
+        self._tree = None
+
+    def advance(self, work: float) -> float:
+        done = self._sapling.advance(work)
+        if self._sapling.finished:
+            self._tree = self._sapling.packed()
+        return done
+
+    def answers(self) -> np.ndarray:
+        return answers_of_trees(self._trees, self._table.X, self.kind, self._answer)
+
+    def add_to(self, members: TreeMembers) -> TreeMembers:
+        return replace(members, trees=(*members.trees, self._trees))
+
+    @property
+    def _trees(self) -> list[PackedTree]:
+        if self._tree is None:
+            raise RuntimeError("The tree has not grown yet.")
+        return [self._tree]

@@ -1,0 +1,122 @@
+"""What boosting is given: X as its learner takes it, labels or numbers, weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from margrove.ensemble.bagging.mixed_tables import MixedTable, read_mixed, read_mixed_like_fitted
+from margrove.grove.criteria import CRITERIA
+from margrove.grove.decision_tree import DecisionTree
+from margrove.grove.estimators import DecisionTreeClassifier, DecisionTreeRegressor
+from margrove.grove.table.encoding import TreeTable, read_table, read_table_like_fitted
+
+__all__ = [
+    "BoostingRows",
+    "is_plain_tree",
+    "is_simple_tree",
+    "is_small_tree",
+    "read_rows",
+    "read_rows_like_fitted",
+]
+
+_AS_THEY_ARE = {  # of trees that are grown on one table for all rounds
+    "split": ("binary",),
+    "splitter": ("best", "random"),
+    "class_weight": (None,),
+    "early_stopping": (False,),
+}
+_OF_SIMPLE_TREES = {
+    "splitter": ("best",),
+    "criterion": ("gini", "entropy", "log_loss", "error"),
+    "min_weight_fraction_leaf": (0.0,),
+    "max_features": (None,),
+    "min_impurity_decrease": (0.0,),
+    "ccp_alpha": (0.0,),
+    "monotonic_cst": (None,),
+    "significance": (None,),
+    "max_error": (None,),
+}
+
+
+_OF_SMALL_TREES = {
+    "min_samples_split": (2,),
+    "min_samples_leaf": (1,),
+    "max_leaf_nodes": (None,),
+    "max_bins": (None,),
+}
+
+
+@dataclass(frozen=True)
+class BoostingRows:
+    """X: as trees take it (`table`), or as any estimator does.
+
+    is_by_column: X was given as CSC, which members are to get
+    """
+
+    X: Any
+    table: TreeTable | None
+    attributes: dict[str, Any]
+    is_by_column: bool = False
+
+    def of_rows(self, rows: np.ndarray | slice) -> BoostingRows:
+        if isinstance(rows, slice):
+            return self
+        table = None if self.table is None else self.table.of_rows(rows)
+        return replace(self, X=self.X[rows] if table is None else table.X, table=table)
+
+    @property
+    def mixed(self) -> MixedTable:
+        """As members of other kinds than trees get it."""
+        return MixedTable(self.X, self.attributes, self.is_by_column)
+
+
+def is_plain_tree(base: Any) -> bool:
+    """Whether it can be grown on a table of codes that is made once."""
+    if type(base) not in (DecisionTreeClassifier, DecisionTreeRegressor):
+        return False
+    return CRITERIA[base.criterion].own is None and _is_among(base, _AS_THEY_ARE)
+
+
+def is_small_tree(base: Any, rows: BoostingRows, deepest: int) -> bool:
+    """Whether it is a simple tree of so many levels at most, and of any number of leaves and rows
+    of a leaf."""
+    if getattr(base, "max_depth", None) is None or base.max_depth > deepest:
+        return False
+    return _is_among(base, _OF_SMALL_TREES) and is_simple_tree(base, rows)
+
+
+def is_simple_tree(base: Any, rows: BoostingRows) -> bool:
+    """Whether it is a tree of classes that only its size is asked of, on numbers that are all
+    there."""
+    table = rows.table
+    if table is None or not isinstance(base, DecisionTreeClassifier) or table.categories:
+        return False
+    if not _is_among(base, _OF_SIMPLE_TREES):
+        return False
+    values = table.X.data if sp.issparse(table.X) else table.X
+    return not np.isnan(values).any()
+
+
+def _is_among(base: DecisionTree, allowed: dict[str, tuple[Any, ...]]) -> bool:
+    given = {name: getattr(base, name) for name in allowed if hasattr(base, name)}
+    return all(np.ndim(own) == 0 and own in allowed[name] for name, own in given.items())
+
+
+def read_rows(X: Any, estimator: Any, base: Any, *, as_table: bool) -> BoostingRows:
+    """Check X as given to `fit`; nothing is stored on the estimator."""
+    if as_table:
+        table = read_table(X, estimator, base.categorical_features)
+        return BoostingRows(table.X, table, table.attributes)
+    mixed = read_mixed(X, estimator, base, rows_of_any_shape=True)
+    return BoostingRows(mixed.X, None, mixed.attributes, mixed.is_by_column)
+
+
+def read_rows_like_fitted(X: Any, estimator: Any) -> Any:
+    """Check X as given to `predict`."""
+    if hasattr(estimator, "categories_"):
+        return read_table_like_fitted(X, estimator)
+    return read_mixed_like_fitted(X, estimator)

@@ -1,0 +1,474 @@
+"""What the two baggings share: drawing, fitting, asking, figures out of bag."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils import Bunch
+from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt
+from sklearn.utils._tags import get_tags
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _raise_for_params,
+    _routing_enabled,
+    get_routing_for_object,
+    process_routing,
+)
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from margrove._data import seed_of
+from margrove._runtime.estimator import RANDOM_STATE, RUN_CONTROL, Estimator
+from margrove._runtime.slices import drive
+from margrove._runtime.threads import resolve_n_jobs
+from margrove.ensemble.bagging.members import Crew, Member, MemberFitting, Plan, columns_of
+from margrove.ensemble.bagging.mixed_tables import MixedTable, read_mixed, read_mixed_like_fitted
+from margrove.ensemble.bagging.samples import RowSamples, lay_out
+from margrove.ensemble.bagging.votes import (
+    Tally,
+    onto_all_classes,
+    votes,
+    warn_of_rows_in_every_bag,
+)
+from margrove.exceptions import DataWarning
+
+__all__ = ["BAGGING_PARAMETERS", "BagTargets", "Bagging", "has_method", "shares_of"]
+
+_COUNT = Interval(Integral, 1, None, closed="left")
+_SHARE = Interval(RealNotInt, 0, 1, closed="right")
+_VALUES_AT_ONCE = 8_000_000  # of the members' answers, before they are summed
+
+BAGGING_PARAMETERS: dict[str, list[Any]] = {
+    "estimator": [HasMethods(["fit", "predict"]), None],
+    "n_estimators": [_COUNT],
+    "max_samples": [_COUNT, _SHARE, None],
+    "max_features": [_COUNT, _SHARE],
+    "bootstrap": ["boolean"],
+    "bootstrap_features": ["boolean"],
+    "oob_score": ["boolean", callable],
+    "warm_start": ["boolean"],
+    "n_jobs": [Integral, None],
+    **RANDOM_STATE,
+    **RUN_CONTROL,
+}
+
+
+@dataclass(frozen=True)
+class BagTargets:
+    """What is to be learnt.
+
+    values    int64 codes (n,), or float64 (n,) or (n, n_outputs)
+    weight    float64 (n,), >= 0
+    classes   the labels of the codes, None for numbers
+    """
+
+    values: np.ndarray
+    weight: np.ndarray
+    classes: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class _Grown:
+    """Members, and for each the samples from which it was drawn."""
+
+    members: list[Member]
+    samples: list[RowSamples]
+
+
+def has_method(method: str) -> Callable[[Any], bool]:
+    """Whether the members have a method, as far as that is known."""
+
+    def check(self: Any) -> bool:
+        getattr(self.estimators_[0] if hasattr(self, "estimators_") else self._base(), method)
+        return True
+
+    return check
+
+
+class Bagging(Estimator):
+    """Base of `BaggingClassifier` and `BaggingRegressor`."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = BAGGING_PARAMETERS
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
+        """Fit the estimators, each on a sample of its own.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or dataframe of shape (n_samples, n_features)
+            Whatever the estimator takes; it is given arrays.
+        y : array-like of shape (n_samples,) or, for numbers, (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+            Rows are drawn in proportion to their weights: 0 is a row removed, 2 a row that is there
+            twice.
+        **fit_params : dict
+            Passed on to the estimators where metadata routing is enabled; arrays with an entry for
+            each row are drawn from as X is.
+
+        Returns
+        -------
+        self
+        """
+        _raise_for_params(fit_params, self, "fit")
+        self._check_parameters()
+        self._check_combinations()
+        table = read_mixed(X, self, self._base())
+        targets = self._targets(y, sample_weight, table.X.shape[0])
+        earlier = self._earlier(table, targets)
+        plan = self._plan(table, targets, earlier, self._routed("fit", fit_params).fit)
+        if len(earlier.members) == self.n_estimators and not self.oob_score:
+            warnings.warn(
+                "Warm-start fitting without increasing n_estimators does not fit new trees.",
+                UserWarning,
+                stacklevel=2,
+            )
+            return self
+        grown, attributes = self._grow(plan, table, targets, earlier, (X, y, sample_weight))
+        if self.oob_score:
+            attributes |= self._out_of_bag(grown, table.X, targets)
+        self._commit(attributes)
+        return self
+
+    def _check_combinations(self) -> None:
+        if isinstance(self.estimator, type):
+            raise TypeError(
+                f"The 'estimator' parameter of {type(self).__name__} must be an instance. Got the "
+                f"class {self.estimator.__name__} instead: write {self.estimator.__name__}()."
+            )
+        if self.oob_score and not self.bootstrap:
+            raise ValueError(
+                "Out of bag estimation only available if bootstrap=True: else no row is left out "
+                "by chance. Use oob_score=False."
+            )
+
+    def _earlier(self, table: MixedTable, targets: BagTargets) -> _Grown:
+        """What a warm start goes on from."""
+        if not self.warm_start or not hasattr(self, "estimators_"):
+            return _Grown([], [])
+        name = type(self).__name__
+        if len(self.estimators_) > self.n_estimators:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} must be larger or equal to "
+                f"len(estimators_)={len(self.estimators_)} when warm_start==True. Use "
+                "warm_start=False to start anew."
+            )
+        if table.X.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {table.X.shape[1]} features, but the {len(self.estimators_)} estimators "
+                f"that {name} goes on from (warm_start=True) take {self.n_features_in_}. Use "
+                "warm_start=False to start anew."
+            )
+        if targets.classes is not None and not np.array_equal(targets.classes, self.classes_):
+            raise ValueError(
+                f"y has the classes {targets.classes.tolist()}, but the estimators that {name} "
+                f"goes on from (warm_start=True) know {self.classes_.tolist()}. Use "
+                "warm_start=False to start anew."
+            )
+        members = [
+            Member(estimator, columns)
+            for estimator, columns in zip(self.estimators_, self.estimators_features_, strict=True)
+        ]
+        return _Grown(members, list(self._samples))
+
+    def _plan(
+        self, table: MixedTable, targets: BagTargets, earlier: _Grown, fit_params: dict[str, Any]
+    ) -> Plan:
+        base, d = self._base(), table.X.shape[1]
+        is_pairwise = get_tags(base).input_tags.pairwise
+        takes_weights = _takes_weights(base)
+        # as scikit-learn does it; to estimators of this library a weight of zero is no row
+        takes_all_rows = is_pairwise or (takes_weights and not isinstance(base, Estimator))
+        n_chosen = _number_of_columns(self.max_features, d)
+        if is_pairwise and (not takes_weights or self.bootstrap_features or n_chosen < d):
+            raise ValueError(
+                f"{type(base).__name__} takes a matrix of pairs for X, of which neither rows nor "
+                "columns can be left out: it must take sample_weight, with max_features=1.0 and "
+                "bootstrap_features=False."
+            )
+        if earlier.samples and not isinstance(self.random_state, Integral):
+            seed = earlier.samples[-1].seed
+        else:
+            seed = seed_of(self.random_state)
+        samples = lay_out(
+            table.numbers(targets.weight),
+            targets.values,
+            targets.weight,
+            seed=seed,
+            max_samples=self.max_samples,
+            with_replacement=self.bootstrap,
+            merge_copies=not (fit_params or takes_all_rows),
+        )
+        if samples.ignores_weights:
+            warnings.warn(
+                f"When fitting {type(self).__name__} with sample_weight it is recommended to use "
+                "bootstrap=True, got False: each sample holds every row once, so that weights "
+                "which are no whole numbers do nothing. Or use a smaller max_samples.",
+                DataWarning,
+                stacklevel=3,
+            )
+        if earlier.samples and samples.equals(earlier.samples[-1]):
+            samples = earlier.samples[-1]
+        return Plan(
+            ensemble=type(self).__name__,
+            prototype=base,
+            samples=samples,
+            n_features=d,
+            n_chosen=n_chosen,
+            bootstrap_features=self.bootstrap_features,
+            takes_weights=takes_weights,
+            takes_all_rows=takes_all_rows,
+            classes=targets.classes,
+            fit_params=fit_params,
+        )
+
+    def _grow(
+        self,
+        plan: Plan,
+        table: MixedTable,
+        targets: BagTargets,
+        earlier: _Grown,
+        given: tuple[Any, Any, Any],
+    ) -> tuple[_Grown, dict[str, Any]]:
+        """Fit the members that are missing."""
+        X, y, sample_weight = given
+        with Crew(self._workers()) as crew:
+            first = len(earlier.members)
+            fitting = MemberFitting(
+                plan, table.for_members, targets.values, first, self.n_estimators, crew
+            )
+
+            def grown() -> _Grown:
+                new = fitting.members
+                return _Grown(earlier.members + new, earlier.samples + [plan.samples] * len(new))
+
+            def fitted() -> dict[str, Any]:
+                now = grown()
+                return table.attributes | self._learnt(targets) | {
+                    "estimator_": plan.prototype,
+                    "estimators_": [member.estimator for member in now.members],
+                    "estimators_features_": [member.columns for member in now.members],
+                    "_samples": now.samples,
+                }  # fmt: skip
+
+            drive(
+                fitting,
+                self,
+                max_time=self.max_time,
+                on_interrupt=self.on_interrupt,
+                verbose=self.verbose,
+                X=X,
+                y=y,
+                fitted=fitted,
+                given={"sample_weight": sample_weight, **plan.fit_params},
+            )
+        if not grown().members:  # interrupted before there was anything to keep
+            raise KeyboardInterrupt
+        return grown(), fitted()
+
+    def _out_of_bag(self, grown: _Grown, X: Any, targets: BagTargets) -> dict[str, Any]:
+        """Figures of each row by the members whose samples do not hold it, and their score."""
+        name = type(self).__name__
+        if any(samples is not grown.samples[0] for samples in grown.samples):
+            raise ValueError(
+                "oob_score needs all estimators to be drawn from the same rows, but those that "
+                f"{name} went on from (warm_start=True) were drawn from others. Use "
+                "warm_start=False, or oob_score=False."
+            )
+        n_rows, n_members = X.shape[0], len(grown.members)
+        method = self._method(grown.members[0].estimator)
+        n_classes = None if targets.classes is None else len(targets.classes)
+        tasks = [
+            (member, X, samples, number, method, n_classes)
+            for number, (member, samples) in enumerate(
+                zip(grown.members, grown.samples, strict=True)
+            )
+        ]
+        tally = Tally(n_rows)
+        for answer in self._in_order(_answer_left_out, tasks, n_rows):
+            if answer is not None:
+                tally.add(answer[1], answer[0])
+        counted = targets.weight > 0
+        warn_of_rows_in_every_bag(tally.counts[counted], name, n_members)
+        figures = tally.mean()
+        if tally.sums is None:
+            figures = np.full((n_rows, n_classes) if n_classes else targets.values.shape, np.nan)
+        return self._oob_attributes(figures, targets, np.flatnonzero(counted & (tally.counts > 0)))
+
+    def _oob_score_of(
+        self, truth: np.ndarray, found: np.ndarray, weight: np.ndarray, usual: Callable[..., float]
+    ) -> float:
+        """The score that `oob_score` asks for."""
+        if not len(truth):
+            return float("nan")
+        metric = self.oob_score if callable(self.oob_score) else usual
+        if (weight == weight[0]).all() or "sample_weight" not in _arguments(metric):
+            return float(metric(truth, found))
+        return float(metric(truth, found, sample_weight=weight))
+
+    @property
+    def estimators_samples_(self) -> list[np.ndarray]:
+        """The rows that each estimator was fitted on, each as often as it was drawn.
+
+        Drawn anew each time, from the seed.
+        """
+        check_is_fitted(self, "estimators_")
+        return [samples.indices(k) for k, samples in enumerate(self._samples)]
+
+    def __len__(self) -> int:
+        """The number of estimators."""
+        return len(self.estimators_)
+
+    def __getitem__(self, index: int) -> Any:
+        """One of the estimators."""
+        return self.estimators_[index]
+
+    def __iter__(self) -> Iterator[Any]:
+        """The estimators, one after the other."""
+        return iter(self.estimators_)
+
+    # -- what the two differ in --
+
+    @abstractmethod
+    def _base(self) -> Any:
+        """The estimator of which members are copies."""
+
+    @abstractmethod
+    def _targets(self, y: Any, sample_weight: Any, n_rows: int) -> BagTargets: ...
+
+    @abstractmethod
+    def _learnt(self, targets: BagTargets) -> dict[str, Any]:
+        """Attributes besides the members."""
+
+    @abstractmethod
+    def _method(self, member: Any) -> str:
+        """What the members are asked for."""
+
+    @abstractmethod
+    def _oob_attributes(
+        self, figures: np.ndarray, targets: BagTargets, scored: np.ndarray
+    ) -> dict[str, Any]: ...
+
+    # -- asking --
+
+    def _rows(self, X: Any) -> Any:
+        check_is_fitted(self, "estimators_")
+        return read_mixed_like_fitted(X, self)
+
+    def _workers(self) -> int:
+        return resolve_n_jobs(self.n_jobs)
+
+    def _in_order(self, task: Callable[..., Any], tasks: list[Any], n_rows: int) -> Iterator[Any]:
+        """The answers to tasks in their order, as many at a time as there is room for."""
+        with Crew(self._workers()) as crew:
+            n_values = n_rows * int(getattr(self, "n_classes_", 1))
+            size = 1 if crew.n_jobs == 1 else max(crew.n_jobs, _VALUES_AT_ONCE // max(n_values, 1))
+            for start in range(0, len(tasks), size):
+                yield from crew.run(task, tasks[start : start + size])
+
+    def _answers(self, X: Any, method: str, params: dict[str, Any]) -> Iterator[Any]:
+        """What the members say of X, one after the other."""
+        tasks = [
+            (estimator, columns, X, method, params)
+            for estimator, columns in zip(self.estimators_, self.estimators_features_, strict=True)
+        ]
+        return self._in_order(_answer, tasks, X.shape[0])
+
+    def _routed(self, caller: str, params: dict[str, Any]) -> Any:
+        """Arguments for the methods of the members."""
+        if _routing_enabled():
+            return process_routing(self, caller, **params).estimator
+        return Bunch(**{name: {} for name in _METHODS})
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """How metadata are routed: `sample_weight` of fit stays here, the rest goes to members.
+
+        Returns
+        -------
+        routing : MetadataRouter
+        """
+        base = self._base()
+        has_shares = hasattr(base, "predict_proba") and getattr(self, "voting", "hard") == "soft"
+        shares = "predict_proba" if has_shares else "predict"
+        has_logarithms = has_shares and hasattr(base, "predict_log_proba")
+        mapping = MethodMapping()
+        for caller, callee in (
+            ("fit", "fit"),
+            ("decision_function", "decision_function"),
+            ("predict", shares),
+            ("predict_proba", shares),
+            ("predict_log_proba", "predict_log_proba" if has_logarithms else shares),
+        ):
+            mapping.add(caller=caller, callee=callee)
+        router = MetadataRouter(owner=self).add_self_request(self)
+        return router.add(estimator=base, method_mapping=mapping)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        base = get_tags(self._base())
+        for name in ("sparse", "allow_nan", "pairwise", "string", "categorical", "positive_only"):
+            setattr(tags.input_tags, name, getattr(base.input_tags, name))
+        return tags
+
+
+_METHODS = ("fit", "predict", "predict_proba", "predict_log_proba", "decision_function")
+
+
+def _takes_weights(base: Any) -> bool:
+    if _routing_enabled():
+        return bool(get_routing_for_object(base).consumes("fit", ("sample_weight",)))
+    return bool(has_fit_parameter(base, "sample_weight"))
+
+
+def _number_of_columns(max_features: float, d: int) -> int:
+    n_chosen = max_features if isinstance(max_features, Integral) else int(max_features * d)
+    if n_chosen > d:
+        raise ValueError(
+            f"max_features must be <= n_features. Got max_features={max_features} for an X with "
+            f"{d} features."
+        )
+    return max(1, int(n_chosen))
+
+
+def _arguments(metric: Callable[..., float]) -> set[str]:
+    try:
+        return set(inspect.signature(metric).parameters)
+    except (TypeError, ValueError):  # some callables of other languages do not say
+        return set()
+
+
+def _answer(
+    estimator: Any, columns: np.ndarray, X: Any, method: str, params: dict[str, Any]
+) -> np.ndarray:
+    return np.asarray(getattr(estimator, method)(columns_of(X, columns), **params))
+
+
+def _answer_left_out(
+    member: Member,
+    X: Any,
+    samples: RowSamples,
+    number: int,
+    method: str,
+    n_classes: int | None,
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """The rows that are not in a member's sample, and what it says of them."""
+    rows = samples.out_of_bag(number, X.shape[0])
+    if not len(rows):
+        return None
+    answer = _answer(member.estimator, member.columns, X[rows], method, {})
+    if n_classes is not None:
+        answer = shares_of(answer, member.estimator, method, n_classes)
+    return rows, answer
+
+
+def shares_of(answer: np.ndarray, estimator: Any, method: str, n_classes: int) -> np.ndarray:
+    """An answer of a classifier as shares of all classes."""
+    if method == "predict":
+        return votes(answer, n_classes)
+    return onto_all_classes(answer, estimator.classes_, n_classes)

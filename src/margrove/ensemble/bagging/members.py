@@ -1,0 +1,265 @@
+"""The members of a bagged ensemble: how one is made and fitted, and how several are at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _check_method_params
+
+from margrove._runtime.process_states import whole_number
+from margrove._runtime.process_tasks import processes_wanted, spread
+from margrove._runtime.slices import unwatched
+from margrove._runtime.threads import finishing, single_threaded_blas
+from margrove.ensemble.bagging.estimator_states import fitted_values, refitted, require_keepable
+from margrove.ensemble.bagging.samples import RowSample, RowSamples, draw_columns, seed_of_member
+from margrove.exceptions import InvalidDataError
+
+__all__ = ["Crew", "Member", "MemberFitting", "Plan", "columns_of"]
+
+_BATCH_SECONDS = 0.25
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a member is made from, but for the data and its number.
+
+    prototype       the estimator of which members are copies
+    takes_weights   whether its fit does; else rows are repeated
+    takes_all_rows  whether rows that were not drawn are there too, with a weight of zero
+    classes         the labels behind the codes that members are given, None for numbers
+    fit_params      further arguments of its fit
+    """
+
+    ensemble: str
+    prototype: Any
+    samples: RowSamples
+    n_features: int
+    n_chosen: int
+    bootstrap_features: bool
+    takes_weights: bool
+    takes_all_rows: bool
+    classes: np.ndarray | None
+    fit_params: dict[str, Any]
+
+    def columns(self, number: int) -> np.ndarray:
+        """Those that member `number` takes."""
+        return draw_columns(
+            self.samples.seed,
+            number,
+            self.n_features,
+            self.n_chosen,
+            with_replacement=self.bootstrap_features,
+        )
+
+
+@dataclass(frozen=True)
+class Member:
+    """A fitted estimator and the columns that it takes."""
+
+    estimator: Any
+    columns: np.ndarray
+
+
+def fit_member(plan: Plan, X: Any, y: np.ndarray, number: int) -> Member:
+    """Member `number`, fitted on its sample."""
+    estimator = _own_copy(plan, number)
+    columns = plan.columns(number)
+    sample = plan.samples.sample(number)
+    rows, weight = _rows_and_weights(plan, sample, len(y))
+    params = _check_method_params(X, plan.fit_params, indices=rows) if plan.fit_params else {}
+    if weight is not None:
+        params["sample_weight"] = weight
+    try:
+        with unwatched():
+            estimator.fit(columns_of(X[rows], columns), y[rows], **params)
+    except Exception as error:
+        _explain(error, plan, number, y[sample.rows])
+        raise
+    return Member(estimator, columns)
+
+
+def _rows_and_weights(
+    plan: Plan, sample: RowSample, n_rows: int
+) -> tuple[np.ndarray | slice, np.ndarray | None]:
+    if plan.takes_all_rows:
+        return slice(None), np.bincount(sample.rows, sample.counts, minlength=n_rows)
+    if plan.takes_weights:
+        return sample.rows, sample.counts.astype(np.float64)
+    return np.repeat(sample.rows, sample.counts), None
+
+
+def columns_of(X: Any, columns: np.ndarray) -> Any:
+    """Some columns; all of them without a copy."""
+    if len(columns) == X.shape[1] and np.array_equal(columns, np.arange(len(columns))):
+        return X
+    return X[:, columns]
+
+
+def _own_copy(plan: Plan, number: int) -> Any:
+    """A copy of the prototype, with random states of its own and class weights by code."""
+    estimator = clone(plan.prototype)
+    given = estimator.get_params(deep=True)
+    random = np.random.RandomState(seed_of_member(plan.samples.seed, number))
+    settings: dict[str, Any] = {}
+    for name in sorted(given):
+        if name == "random_state" or name.endswith("__random_state"):
+            settings[name] = int(random.randint(np.iinfo(np.int32).max))
+        elif name == "class_weight" or name.endswith("__class_weight"):
+            settings[name] = _by_code(given[name], plan.classes)
+    return estimator.set_params(**settings) if settings else estimator
+
+
+def _by_code(class_weight: Any, classes: np.ndarray | None) -> Any:
+    """Members are given codes for labels, so weights of labels become weights of codes."""
+    if classes is None or not isinstance(class_weight, dict):
+        return class_weight
+    code = {label: k for k, label in enumerate(classes.tolist())}
+    if not all(label in code for label in class_weight):
+        return class_weight
+    return {code[label]: weight for label, weight in class_weight.items()}
+
+
+def _explain(error: Exception, plan: Plan, number: int, y: np.ndarray) -> None:
+    """Say which member failed, and why it may have."""
+    kind = type(plan.prototype).__name__
+    if plan.classes is not None and len(plan.classes) > 1 and len(np.unique(y)) == 1:
+        only = plan.classes.tolist()[y[0]]
+        raise InvalidDataError(
+            f"{kind} could not be fitted as estimator {number} of {plan.ensemble}: its sample of "
+            f"{plan.samples.n_draws} draws holds the class {only!r} only. Use a larger "
+            "max_samples, another random_state, or an estimator that takes one class. "
+            f"The estimator says: {error}"
+        ) from error
+    error.add_note(f"This was estimator {number} of {plan.ensemble}, fitted on a sample of rows.")
+
+
+class Crew:
+    """Workers for tasks: threads, unless a `joblib.parallel_config` says otherwise.
+
+    Results come in the order of the tasks.
+    """
+
+    def __init__(self, n_jobs: int) -> None:
+        self.n_jobs = n_jobs
+        self.is_elsewhere = n_jobs > 1 and processes_wanted()
+        self._parallel: Any = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        if self.n_jobs > 1:
+            self._stack.enter_context(single_threaded_blas())
+            parallel = Parallel(n_jobs=self.n_jobs, prefer="threads")
+            self._parallel = self._stack.enter_context(parallel)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def run(self, task: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> list[Any]:
+        """task(*a) for all of the arguments."""
+        if self._parallel is None:
+            return [task(*given) for given in arguments]
+        with finishing(task) as one:
+            return list(self._parallel(delayed(one)(*given) for given in arguments))
+
+
+def _fit_there(shared: tuple[Any, ...], number: int) -> Member:
+    """What a worker of another process does."""
+    plan, X, y = shared
+    return fit_member(plan, X, y, number)
+
+
+class MemberFitting:
+    """The process of fitting members `first` to `total` - 1, one a round.
+
+    Several are fitted at once, and handed over one by one.
+    """
+
+    unit = "estimator"
+    limit = "n_estimators"
+
+    def __init__(
+        self, plan: Plan, X: Any, y: np.ndarray, first: int, total: int, crew: Crew
+    ) -> None:
+        self.total: int | None = total
+        self._fitted: list[Member] = []
+        self._values: list[dict[str, Any]] = []  # of the members, as far as they were asked for
+        self._n_handed_over = 0
+        self._plan, self._X, self._y = plan, X, y
+        self._first, self._last, self._crew = first, total, crew
+        self._batch = crew.n_jobs
+        self._coming: Iterator[Member] | None = None
+
+    @property
+    def members(self) -> list[Member]:
+        return self._fitted[: self._n_handed_over]
+
+    @property
+    def rounds(self) -> int:
+        return self._first + self._n_handed_over
+
+    @property
+    def finished(self) -> bool:
+        return self.rounds >= self._last
+
+    def advance(self, work: float) -> float:
+        """Hand over the next member, after fitting a batch if there is none."""
+        if self._n_handed_over == len(self._fitted) and self._crew.is_elsewhere:
+            if self._coming is None:
+                shared, left = (self._plan, self._X, self._y), range(self.rounds, self._last)
+                self._coming = spread(
+                    _fit_there, shared, [(number,) for number in left], self._crew.n_jobs
+                )
+            self._fitted.append(next(self._coming))
+        elif self._n_handed_over == len(self._fitted):
+            numbers = range(self.rounds, min(self.rounds + self._batch, self._last))
+            start = time.monotonic()
+            tasks = [(self._plan, self._X, self._y, number) for number in numbers]
+            self._fitted += self._crew.run(fit_member, tasks)
+            if self._crew.n_jobs > 1:
+                pace = max(time.monotonic() - start, 1e-6) / len(tasks)
+                wanted = min(4 * self._batch, int(_BATCH_SECONDS / pace))
+                self._batch = max(self._crew.n_jobs, wanted)
+        self._n_handed_over += 1
+        return work
+
+    def state(self) -> dict[str, Any]:
+        require_keepable(_own_copy(self._plan, self._first))
+        new = self._fitted[len(self._values) :]
+        self._values = [*self._values, *(fitted_values(member.estimator) for member in new)]
+        return {
+            "first": self._first,
+            "seed": int(self._plan.samples.seed),
+            "n_handed_over": self._n_handed_over,
+            "members": self._values,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        members = [
+            self._restored(self._first + k, values) for k, values in enumerate(state["members"])
+        ]
+        most = min(len(members), self._last - self._first)
+        self._n_handed_over = whole_number(state["n_handed_over"], "n_handed_over", most=most)
+        self._fitted = members[: self._last - self._first]
+
+    def _restored(self, number: int, values: Any) -> Member:
+        columns = self._plan.columns(number)
+        return Member(refitted(_own_copy(self._plan, number), values, len(columns)), columns)
+
+    def read_steps(self) -> list[Any]:
+        return []
+
+    def figures(self) -> dict[str, float]:
+        return {"draws each": float(self._plan.samples.n_draws)}
+
+    def closing_figures(self) -> dict[str, float]:
+        """Asked for when the process ends early: what is fitted already is not thrown away."""
+        self._n_handed_over = len(self._fitted)
+        return self.figures()

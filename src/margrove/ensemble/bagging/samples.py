@@ -1,0 +1,203 @@
+"""Which rows and which columns each member of an ensemble is given.
+
+Every draw is a function of the seed, the number of the member and the content of the data: members
+can be drawn in any order, on any machine, and again later. Rows lie in canonical order with copies
+side by side, so that a row of weight k is drawn as often as k copies of it together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from margrove._data import canonical_form
+from margrove._data.scan import scramble
+from margrove._runtime.memory import require_memory
+from margrove.ensemble.bootstrap.resampling import Line, multiplicities, number_of_draws, stream
+from margrove.exceptions import InvalidDataError
+
+__all__ = ["RowSample", "RowSamples", "draw_columns", "lay_out", "seed_of_member"]
+
+_COLUMNS, _SEEDS, _ROWS = 1, 2, 3  # what a member draws besides its bootstrap sample
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MOST_DRAWS = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class RowSample:
+    """Different rows int64 (g,) and how often each was drawn, int64 (g,), > 0."""
+
+    rows: np.ndarray
+    counts: np.ndarray
+
+
+@dataclass(frozen=True)
+class RowSamples:
+    """The samples of all members.
+
+    rows        int64 (m,)  rows of weight > 0 in canonical order, copies side by side
+    starts      int64 (g,)  where in `rows` each group of copies begins
+    line        the rows end to end, each as long as its weight
+    n_draws     the size of each sample
+    """
+
+    rows: np.ndarray
+    starts: np.ndarray
+    line: Line
+    seed: int
+    n_draws: int
+    with_replacement: bool
+
+    @property
+    def ignores_weights(self) -> bool:
+        """Whether every row is drawn once, whatever its weight."""
+        draws_all = not self.with_replacement and self.n_draws == self.line.n_draws
+        return draws_all and not self.line.is_whole
+
+    def multiplicities(self, number: int) -> np.ndarray:
+        """How often each of `rows` is in the sample of a member, whole numbers (m,)."""
+        if self.with_replacement:
+            return multiplicities(self.line, self.seed, number, self.n_draws)
+        return _without_replacement(self.line, _key(self.seed, number, _ROWS), self.n_draws)
+
+    def sample(self, number: int) -> RowSample:
+        """The sample of a member, copies of a row counted as one row."""
+        drawn = self.multiplicities(number).astype(np.int64)
+        rows = self.rows
+        if len(self.starts) < len(rows):
+            drawn, rows = np.add.reduceat(drawn, self.starts), rows[self.starts]
+        present = drawn > 0
+        return RowSample(rows[present], drawn[present])
+
+    def indices(self, number: int) -> np.ndarray:
+        """The sample of a member as numbers of rows, each as often as it was drawn."""
+        return np.repeat(self.rows, self.multiplicities(number))
+
+    def out_of_bag(self, number: int, n_rows: int) -> np.ndarray:
+        """Rows that the sample of a member does not hold."""
+        left_out = np.ones(n_rows, dtype=bool)
+        left_out[self.rows[self.multiplicities(number) > 0]] = False
+        return np.flatnonzero(left_out)
+
+    def equals(self, other: RowSamples) -> bool:
+        """Whether both draw the same rows."""
+        return (
+            (self.seed, self.n_draws, self.with_replacement)
+            == (other.seed, other.n_draws, other.with_replacement)
+            and np.array_equal(self.rows, other.rows)
+            and np.array_equal(self.line.ends, other.line.ends)
+        )
+
+
+def lay_out(
+    X: Any,
+    target: np.ndarray,
+    weight: np.ndarray,
+    *,
+    seed: int,
+    max_samples: float | int | None,
+    with_replacement: bool,
+    merge_copies: bool = True,
+) -> RowSamples:
+    """Lay the rows of checked data out to be drawn from.
+
+    X        dense or CSR; NaN is a value like others
+    target   int64 codes or float64, (n,) or (n, n_outputs)
+    weight   float64 (n,), >= 0
+    """
+    if target.ndim == 2:  # outputs are told apart as columns are
+        X = sp.hstack([X, sp.csr_array(target)], "csr") if sp.issparse(X) else np.c_[X, target]
+        target = np.zeros(len(target), np.int64)
+    form = canonical_form(_with_nan_as_number(X), target, weight)
+    rows, starts = form.rows, np.arange(len(form.rows))
+    kept = np.flatnonzero(form.group_of >= 0)
+    if len(kept) > len(rows):
+        group = form.group_of[kept]
+        order = np.lexsort((weight[kept], group))
+        rows, group = kept[order], group[order]
+        starts = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
+    if not merge_copies:
+        starts = np.arange(len(rows))
+    line = Line(weight[rows])
+    n_draws = _checked_number(line, max_samples, with_replacement)
+    return RowSamples(rows, starts, line, seed, n_draws, with_replacement)
+
+
+def _checked_number(line: Line, max_samples: float | int | None, with_replacement: bool) -> int:
+    n_draws = number_of_draws(line, max_samples)
+    if not with_replacement and n_draws > line.n_draws:
+        raise ValueError(
+            f"Effective max_samples={n_draws} must be <= n_samples={line.n_draws} to be able to "
+            "sample without replacement. Use a smaller max_samples, or bootstrap=True."
+        )
+    if with_replacement and n_draws > _MOST_DRAWS:
+        raise InvalidDataError(
+            f"sample_weight is whole and sums to {line.n_draws}, so that each sample would be "
+            f"{n_draws} draws. Divide the weights by a number, or give max_samples as an int."
+        )
+    return n_draws
+
+
+def _with_nan_as_number(X: Any) -> Any:
+    """NaN replaced by a number that does not occur: rows that agree up to NaN are copies."""
+    values = X.data if sp.issparse(X) else X
+    missing = np.isnan(values)
+    if not missing.any():
+        return X
+    stand_in = np.finfo(values.dtype).min
+    while np.any(values == stand_in):
+        stand_in = np.nextafter(stand_in, values.dtype.type(0))
+    values = np.where(missing, stand_in, values)
+    if sp.issparse(X):
+        return sp.csr_array((values, X.indices, X.indptr), shape=X.shape)
+    return values
+
+
+def _without_replacement(line: Line, key: np.uint64, n_draws: int) -> np.ndarray:
+    """How often each row is drawn if a row of whole weight k is there k times, others once."""
+    length = np.diff(line.ends, prepend=0)
+    if n_draws == line.n_draws:
+        return length.astype(np.int32) if line.is_whole else np.ones(len(length), np.int32)
+    if not line.is_whole:
+        # Efraimidis and Spirakis (2006): the rows whose exponential clocks ring first
+        uniform = ((_bits(key, len(length)) >> np.uint64(11)).astype(float) + 0.5) * 2.0**-53
+        first = np.argpartition(-np.log(uniform) / length, n_draws - 1)[:n_draws]
+        return np.bincount(first, minlength=len(length)).astype(np.int32)
+    require_memory(
+        24.0 * line.n_draws,
+        f"Drawing {n_draws} of {line.n_draws} without replacement",
+        "Divide the weights by a number, or use bootstrap=True.",
+    )
+    units = np.argpartition(_bits(key, line.n_draws), n_draws - 1)[:n_draws]
+    rows = np.searchsorted(line.ends, units, side="right")
+    return np.bincount(rows, minlength=len(length)).astype(np.int32)
+
+
+def draw_columns(
+    seed: int, number: int, n_columns: int, n_chosen: int, *, with_replacement: bool
+) -> np.ndarray:
+    """The columns of a member, int64 (n_chosen,), ascending."""
+    if not with_replacement and n_chosen == n_columns:
+        return np.arange(n_columns)
+    key = _key(seed, number, _COLUMNS)
+    if with_replacement:
+        bits = _bits(key, n_chosen) >> np.uint64(32)
+        return np.sort((bits * np.uint64(n_columns) >> np.uint64(32)).astype(np.int64))
+    return np.sort(np.argsort(_bits(key, n_columns), kind="stable")[:n_chosen])
+
+
+def seed_of_member(seed: int, number: int) -> int:
+    """What a member's own random numbers start from, 31 bits."""
+    return int(_key(seed, number, _SEEDS) >> np.uint64(33))
+
+
+def _key(seed: int, number: int, purpose: int) -> np.uint64:
+    return stream(int(stream(seed, number)), purpose)
+
+
+def _bits(key: np.uint64, size: int) -> np.ndarray:
+    """64 random bits each, uint64 (size,)."""
+    return scramble(np.arange(1, size + 1, dtype=np.uint64) * _GOLDEN + key)

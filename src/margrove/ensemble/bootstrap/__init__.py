@@ -1,0 +1,1 @@
+"""The bootstrap: resamples of rows, statistics on them, and the error of a learner."""

@@ -1,0 +1,296 @@
+"""Grows the trees of a forest on several cores; a process for `slices.drive`."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from margrove._runtime.process_states import MisfitError, whole_number
+from margrove._runtime.process_tasks import processes_wanted, spread
+from margrove._runtime.slices import SLICE_SECONDS
+from margrove._runtime.threads import run_tiles
+from margrove.ensemble.bootstrap.resampling import stream
+from margrove.ensemble.forest.out_of_bag import OutOfBag
+from margrove.ensemble.forest.training_data import ForestTraining, Sampler
+from margrove.grove.grow.forest_tree_builder import Sapling
+from margrove.grove.grow.split_search import Rules
+from margrove.grove.grow.tree_builder import columns_of
+from margrove.grove.serve.forest_walk import leaves_of_some
+from margrove.grove.serve.packed_trees import Kind, PackedTree, cuts_of
+from margrove.grove.serve.tree_states import TreeForm
+
+__all__ = ["ForestGrower", "SpreadGrower", "key_of", "processes_wanted"]
+
+_WORK_AT_ONCE = 2_000_000.0  # after which a worker looks at the clock
+_MANY_COLUMNS = 128  # rows of a table that do not fit a few cache lines
+_CHUNKS = 4  # for each worker, so that none waits long for the last
+_TREES_AND_DRAWS = 0x9E3779B9  # trees and their samples draw from different streams
+
+
+def key_of(seed: int, tree: int) -> int:
+    """What the random numbers of a tree's nodes derive from."""
+    return int(stream(seed ^ _TREES_AND_DRAWS, tree))
+
+
+class ForestGrower:
+    """Trees `first` .. `last` - 1 of a forest, each a function of the seed and its number.
+
+    Workers grow a tree each and take the next; `rounds` counts trees in their order, one for each
+    call of `advance` at most. `rules(weight)` gives the rules of a tree whose rows weigh so much.
+    `out_of_bag` gathers what trees say of rows they have not seen, and
+    `is_enough(out_of_bag)` says whether more trees are wanted.
+    """
+
+    unit = "tree"
+    limit = "n_estimators"
+
+    def __init__(
+        self,
+        training: ForestTraining,
+        sampler: Sampler,
+        rules: Callable[[int], Rules],
+        kind: Kind,
+        first: int,
+        last: int,
+        *,
+        max_leaves: int = 0,
+        n_threads: int = 1,
+        finish: Callable[[PackedTree], PackedTree] | None = None,
+        out_of_bag: OutOfBag | None = None,
+        is_enough: Callable[[OutOfBag], bool] | None = None,
+        look_out: bool = False,
+    ) -> None:
+        self.total: int | None = last - first
+        self._first, self._last = first, last
+        self._training, self._rules_of, self._kind = training, rules, kind
+        self._rules = rules(sampler.most)
+        self._max_leaves = max_leaves
+        self._finish = finish
+        self._out_of_bag, self._is_enough = out_of_bag, is_enough
+        self._looks_out = look_out or out_of_bag is not None
+        self._sampler = sampler
+        self._columns = columns_of(
+            training.data,
+            with_values=self._rules.random,
+            by_row=len(training.data.codes.narrow) >= _MANY_COLUMNS,
+        )
+        self._cuts = cuts_of(training.data)
+        # No locks: an interrupt may come between two lines while one is held. Counting and storing
+        # are single steps of the interpreter.
+        self._numbers: Iterator[int] = itertools.count(first)
+        self._grown: dict[int, tuple[PackedTree, Any]] = {}
+        self._current: list[int] = [-1] * min(n_threads, last - first)
+        self._saplings: list[Sapling | None] = [None] * len(self._current)
+        self.trees: list[PackedTree] = []
+        self._halved: dict[int, int] = {}
+        self._enough = False
+        self._n_nodes = 0
+
+    def hear_again(self, earlier: list[PackedTree]) -> None:
+        """What trees of an earlier fit say of the rows they have not seen."""
+        if self._out_of_bag is not None:
+            for number, tree in enumerate(earlier):
+                self._out_of_bag.add(tree, *self._seen_by(tree, number))
+
+    @property
+    def n_balanced(self) -> int:
+        """How many splits were made to halve a node, not to gain."""
+        return sum(self._halved.values())
+
+    @property
+    def rounds(self) -> int:
+        return len(self.trees)
+
+    @property
+    def finished(self) -> bool:
+        return self._enough or self._first + len(self.trees) >= self._last
+
+    def figures(self) -> dict[str, float]:
+        figures = {"nodes": float(self._n_nodes)}
+        if self._out_of_bag is not None and self.trees:
+            figures["out-of-bag error"] = self._out_of_bag.error()
+        return figures
+
+    def read_steps(self) -> list[Any]:
+        return []
+
+    def advance(self, work: float) -> float:
+        """Grow for a while; show one tree more, if it is there."""
+        if self._first + len(self.trees) not in self._grown:
+            self._grow_for_a_while()
+        self._show_next()
+        return work
+
+    def _grow_for_a_while(self) -> None:
+        deadline = time.monotonic() + SLICE_SECONDS
+        run_tiles(lambda k: self._work(k, deadline), len(self._current), len(self._current))
+
+    def state(self) -> dict[str, Any]:
+        """The trees that have grown, also those whose turn to be shown has not come."""
+        waiting = sorted(self._grown.items())
+        shown = range(self._first, self._first + len(self.trees))
+        numbers = [*shown, *(number for number, _ in waiting)]
+        trees = [*self.trees, *(tree for _, (tree, _) in waiting)]
+        return {
+            "first": self._first,
+            "seed": int(self._training.sampled.seed),
+            "n_shown": len(self.trees),
+            "numbers": numbers,
+            "trees": [TreeForm.values(tree) for tree in trees],
+            "halved": [self._halved[number] for number in numbers],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """What trees say of rows that they have not seen is heard again."""
+        form = TreeForm(self._kind, int(self._training.table.X.shape[1]))
+        numbers = [
+            whole_number(own, "a number", self._first, self._last - 1) for own in state["numbers"]
+        ]
+        trees = form.trees(state["trees"])
+        n_shown = whole_number(state["n_shown"], "n_shown", most=len(trees))
+        shown = list(range(self._first, self._first + n_shown))
+        if not len(numbers) == len(set(numbers)) == len(trees) == len(state["halved"]):
+            raise MisfitError("there are not as many trees as numbers of trees")
+        if numbers[:n_shown] != shown:
+            raise MisfitError("a tree is missing")
+        for number, tree, halved in zip(numbers, trees, state["halved"], strict=True):
+            seen = self._seen_by(tree, number) if self._looks_out else None
+            self._grown[number], self._halved[number] = (tree, seen), whole_number(halved, "halved")
+        for _ in shown:
+            self._show_next()
+        done = set(numbers)
+        left = [number for number in range(self._first, self._last) if number not in done]
+        self._numbers = itertools.chain(left, itertools.count(self._last))
+
+    def harvest(self) -> tuple[dict[int, tuple[PackedTree, Any]], dict[int, int]]:
+        """All trees at once, by their numbers, with the rows that they have not seen; and how many
+        nodes of each were halved."""
+        self._work(0, float("inf"))
+        return self._grown, self._halved
+
+    def _show_next(self) -> None:
+        number = self._first + len(self.trees)
+        if number not in self._grown:
+            return
+        tree, seen = self._grown[number]
+        if self._out_of_bag is not None:
+            self._out_of_bag.add(tree, *seen)
+            self._enough = self._is_enough is not None and self._is_enough(self._out_of_bag)
+        self.trees.append(tree)
+        self._n_nodes += len(tree)
+        del self._grown[number]
+
+    def _work(self, worker: int, deadline: float) -> None:
+        """What one core does: its tree, and then the next."""
+        while True:
+            if self._current[worker] < 0 and not self._take(worker):
+                return
+            sapling = self._sapling(worker)
+            while not sapling.finished:
+                sapling.advance(_WORK_AT_ONCE)
+                if time.monotonic() >= deadline and not sapling.finished:
+                    return
+            number = self._current[worker]
+            tree = sapling.packed()
+            if self._finish is not None:
+                tree = self._finish(tree)
+            seen = self._seen_by(tree, number) if self._looks_out else None
+            self._halved[number] = sapling.n_balanced
+            self._grown[number] = (tree, seen)
+            self._current[worker] = -1
+            if time.monotonic() >= deadline:
+                return
+
+    def _take(self, worker: int) -> bool:
+        """Begin the next tree."""
+        number = next(self._numbers)
+        if number >= self._last or self._enough:
+            return False
+        weight, samples = self._sampler.weights(number)
+        key = key_of(self._training.sampled.seed, number)
+        rules = self._rules_of(int(weight.sum()))
+        self._sapling(worker).start(weight, samples, key, rules)
+        self._current[worker] = number
+        return True
+
+    def _sapling(self, worker: int) -> Sapling:
+        sapling = self._saplings[worker]
+        if sapling is None:
+            targets = self._training.targets._replace(
+                unit=self._sampler.unit, counted=self._sampler.counted
+            )
+            sapling = Sapling(
+                self._training.data,
+                self._columns,
+                targets,
+                self._rules,
+                self._kind.n_categories,
+                max_leaves=self._max_leaves,
+                cuts=self._cuts,
+                weights_count=self._sampler.weights_count,
+            )
+            self._saplings[worker] = sapling
+        return sapling
+
+    def _seen_by(self, tree: PackedTree, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """The leaves of rows that the tree has not seen, and how much of each it has not."""
+        left_out = self._sampler.left_out(number)
+        leaves = np.full(len(left_out), -1, np.int32)
+        places = np.flatnonzero(left_out)
+        order = self._training.order
+        found = np.full(self._training.table.X.shape[0], -1, np.int32)
+        leaves_of_some(tree, self._training.table.X, order[places], self._kind, found)
+        leaves[places] = found[order[places]]
+        return leaves, left_out
+
+
+class SpreadGrower(ForestGrower):
+    """The same forest, grown by the workers of the joblib backend in effect, each with one thread.
+
+    Tables travel once; see `margrove._runtime.process_tasks`.
+    """
+
+    def __init__(self, *given: Any, n_threads: int, **options: Any) -> None:
+        super().__init__(*given, n_threads=1, **options)
+        self._n_workers = max(1, n_threads)
+        self._results: Iterator[Any] | None = None
+
+    def _sent_out(self) -> Iterator[Any]:
+        """The trees that are missing, in chunks of neighbours."""
+        wanted = list(itertools.takewhile(lambda number: number < self._last, self._numbers))
+        size = max(1, len(wanted) // (_CHUNKS * self._n_workers))
+        recipe = {
+            "max_leaves": self._max_leaves, "finish": self._finish, "look_out": self._looks_out,
+        }  # fmt: skip
+        shared = (self._training, self._sampler, self._rules_of, self._kind), recipe
+        return spread(_grow_some, shared, _runs(wanted, size), self._n_workers)
+
+    def _grow_for_a_while(self) -> None:
+        if self._results is None:
+            self._results = self._sent_out()
+        grown, halved = next(self._results)
+        self._grown |= grown
+        self._halved |= halved
+
+
+def _runs(numbers: list[int], size: int) -> list[tuple[int, int]]:
+    """Rising numbers as runs of neighbours, `size` of them at most: the first and the end."""
+    runs: list[tuple[int, int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] == number and number - runs[-1][0] < size:
+            runs[-1] = runs[-1][0], number + 1
+        else:
+            runs.append((number, number + 1))
+    return runs
+
+
+def _grow_some(
+    shared: tuple[tuple[Any, ...], dict[str, Any]], first: int, last: int
+) -> tuple[dict[int, tuple[PackedTree, Any]], dict[int, int]]:
+    """What a worker does."""
+    (training, sampler, rules, kind), recipe = shared
+    return ForestGrower(training, sampler, rules, kind, first, last, **recipe).harvest()

@@ -1,0 +1,236 @@
+"""Compiled loops of the studies of forests: rows that walk with a value changed, and pairs of rows.
+
+Trees are those of `grove.serve.packed_trees`: `thresholds` and `links` are the words of its nodes.
+A value of row i is X[rows[i], column_of[feature]].
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from margrove._runtime.jit import kernel
+from margrove.ensemble.bootstrap.resampling import _below, _mixed
+
+__all__ = ["add_gains", "count_shared", "group_by_leaf", "rises_of_features", "votes_of_leaves"]
+
+_LOW_WORD = np.int64(0xFFFFFFFF)
+_FEATURE_BITS = np.int64(0xFFFFFFF)
+
+
+@kernel(inner=True)
+def _feature(links, node):
+    """What a node asks for; -1 of a leaf."""
+    link = links[2 * node + 1]
+    return np.int64(-1) if link & _LOW_WORD == node else (link >> 32) & _FEATURE_BITS
+
+
+@kernel(inner=True)
+def _child(thresholds, links, words, n_categories, node, feature, value):
+    """Where a node sends a value; see `walk`."""
+    link = links[2 * node + 1]
+    goes_left = value <= thresholds[2 * node]
+    if value != value:  # noqa: PLR0124
+        goes_left = (link >> 61) & 1 == 1
+    elif (link >> 60) & 1 == 1:
+        goes_left = (link >> 61) & 1 == 1
+        if value < n_categories[feature]:
+            category = np.int64(value)
+            word = words[np.int64(thresholds[2 * node]) + category // 32]
+            goes_left = (word >> np.uint32(category % 32)) & np.uint32(1) == 1
+    left = link & _LOW_WORD
+    return left if goes_left else left + 1
+
+
+# -- permutations --
+
+
+@kernel
+def rises_of_features(
+    X, rows, column_of, units, thresholds, links, words, n_categories, key, n_repeats, predicted,
+    targets, weight, is_class, rises,
+):  # fmt: skip
+    """rises[feature] += the mean rise of the loss of units when their values of it are permuted.
+
+    Unit u is row units[u], with targets[units[u]] and weight[units[u]]. A permuted walk differs
+    from the unit's own only from the first node on that asks for the feature: each unit is walked
+    again from there, and not at all for features that its path does not ask for. Returns the mean
+    loss as it is.
+    """
+    n_features = len(rises)
+    leaves = np.empty(len(units), np.int64)
+    begins = np.zeros(n_features + 1, np.int64)
+    last = np.full(n_features, -1, np.int64)
+    total, error = 0.0, 0.0
+    for u in range(len(units)):
+        row, node = units[u], np.int64(0)
+        feature = _feature(links, node)
+        while feature >= 0:
+            if last[feature] != u:
+                last[feature] = u
+                begins[feature + 1] += 1
+            value = X[rows[row], column_of[feature]]
+            node = _child(thresholds, links, words, n_categories, node, feature, value)
+            feature = _feature(links, node)
+        leaves[u] = node
+        total += weight[row]
+        error += weight[row] * _loss(predicted, node, targets, row, is_class)
+    if not total > 0.0:
+        return np.nan
+    for feature in range(n_features):
+        begins[feature + 1] += begins[feature]
+    asked, first = np.empty(begins[-1], np.int64), np.empty(begins[-1], np.int64)
+    _list_questions(
+        X, rows, column_of, units, thresholds, links, words, n_categories, begins, asked, first
+    )
+    order = np.empty(len(units), np.int64)
+    for changed in range(n_features):
+        if begins[changed] == begins[changed + 1]:
+            continue
+        rise = 0.0
+        for repeat in range(n_repeats):
+            _shuffle(_mixed(_mixed(key, np.uint64(changed)), np.uint64(repeat)), order)
+            for k in range(begins[changed], begins[changed + 1]):
+                u, node = asked[k], first[k]
+                row, other = units[u], units[order[u]]
+                feature = changed
+                while feature >= 0:
+                    source = other if feature == changed else row
+                    value = X[rows[source], column_of[feature]]
+                    node = _child(thresholds, links, words, n_categories, node, feature, value)
+                    feature = _feature(links, node)
+                if node != leaves[u]:
+                    rise += weight[row] * (
+                        _loss(predicted, node, targets, row, is_class)
+                        - _loss(predicted, leaves[u], targets, row, is_class)
+                    )
+        rises[changed] += rise / n_repeats / total
+    return error / total
+
+
+@kernel
+def _list_questions(
+    X, rows, column_of, units, thresholds, links, words, n_categories, begins, asked, first
+):
+    """For each feature, from begins[feature] on: units whose paths ask for it, and where first."""
+    n_features = len(begins) - 1
+    following = begins[:-1].copy()
+    last = np.full(n_features, -1, np.int64)
+    for u in range(len(units)):
+        node = np.int64(0)
+        feature = _feature(links, node)
+        while feature >= 0:
+            if last[feature] != u:
+                last[feature] = u
+                asked[following[feature]] = u
+                first[following[feature]] = node
+                following[feature] += 1
+            value = X[rows[units[u]], column_of[feature]]
+            node = _child(thresholds, links, words, n_categories, node, feature, value)
+            feature = _feature(links, node)
+
+
+@kernel(inner=True)
+def _loss(predicted, leaf, targets, row, is_class):
+    """Share of the outputs that are wrong, or mean square of what they are off."""
+    total = 0.0
+    for o in range(targets.shape[1]):
+        gap = predicted[leaf, o] - targets[row, o]
+        if is_class:
+            total += 1.0 if gap != 0.0 else 0.0
+        else:
+            total += gap * gap
+    return total / targets.shape[1]
+
+
+@kernel(inner=True)
+def _shuffle(key, order):
+    """A permutation of 0 .. n - 1 (Fisher and Yates)."""
+    for k in range(len(order)):
+        order[k] = k
+    for k in range(len(order) - 1, 0, -1):
+        other = np.int64(_below(_mixed(key, np.uint64(k)), np.uint64(k + 1)))
+        order[k], order[other] = order[other], order[k]
+
+
+# -- impurity --
+
+
+@kernel
+def add_gains(
+    X, rows, column_of, amount, thresholds, links, words, n_categories, values, shift, labels,
+    numbers, gains,
+):  # fmt: skip
+    """gains[feature] += amount of each row times (value of child - value of node) . its target,
+    for the nodes on its path that ask for the feature; `shift` (N,) is taken from the products."""
+    is_class = labels.shape[0] > 0
+    n_outputs = labels.shape[1] if is_class else numbers.shape[1]
+    for i in range(len(rows)):
+        node = np.int64(0)
+        feature = _feature(links, node)
+        while feature >= 0:
+            value = X[rows[i], column_of[feature]]
+            child = _child(thresholds, links, words, n_categories, node, feature, value)
+            gain = shift[node] - shift[child]
+            for o in range(n_outputs):
+                if is_class:
+                    gain += values[child, labels[i, o]] - values[node, labels[i, o]]
+                else:
+                    gain += (values[child, o] - values[node, o]) * numbers[i, o]
+            gains[feature] += amount[i] * gain / n_outputs
+            node = child
+            feature = _feature(links, node)
+
+
+# -- votes and pairs --
+
+
+@kernel
+def votes_of_leaves(thresholds, leaves, values, n_pure, starts, votes):
+    """votes[i, o]: the column of the largest class of leaf leaves[i]; of equal ones the first."""
+    for i in range(len(leaves)):
+        row = np.int64(thresholds[2 * leaves[i]])
+        if row < n_pure:
+            votes[i, 0] = row
+            continue
+        row -= n_pure
+        for o in range(len(starts) - 1):
+            winner = starts[o]
+            for k in range(starts[o], starts[o + 1]):
+                if values[row, k] > values[row, winner]:
+                    winner = k
+            votes[i, o] = winner
+
+
+@kernel
+def group_by_leaf(leaves, begins, order):
+    """Rows by their leaves: those of leaf k are order[begins[k] : begins[k + 1]].
+
+    begins is zeros (N + 1,); rows whose leaf is below 0 are left out.
+    """
+    for leaf in leaves:
+        if leaf >= 0:
+            begins[leaf + 1] += 1
+    for k in range(1, len(begins)):
+        begins[k] += begins[k - 1]
+    following = begins[:-1].copy()
+    for i in range(len(leaves)):
+        if leaves[i] >= 0:
+            order[following[leaves[i]]] = i
+            following[leaves[i]] += 1
+
+
+@kernel
+def count_shared(leaves, begins, first, order, counts):
+    """counts[i, j] += the number of trees in which row i ends up in the leaf of row j.
+
+    leaves (T, n) of the rows i; begins and order (T, m) by `group_by_leaf` of the rows j, those of
+    tree t from begins[first[t]] on. Row after row: its counts stay in the cache.
+    """
+    for i in range(leaves.shape[1]):
+        for t in range(leaves.shape[0]):
+            leaf = leaves[t, i]
+            if leaf < 0:
+                continue
+            at = first[t] + leaf
+            for k in range(begins[at], begins[at + 1]):
+                counts[i, order[t, k]] += 1.0

@@ -1,0 +1,175 @@
+"""How sure a forest of numbers is: quantiles, variances, and intervals that cover what they say.
+
+- `LeafSamples` remembers the targets in each leaf, for quantile forests (Meinshausen 2006): a row's
+  distribution is the mean of the distributions in its leaves.
+- `jackknife_variance` is the infinitesimal jackknife of bagging (Wager, Hastie and Efron 2014): how
+  much the prediction would vary from one training set to another.
+- `Residuals` are errors of out-of-bag predictions, whose quantiles make conformal intervals: a new
+  row's error is as likely to be the k-th largest as any other's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from margrove._runtime.jit import kernel
+from margrove._runtime.threads import run_tiles
+from margrove.ensemble.forest.training_data import SampledRows
+from margrove.grove.serve.forest_walk import leaves_of_some
+from margrove.grove.serve.packed_trees import Kind, PackedTree
+
+__all__ = ["LeafSamples", "Residuals", "jackknife_variance", "keep_leaf_samples"]
+
+_CELLS_AT_ONCE = 1 << 22
+
+
+@dataclass(frozen=True)
+class LeafSamples:
+    """The targets of the training rows in each leaf.
+
+    values    float64 (m,)  sorted
+    starts    int64 (N + 1,) for each tree: ranks[starts[k] : starts[k + 1]] are in node k
+    ranks     int32, places in `values`
+    weights   float64, shares of the leaf's weight
+    """
+
+    values: np.ndarray
+    starts: list[np.ndarray]
+    ranks: list[np.ndarray]
+    weights: list[np.ndarray]
+
+    def quantiles(self, leaves: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+        """Of each row, whose leaves are (n, trees): (n, quantiles)."""
+        total = np.zeros((len(leaves), len(wanted)))
+        longest = sum(int(np.diff(own).max(initial=0)) for own in self.starts)
+        offsets = np.concatenate([[0], np.cumsum([len(own) for own in self.ranks])])
+        heads = np.concatenate([[0], np.cumsum([len(own) for own in self.starts])])
+        _quantiles(
+            leaves, np.concatenate(self.starts), heads.astype(np.int64), np.concatenate(self.ranks),
+            np.concatenate(self.weights), offsets.astype(np.int64), self.values, wanted,
+            np.empty(longest, np.int64), np.empty(longest), total,
+        )  # fmt: skip
+        return total
+
+
+def keep_leaf_samples(
+    trees: list[PackedTree],
+    kind: Kind,
+    X: Any,
+    order: np.ndarray,
+    y: np.ndarray,
+    weights_of: Callable[[int], np.ndarray],
+    n_threads: int,
+) -> LeafSamples:
+    """Where the rows of each tree's sample are; y and weights in the forest's order."""
+    sorting = np.argsort(y, kind="stable")
+    rank = np.empty(len(y), np.int32)
+    rank[sorting] = np.arange(len(y))
+    found: list[Any] = [None] * len(trees)
+
+    def place(number: int) -> None:
+        tree, weight = trees[number], weights_of(number)
+        rows = np.flatnonzero(weight > 0)
+        leaves = np.empty(X.shape[0], np.int32)
+        leaves_of_some(tree, X, order[rows], kind, leaves)
+        own = leaves[order[rows]]
+        by_leaf = np.argsort(own, kind="stable")
+        counts = np.bincount(own, minlength=len(tree))
+        mass = np.bincount(own, weights=weight[rows], minlength=len(tree))
+        chosen = rows[by_leaf]
+        found[number] = (
+            np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            rank[chosen],
+            weight[chosen] / mass[own[by_leaf]],
+        )
+
+    run_tiles(place, len(trees), n_threads)
+    starts, ranks, weights = zip(*found, strict=True)
+    return LeafSamples(y[sorting], list(starts), list(ranks), list(weights))
+
+
+@kernel
+def _quantiles(leaves, starts, heads, ranks, weights, offsets, values, wanted, some, mass, found):
+    """The smallest value with so much of the weight at or below it."""
+    n_trees = leaves.shape[1]
+    for i in range(len(leaves)):
+        size = 0
+        for t in range(n_trees):
+            node = heads[t] + leaves[i, t]
+            for p in range(starts[node], starts[node + 1]):
+                some[size] = ranks[offsets[t] + p]
+                mass[size] = weights[offsets[t] + p]
+                size += 1
+        order = np.argsort(some[:size])
+        for q in range(len(wanted)):
+            aim = wanted[q] * n_trees * (1.0 - 1e-12)
+            below = 0.0
+            value = values[some[order[size - 1]]]
+            for k in range(size):
+                below += mass[order[k]]
+                if below >= aim:
+                    value = values[some[order[k]]]
+                    break
+            found[i, q] = value
+
+
+def jackknife_variance(
+    sampled: SampledRows, n_trees: int, values: np.ndarray, n_threads: int
+) -> np.ndarray:
+    """Of the mean of `values` (n, trees): what the trees say; (n,).
+
+    The noise of having drawn a finite number of samples is taken off, but no more than there is.
+    """
+    weight = np.ones(len(sampled.rows)) if sampled.weight is None else sampled.weight
+    centred = values - values.mean(axis=1, keepdims=True)
+    step = max(1, _CELLS_AT_ONCE // max(len(values), n_trees))
+    n_parts = -(-len(weight) // step)
+    drawn = np.stack([sampled.multiplicities(k) for k in range(n_trees)])
+    parts = np.zeros((n_parts, len(values)))
+
+    def add(part: int) -> None:
+        own = slice(part * step, (part + 1) * step)
+        counts = drawn[:, own].astype(np.float64)
+        counts -= counts.mean(axis=0)
+        covariance = centred @ counts / n_trees
+        parts[part] = (covariance**2 / weight[own]).sum(axis=1)
+
+    run_tiles(add, n_parts, n_threads)
+    raw = parts.sum(axis=0)
+    noise = len(weight) / n_trees * centred.var(axis=1)
+    return np.asarray(np.maximum(raw - noise, 0.0))
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Errors of out-of-bag predictions, sorted; `relative` ones in units of the trees' spread."""
+
+    plain: np.ndarray
+    relative: np.ndarray
+    least_spread: float
+
+    @classmethod
+    def of(cls, errors: np.ndarray, spread: np.ndarray) -> Residuals:
+        """Spreads that are nearly nothing count as a hundredth of the usual."""
+        least = 0.01 * float(np.mean(spread)) if len(spread) else 0.0
+        scale = np.maximum(spread, least)
+        relative = errors / np.where(scale > 0.0, scale, 1.0)
+        return cls(np.sort(errors), np.sort(relative), least)
+
+    def bounds(self, confidence: float, *, local: bool) -> tuple[float, float]:
+        """What to add to a prediction: as many residuals are beyond each as conformity allows."""
+        ordered = self.relative if local else self.plain
+        n = len(ordered)
+        tail = 0.5 * (1.0 - confidence)
+        low = int(np.floor(tail * (n + 1))) - 1
+        high = int(np.ceil((1.0 - tail) * (n + 1))) - 1
+        if low < 0 or high >= n:
+            raise ValueError(
+                f"confidence={confidence:g} needs more than {n} out-of-bag residuals. "
+                "Ask for less, or train on more rows."
+            )
+        return float(ordered[low]), float(ordered[high])

@@ -1,0 +1,138 @@
+"""How alike rows are to a forest: the share of trees in which they end up in the same leaf."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils._param_validation import InvalidParameterError
+
+from margrove._runtime.memory import require_memory
+from margrove._runtime.threads import resolve_n_jobs, run_tiles
+from margrove.ensemble.forest.forest import Forest
+from margrove.ensemble.forest.importance_kernels import count_shared, group_by_leaf
+from margrove.ensemble.forest.studied_rows import (
+    leaves_by_tree,
+    read_rows,
+    require_forest,
+    require_training_table,
+    sampled_rows,
+)
+from margrove.ensemble.forest.training_data import SampledRows
+from margrove.exceptions import InvalidDataError
+
+__all__ = ["proximities"]
+
+_ROWS_AT_ONCE = 128
+
+
+def proximities(forest: Any, X: Any, Y: Any = None, *, oob: bool = False) -> np.ndarray:
+    """The share of trees in which two rows end up in the same leaf.
+
+    A measure of likeness that the forest has learnt: features that matter count, others do not,
+    and their scales are of no importance. 1 - proximity is a dissimilarity for clustering, scaling
+    or outliers, of tables with labels and missing values, too.
+
+    Parameters
+    ----------
+    forest : fitted random forest or extremely randomised trees
+    X : array-like, sparse matrix or dataframe of shape (n, n_features)
+    Y : the same of shape (m, n_features), optional
+        X, if not given.
+    oob : bool, default=False
+        X is the training table: count only the trees that have seen neither of the two rows, nor
+        any equal to them. Trees put rows that they have learnt by heart into leaves of their own.
+
+    Returns
+    -------
+    ndarray of shape (n, m)
+        From 0 to 1. With `oob`, NaN for pairs of which every tree has seen at least one.
+
+    Examples
+    --------
+    >>> from margrove import RandomForestClassifier
+    >>> from margrove.datasets import load_iris
+    >>> from margrove.ensemble.forest.importances import proximities
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(random_state=0).fit(X, y)
+    >>> alike = proximities(forest, X)
+    >>> alike.shape, float(alike[0, 0]), float(alike[0, 149])
+    ((150, 150), 1.0, 0.0)
+    >>> within = proximities(forest, X[y == 1]).mean()
+    >>> bool(within > 5 * proximities(forest, X[y == 1], X[y == 2]).mean())
+    True
+    """
+    if not isinstance(oob, (bool, np.bool_)):
+        raise InvalidParameterError(f"oob of proximities is True or False. Got {oob!r} instead.")
+    require_forest(forest, "proximities")
+    if oob and Y is not None:
+        raise ValueError(
+            "oob=True compares the rows of the training table with each other. Leave Y out, or oob."
+        )
+    sampled = sampled_rows(forest, "proximities with oob=True") if oob else None
+    rows = read_rows(forest, X)
+    if sampled is not None and rows.shape[0] != sampled.n_rows:
+        raise InvalidDataError(
+            "proximities with oob=True need the table that the forest was trained on, which has "
+            f"{sampled.n_rows} rows. X has {rows.shape[0]}."
+        )
+    if sampled is not None:
+        require_training_table(forest, sampled, rows)
+    others = rows if Y is None else read_rows(forest, Y)
+    n, m, n_trees = rows.shape[0], others.shape[0], len(forest.trees_)
+    require_memory(
+        8.0 * n * m + (8.0 if oob else 4.0) * n_trees * (n + m),
+        f"The proximities of {n} rows and {m}, in {n_trees} trees,",
+        "Take fewer rows at a time: proximities(forest, X[:1000], X).",
+    )
+    n_threads = resolve_n_jobs(forest.n_jobs, unset="all")
+    leaves = leaves_by_tree(forest, rows, n_threads)
+    if sampled is not None:
+        leaves[_seen(sampled, n_trees, n_threads)] = -1
+    leaves_of_others = leaves if Y is None else leaves_by_tree(forest, others, n_threads)
+    return _shares(forest, leaves, leaves_of_others, n_threads)
+
+
+def _seen(sampled: SampledRows, n_trees: int, n_threads: int) -> np.ndarray:
+    """Whether each tree has seen each row, or one equal to it, bool (T, n)."""
+    places = sampled.places
+    seen = np.zeros((n_trees, len(places)), dtype=bool)
+    known = places >= 0
+
+    def look(k: int) -> None:
+        seen[k, known] = (sampled.multiplicities(k) > 0)[places[known]]
+
+    run_tiles(look, n_trees, n_threads)
+    return seen
+
+
+def _shares(
+    forest: Forest, leaves: np.ndarray, leaves_of_others: np.ndarray, n_threads: int
+) -> np.ndarray:
+    """From the leaves (T, n) and (T, m); those below 0 do not count."""
+    n_trees, m = leaves_of_others.shape
+    first = np.concatenate([[0], np.cumsum([len(tree) + 1 for tree in forest.trees_])])
+    begins = np.zeros(int(first[-1]), np.int64)
+    order = np.empty((n_trees, m), np.int32)
+
+    def group(k: int) -> None:
+        group_by_leaf(leaves_of_others[k], begins[first[k] : first[k + 1]], order[k])
+
+    run_tiles(group, n_trees, n_threads)
+    shares = np.zeros((leaves.shape[1], m))
+    counted = leaves.min() < 0 or leaves_of_others.min() < 0
+    known = (leaves_of_others >= 0).astype(np.float32) if counted else None
+
+    def count(tile: int) -> None:
+        part = slice(tile * _ROWS_AT_ONCE, (tile + 1) * _ROWS_AT_ONCE)
+        own = np.ascontiguousarray(leaves[:, part])
+        count_shared(own, begins, first, order, shares[part])
+        if known is None:
+            shares[part] /= n_trees
+            return
+        of_both = (own >= 0).astype(np.float32).T @ known  # whole numbers: exact in any order
+        with np.errstate(invalid="ignore"):
+            shares[part] /= of_both
+
+    run_tiles(count, -(-leaves.shape[1] // _ROWS_AT_ONCE), n_threads)
+    return shares

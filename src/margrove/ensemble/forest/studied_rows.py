@@ -1,0 +1,318 @@
+"""The rows that a forest is studied on: any, or its training table and what each tree left out."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from margrove._data import check_labels, check_targets, check_weights, moderate, read_only
+from margrove._runtime.memory import require_memory
+from margrove._runtime.threads import run_tiles
+from margrove.ensemble.bootstrap import resampling
+from margrove.ensemble.bootstrap.resampling import units_left_out
+from margrove.ensemble.forest.forest import Forest
+from margrove.ensemble.forest.importance_kernels import votes_of_leaves
+from margrove.ensemble.forest.training_data import SampledRows
+from margrove.exceptions import InvalidDataError
+from margrove.grove.serve.forest_walk import add_values, leaves_of_rows, leaves_of_some
+from margrove.grove.serve.packed_trees import Kind, PackedTree
+from margrove.grove.table.encoding import refuse_infinity
+from margrove.grove.table.given_targets import columns_of_labels, power_of_two_near
+
+__all__ = [
+    "Part",
+    "StudiedTargets",
+    "TrainingRows",
+    "leaves_by_tree",
+    "predictions_of_leaves",
+    "read_rows",
+    "read_targets",
+    "require_forest",
+    "require_training_table",
+    "sampled_rows",
+    "squares_of_targets",
+]
+
+_ROWS_AT_ONCE = 2048
+_ROUNDING = 1e-6  # of the largest target, by which a leaf's value may be off
+
+
+def require_forest(forest: Any, function: str) -> None:
+    """Refuse what is no fitted forest."""
+    if not isinstance(forest, Forest):
+        raise TypeError(
+            f"{function} takes a random forest or extremely randomised trees of margrove. Got "
+            f"{type(forest).__name__} instead; of a pipeline, hand over the last step, and X as it "
+            "arrives there."
+        )
+    check_is_fitted(forest, "trees_")
+
+
+def read_rows(forest: Forest, X: Any) -> Any:
+    """X as the trees walk it, dense or CSR; NaN is missing, infinity is refused."""
+    rows = forest._rows(X)
+    if np.isinf(rows.data if sp.issparse(rows) else rows).any():
+        refuse_infinity(rows, forest)
+    return rows
+
+
+class StudiedTargets(NamedTuple):
+    """What the rows' targets are.
+
+    labels    int64 (n, O)  columns of the classes among the values of the trees, -1 for classes
+              that training has not seen; (0, 0) of numbers
+    numbers   float64 (n, O)  divided by `scale`, a power of two; (0, 0) of classes
+    """
+
+    labels: np.ndarray
+    numbers: np.ndarray
+    scale: float
+
+    @property
+    def is_class(self) -> bool:
+        return len(self.labels) > 0
+
+    @property
+    def values(self) -> np.ndarray:
+        """Whichever there is, as numbers, (n, O)."""
+        return self.labels.astype(np.float64) if self.is_class else self.numbers
+
+    def of(self, rows: np.ndarray) -> StudiedTargets:
+        """Those of some rows."""
+        if self.is_class:
+            return self._replace(labels=self.labels[rows])
+        return self._replace(numbers=self.numbers[rows])
+
+
+def read_targets(forest: Forest, y: Any, n_rows: int) -> StudiedTargets:
+    """Check y against what the forest predicts."""
+    if forest._is_for_classes():
+        columns = columns_of_labels(y)
+        _require_outputs(forest, len(columns))
+        codes = [
+            check_labels(own, n_rows).codes_among(classes)
+            for own, classes in zip(columns, _classes(forest), strict=True)
+        ]
+        starts = np.cumsum([0, *forest.kind_.n_classes[:-1]])
+        labels = np.stack([np.where(c < 0, -1, c + a) for c, a in zip(codes, starts, strict=True)])
+        return StudiedTargets(np.ascontiguousarray(labels.T), np.empty((0, 0)), 1.0)
+    given = check_targets(y, n_rows, multi_output=True).reshape(n_rows, -1)
+    _require_outputs(forest, given.shape[1])
+    scale = power_of_two_near(given)
+    return StudiedTargets(np.empty((0, 0), np.int64), given / scale, scale)
+
+
+def _classes(forest: Forest) -> list[np.ndarray]:
+    return [forest.classes_] if forest.n_outputs_ == 1 else list(forest.classes_)
+
+
+def _require_outputs(forest: Forest, n_outputs: int) -> None:
+    if n_outputs != forest.n_outputs_:
+        raise InvalidDataError(
+            f"y has {n_outputs} column(s), but this {type(forest).__name__} was trained on "
+            f"{forest.n_outputs_}."
+        )
+
+
+def squares_of_targets(figures: np.ndarray, scale: float) -> np.ndarray:
+    """Mean squares of targets that were divided by `scale`; at most the largest number."""
+    if scale == 1.0:
+        return figures
+    limit = np.finfo(float).max
+    with np.errstate(over="ignore", under="ignore"):
+        return np.clip(figures * scale * scale, -limit, limit)
+
+
+# -- leaves --
+
+
+def leaves_by_tree(forest: Forest, rows: Any, n_threads: int) -> np.ndarray:
+    """The leaf of each row in each tree, int32 (T, n), in the trees' own numbers."""
+    n = rows.shape[0]
+    leaves = np.empty((len(forest.trees_), n), np.int32)
+
+    def walk(tile: int) -> None:
+        part = slice(tile * _ROWS_AT_ONCE, (tile + 1) * _ROWS_AT_ONCE)
+        own = rows[part].toarray() if sp.issparse(rows) else rows[part]
+        has_nan = bool(np.isnan(own).any())
+        for k, tree in enumerate(forest.trees_):
+            leaves_of_rows(tree, own, forest.kind_, leaves[k, part], has_nan=has_nan)
+
+    run_tiles(walk, -(-n // _ROWS_AT_ONCE), n_threads)
+    return leaves
+
+
+def predictions_of_leaves(tree: PackedTree, kind: Kind, leaves: np.ndarray) -> np.ndarray:
+    """What a tree says in these leaves: columns of classes, or numbers, float64 (n, O)."""
+    if not kind.n_classes:
+        values = np.zeros((len(leaves), kind.n_outputs))
+        add_values(tree, leaves.astype(np.int32, copy=False), kind, None, values)
+        return values
+    votes = np.empty((len(leaves), len(kind.n_classes)))
+    starts = np.concatenate([[0], np.cumsum(kind.n_classes)]).astype(np.int64)
+    thresholds = tree.nodes.view(np.float64)
+    own = leaves.astype(np.int32, copy=False)
+    votes_of_leaves(thresholds, own, tree.values, kind.n_pure, starts, votes)
+    return votes
+
+
+# -- the training table --
+
+
+def sampled_rows(forest: Forest, function: str) -> SampledRows:
+    """Which rows the trees have seen; an error where none was left out, or nobody knows."""
+    sampled: SampledRows | None = getattr(forest, "sampled_", None)
+    name = type(forest).__name__
+    if sampled is None:
+        raise ValueError(
+            f"Which rows the trees of this {name} have seen is not known: it was put together from "
+            f"trees of others, by slicing or adding. Call {function} on the forests as they were "
+            "fitted."
+        )
+    if sampled.n_draws is None:
+        raise ValueError(
+            f"This {name} has no out-of-bag rows, which {function} needs: with bootstrap=False "
+            "every tree has seen all rows. Fit it with bootstrap=True, or measure on other rows "
+            "with permutation_importances."
+        )
+    return sampled
+
+
+class Part(NamedTuple):
+    """Some rows of a table as compiled code reads them: X[rows[i], column_of[feature]]."""
+
+    X: np.ndarray
+    rows: np.ndarray
+    column_of: np.ndarray
+
+
+class TrainingRows:
+    """The table a forest was trained on, by the places of `SampledRows`.
+
+    targets       of each place
+    unit_weight   float64 (m,)  what one of a place's units counts; a row of weight 3 has three
+    """
+
+    def __init__(self, forest: Forest, X: Any, y: Any, sample_weight: Any, function: str) -> None:
+        self.sampled = sampled = sampled_rows(forest, function)
+        self.X = read_rows(forest, X)
+        n = self.X.shape[0]
+        if n != sampled.n_rows:
+            raise InvalidDataError(
+                f"{function} needs the table that the forest was trained on, which has "
+                f"{sampled.n_rows} rows. X has {n}."
+            )
+        self.line = sampled.line
+        self.targets = read_targets(forest, y, n).of(sampled.rows)
+        _require_known_classes(self.targets, sampled)
+        require_training_table(forest, sampled, self.X, self.targets)
+        self.unit_weight = self._unit_weight(sample_weight)
+
+    def _unit_weight(self, sample_weight: Any) -> np.ndarray:
+        """Up to a power of two, which cancels."""
+        places = self.sampled.places
+        m = len(self.sampled.rows)
+        if sample_weight is None:
+            given = self.sampled.weight
+            own = np.ones(m) if given is None or self._has_units else given
+        else:
+            weight = moderate(check_weights(sample_weight, self.sampled.n_rows))
+            known = places >= 0
+            own = np.bincount(places[known], weights=weight[known], minlength=m) / self.n_units
+        largest = own.max()
+        if not largest > 0.0:
+            raise InvalidDataError(
+                "sample_weight is zero for all rows that were trained on. Give at least one of "
+                "them a positive weight."
+            )
+        return np.ldexp(own, -int(np.frexp(largest)[1]))
+
+    @property
+    def _has_units(self) -> bool:
+        """Whether a row of weight 3 is three; see `units_left_out`."""
+        n_draws = self.sampled.n_draws or self.line.n_draws
+        return self.line.is_whole and n_draws <= resampling._MOST_UNITS
+
+    @property
+    def n_units(self) -> np.ndarray:
+        """How many units each place has."""
+        if not self._has_units:
+            return np.ones(len(self.line.ends), np.int64)
+        return np.diff(self.line.ends, prepend=0)
+
+    def left_out(self, tree: int) -> np.ndarray:
+        """How many units of each place the tree has not seen, int32 (m,)."""
+        return units_left_out(self.line, self.sampled.seed, tree, self.sampled.n_draws)
+
+    def part(self, tree: PackedTree, places: np.ndarray) -> Part:
+        """The rows of these places; of a sparse table only columns that the tree asks for."""
+        rows = self.sampled.rows[places].astype(np.int64)
+        d = self.X.shape[1]
+        if not sp.issparse(self.X):
+            return Part(read_only(self.X), rows, np.arange(d))
+        inner = ~tree.is_leaf
+        asked = np.unique((tree.nodes[1::2][inner] >> 32) & np.int64(0xFFFFFFF))
+        require_memory(
+            8.0 * len(rows) * len(asked),
+            "Walking the out-of-bag rows of a sparse table",
+            "Use fewer rows.",
+        )
+        column_of = np.zeros(d, np.int64)
+        column_of[asked] = np.arange(len(asked))
+        own = np.ascontiguousarray(self.X[rows][:, asked].toarray())
+        return Part(read_only(own), np.arange(len(rows)), column_of)
+
+
+def _require_known_classes(targets: StudiedTargets, sampled: SampledRows) -> None:
+    unknown = (targets.labels < 0).any(axis=1) if targets.is_class else np.zeros(0, bool)
+    if unknown.any():
+        row = int(sampled.rows[int(np.argmax(unknown))])
+        raise InvalidDataError(
+            f"y has a class at row {row} that the forest was not trained on. The X and y of the "
+            "training are needed."
+        )
+
+
+def require_training_table(
+    forest: Forest, sampled: SampledRows, X: Any, targets: StudiedTargets | None = None
+) -> None:
+    """The first tree knows how many of its rows came to each leaf, and roughly what they were."""
+    tree, kind = forest.trees_[0], forest.kind_
+    drawn = sampled.multiplicities(0)
+    places = np.flatnonzero(drawn)
+    rows = sampled.rows[places]
+    found = np.empty(sampled.n_rows, np.int32)
+    leaves_of_some(tree, X, rows, kind, found)
+    leaves = found[rows]
+    counts = np.bincount(leaves, weights=drawn[places], minlength=len(tree))
+    samples = tree.weight if tree.samples is None else tree.samples
+    fits = np.array_equal(counts[tree.is_leaf], samples[tree.is_leaf])
+    if fits and targets is not None and forest.monotonic_cst is None:
+        fits = _fits_targets(tree, kind, leaves, targets.of(places))
+    if not fits:
+        given = "X is" if targets is None else "X and y are"
+        raise InvalidDataError(
+            f"{given} not what the first tree of this {type(forest).__name__} was grown of, "
+            "or its rows are in another order: it would look different. The table of the training "
+            "is needed; a forest that went on growing on other data (warm_start) has no single one."
+        )
+
+
+def _fits_targets(
+    tree: PackedTree, kind: Kind, leaves: np.ndarray, targets: StudiedTargets
+) -> bool:
+    """Whether leaves of one class hold no other, and values lie among the targets of their leaf."""
+    if targets.is_class:
+        pure = tree.nodes.view(np.float64)[0::2][leaves] < kind.n_pure
+        said = predictions_of_leaves(tree, kind, leaves)
+        return bool(np.array_equal(said[pure], targets.values[pure]))
+    said = predictions_of_leaves(tree, kind, leaves)[:, 0] / targets.scale
+    own = targets.numbers[:, 0]
+    low, high = np.full(len(tree), np.inf), np.full(len(tree), -np.inf)
+    np.minimum.at(low, leaves, own)
+    np.maximum.at(high, leaves, own)
+    slack = _ROUNDING * float(np.abs(own).max())
+    return bool(np.all((low[leaves] - slack <= said) & (said <= high[leaves] + slack)))

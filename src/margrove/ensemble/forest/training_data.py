@@ -1,0 +1,190 @@
+"""What the trees of a forest are grown from: the table as codes, the targets, and who is drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from margrove._data import canonical_form
+from margrove.ensemble.bootstrap.resampling import Line, multiplicities, units_left_out
+from margrove.grove.table.binning import BinnedDataset, bin_columns
+from margrove.grove.table.encoding import TreeTable, refuse_infinity
+from margrove.grove.table.targets import Targets, whole_weights
+
+__all__ = ["ForestTraining", "SampledRows", "Sampler", "bin_in_order", "row_order"]
+
+
+@dataclass(frozen=True)
+class SampledRows:
+    """Which rows were drawn for each tree, remembered in few bytes: the draws can be made again.
+
+    seed       of the forest
+    rows       int32 or int64 (m,)  the rows of nonzero weight in the order of the line they lie on
+    weight     float64 (m,), None if all are 1
+    n_draws    for each tree; None without drawing
+    n_rows     in the whole table
+    group_of   int32 (n_rows,)  place on the line of each row, -1 for none; None if `rows` says it
+    """
+
+    seed: int
+    rows: np.ndarray
+    weight: np.ndarray | None
+    n_draws: int | None
+    n_rows: int
+    group_of: np.ndarray | None = None
+
+    @property
+    def line(self) -> Line:
+        return Line(np.ones(len(self.rows)) if self.weight is None else self.weight)
+
+    @property
+    def places(self) -> np.ndarray:
+        """The place of each row of the table; -1 for rows of no weight."""
+        if self.group_of is not None:
+            return self.group_of
+        places = np.full(self.n_rows, -1, np.int64)
+        places[self.rows] = np.arange(len(self.rows))
+        return places
+
+    def multiplicities(self, tree: int) -> np.ndarray:
+        """How often each place of the line is in the tree's sample, int64 (m,)."""
+        if self.n_draws is None:
+            return np.ones(len(self.rows), np.int64)
+        return multiplicities(self.line, self.seed, tree, self.n_draws)
+
+    def sample(self, tree: int) -> np.ndarray:
+        """The drawn rows of a tree, each as often as it was drawn."""
+        return np.repeat(self.rows, self.multiplicities(tree))
+
+
+def row_order(
+    table: TreeTable, target: np.ndarray, weight: np.ndarray, *, bootstrap: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(rows, their weights, place of each row): canonical where samples are drawn, else as given.
+
+    Rows that are equal, and have equal targets, are one row with their whole weight: then a weight
+    of 2 is a row that is there twice, and the order of the rows does not matter.
+    """
+    if not bootstrap:
+        return np.arange(len(weight)), weight, np.arange(len(weight))
+    codes = target if target.ndim == 1 else _rows_as_codes(target)
+    form = canonical_form(table.X, codes, weight)
+    return form.rows, form.weight, form.group_of
+
+
+def _rows_as_codes(target: np.ndarray) -> np.ndarray:
+    _, codes = np.unique(target, axis=0, return_inverse=True)
+    return codes.reshape(-1).astype(np.int64)
+
+
+def bin_in_order(
+    table: TreeTable,
+    rows: np.ndarray,
+    estimator: Any,
+    *,
+    weight: np.ndarray,
+    max_bins: int | None,
+    n_threads: int,
+) -> BinnedDataset:
+    """The codes of the table, its rows in another order."""
+    data = bin_columns(
+        table.X,
+        categorical=table.is_categorical,
+        max_bins=max_bins,
+        weight=weight,
+        n_threads=n_threads,
+    )
+    if any(len(low) and np.isinf([low[0], high[-1]]).any() for low, high in data.extremes):
+        refuse_infinity(table.X, estimator, table.feature_names)
+    if len(rows) == data.n_rows and np.array_equal(rows, np.arange(len(rows))):
+        return data
+    codes = data.codes
+    narrow, medium, wide = (np.ascontiguousarray(own[:, rows]) for own in codes[:3])
+    taken = codes._replace(narrow=narrow, medium=medium, wide=wide)
+    return replace(data, codes=taken, n_rows=len(rows))
+
+
+@dataclass(frozen=True)
+class ForestTraining:
+    """All that a forest is grown from; rows in the order of `sampled.rows`.
+
+    table      the checked table, its rows as given, those of no weight left out
+    kept       int64: which rows of X those are
+    order      int64 (m,)  rows of the table in the order of codes and targets
+    targets    weights as if each tree had all rows
+    factors    float64 (m,) class weights of the rows; None if all are 1
+    balanced   whether class weights are worked out for each tree
+    scale      what the targets were divided by
+    """
+
+    table: TreeTable
+    order: np.ndarray
+    data: BinnedDataset
+    targets: Targets
+    sampled: SampledRows
+    factors: np.ndarray | None
+    balanced: bool
+    scale: float = 1.0
+
+
+class Sampler:
+    """The weights of each tree's rows, whole numbers in units of `unit`."""
+
+    def __init__(self, training: ForestTraining) -> None:
+        self._sampled = training.sampled
+        self._targets = training.targets
+        self._line = training.sampled.line if training.sampled.n_draws is not None else None
+        self._balanced = training.balanced
+        self._factors: np.ndarray | None = None
+        self.unit, self.counted, self.weights_count = 1.0, True, True
+        self.n_draws = int(training.sampled.n_draws or training.targets.samples.sum())
+        self.most = self.n_draws  # that the weights of a tree sum to, in units
+        if self._line is None:
+            self.unit, self.counted = training.targets.unit, training.targets.counted
+            self.most = int(training.targets.weight.sum())
+            self.weights_count = np.array_equal(training.targets.weight, training.targets.samples)
+        elif training.balanced:
+            self.unit = 2.0 ** (int(np.frexp(float(self.n_draws))[1]) - 51)
+            self.counted, self.most = False, round(self.n_draws / self.unit)
+            self.weights_count = False
+        elif training.factors is not None:
+            most = float(training.factors.max()) * self.n_draws
+            whole, self.unit, self.counted = whole_weights(np.append(training.factors, most))
+            self._factors, self.most = whole[:-1], int(whole[-1])
+            self.weights_count = False
+        else:
+            self.counted = self.n_draws < 2**31
+
+    def weights(self, tree: int) -> tuple[np.ndarray, np.ndarray]:
+        """(weight, samples) of each row, int64 (m,)."""
+        if self._line is None:
+            return self._targets.weight, self._targets.samples
+        samples = multiplicities(self._line, self._sampled.seed, tree, self._sampled.n_draws)
+        if self._balanced:
+            return self._balanced_weights(samples), samples
+        if self._factors is not None:
+            return samples * self._factors, samples
+        return samples, samples
+
+    def left_out(self, tree: int) -> np.ndarray:
+        """How much of each row the tree has not seen, int32 (m,)."""
+        if self._line is None:
+            return np.zeros(len(self._targets.weight), np.int32)
+        return units_left_out(self._line, self._sampled.seed, tree, self._sampled.n_draws)
+
+    def _balanced_weights(self, samples: np.ndarray) -> np.ndarray:
+        """Every class that is there weighs the same, of each output, as scikit-learn has it."""
+        starts = self._targets.starts
+        n_outputs = len(starts) - 1
+        labels = self._targets.labels.reshape(-1, n_outputs)
+        weight = samples.astype(np.float64)
+        for o in range(n_outputs):
+            own = labels[:, o] - starts[o]
+            counts = np.bincount(own, weights=samples, minlength=starts[o + 1] - starts[o])
+            present = counts > 0
+            factors = np.where(present, samples.sum() / np.maximum(counts, 1) / present.sum(), 0.0)
+            weight *= factors[own]
+        whole = np.rint(weight / self.unit)
+        return np.where(samples > 0, np.maximum(whole, 1.0), 0.0).astype(np.int64)

@@ -1,0 +1,1 @@
+"""Gradient boosting: classic, with exact splits, and by histograms."""

@@ -1,0 +1,524 @@
+"""What gradient boosting models share: scores, stages, importances, and how training is run."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.validation import check_is_fitted
+
+from margrove._data import seed_of
+from margrove._runtime.estimator import Estimator
+from margrove._runtime.slices import Ending, drive
+from margrove._runtime.threads import resolve_n_jobs
+from margrove.ensemble.gradient.early_stopping import SoFar
+from margrove.ensemble.gradient.hist.nodes import LARGEST_VALUE
+from margrove.ensemble.gradient.losses import GradientLoss, gradient_loss_of, loss_names
+from margrove.ensemble.gradient.losses.own import OwnLoss
+from margrove.ensemble.gradient.training_data import GradientData, RowDraws
+from margrove.exceptions import ConvergenceWarning, DataWarning
+from margrove.grove.grow.assembly import preorder
+from margrove.grove.grow.scores import SQUARED
+from margrove.grove.serve.boosted_scores import TreeScores
+from margrove.grove.serve.packed_trees import FEATURE_AT, Kind, PackedTree, rescaled, unfolded
+from margrove.grove.serve.tree_arrays import TreeArrays
+from margrove.grove.table.encoding import read_table_like_fitted
+
+__all__ = ["BoostedClassifier", "BoostedRegressor", "GradientBoosted", "GradientHistory",
+           "class_loss_of", "history_of", "kind_of", "progress_of", "regression_loss_of",
+           "require_same_classes", "warn_of_failure"]  # fmt: skip
+
+_FEATURE_BITS = np.int64(0xFFFFFFF)
+_WORK_AT_ONCE = 1e9
+_CLEARLY = 0.1  # by which a loss has risen
+
+
+@dataclass(frozen=True)
+class GradientHistory:
+    """What happened, round by round.
+
+    training_loss      float64 (rounds + 1,)  before the first round and after each
+    validation_score   float64 (rounds + 1,)  likewise, where boosting was to stop early; else
+                       empty; NaN of earlier rounds that were not to
+    n_leaves           int64 (rounds,)  of all trees of a round
+    outcome            "finished", "stopped early", "max_time", "interrupt" or "callback"
+    """
+
+    training_loss: np.ndarray
+    validation_score: np.ndarray
+    n_leaves: np.ndarray
+    outcome: str
+
+    @property
+    def rounds(self) -> int:
+        return len(self.n_leaves)
+
+    def in_units_of(
+        self, scale: float, loss: GradientLoss, *, scores_are_losses: bool
+    ) -> GradientHistory:
+        """With losses of targets that were divided by this."""
+        if scale == 1.0:
+            return self
+        with np.errstate(over="ignore"):
+            unit = np.float64(scale) ** -loss.degree
+            scores = self.validation_score
+            if scores_are_losses:
+                scores = _times(scores, unit)
+            losses = _times(self.training_loss, unit)
+            return replace(self, training_loss=losses, validation_score=scores)
+
+
+def _times(losses: np.ndarray, unit: np.float64) -> np.ndarray:
+    """Also where the unit is infinite: no loss is none in any unit."""
+    return np.multiply(losses, unit, out=np.zeros_like(losses), where=losses != 0.0)
+
+
+class GradientBoosted(Estimator):
+    """Base of the gradient boosting models."""
+
+    learning_rate: float
+    subsample: float
+    random_state: Any
+    warm_start: bool
+    n_jobs: int | None
+    max_time: float | None
+    on_interrupt: Literal["raise", "keep"]
+    verbose: int
+    n_features_in_: int
+    history_: GradientHistory
+    _loss: GradientLoss
+    _scores: TreeScores
+    _rounds: list[list[PackedTree]]
+    _kind: Kind
+    _seed_of_fit: int
+    _progress: tuple[tuple[float, ...], tuple[float, ...]]
+
+    # -- training --
+
+    def _is_going_on(self) -> bool:
+        return self.warm_start and hasattr(self, "_rounds")
+
+    def _seed(self) -> int:
+        return int(self._seed_of_fit) if self._is_going_on() else seed_of(self.random_state)
+
+    def _threads(self) -> int:
+        return resolve_n_jobs(self.n_jobs, unset="all")
+
+    def _rate(self) -> float:
+        return min(float(self.learning_rate), LARGEST_VALUE)
+
+    def _draws(self, given: GradientData, seed: int) -> Callable[[int], np.ndarray | None]:
+        """The rows of each round; None for all."""
+        if self.subsample == 1.0:
+            return lambda number: None
+        draws, size = self._row_draws(given, seed), max(1, int(self.subsample * given.n_rows))
+        return lambda number: draws.subsample(number, size)
+
+    def _row_draws(self, given: GradientData, seed: int) -> RowDraws:
+        return RowDraws(given, seed)
+
+    def _run(
+        self,
+        process: Any,
+        X: Any,
+        y: Any,
+        fitted: Callable[[], dict[str, Any]],
+        given: dict[str, Any],
+        *,
+        with_bar: bool = True,
+    ) -> Ending:
+        """Boost until the end, an interrupt or the end of the time; but for one round at least."""
+        ending = drive(
+            process,
+            self,
+            max_time=self.max_time,
+            on_interrupt=self.on_interrupt,
+            verbose=self.verbose if with_bar else 0,
+            X=X,
+            y=y,
+            fitted=fitted,
+            given=given,
+        )
+        if ending == "interrupt" and not process.rounds:
+            raise KeyboardInterrupt  # there is nothing to keep but what was there before
+        while not process.rounds and not process.finished:
+            process.advance(_WORK_AT_ONCE)
+        return ending
+
+    def _what_was_learnt(
+        self, process: Any, given: GradientData, so_far: SoFar, seed: int, outcome: str
+    ) -> dict[str, Any]:
+        """The attributes that all of them have."""
+        rounds = so_far.rounds + [
+            [tree if given.scale == 1.0 else rescaled(tree, given.scale, 0) for tree in own]
+            for own in process.trees
+        ]
+        kind = kind_of(given.table.n_categories)
+        found = given.table.attributes | {
+            "_loss": process.loss,
+            "_rounds": rounds,
+            "_kind": kind,
+            "_scores": TreeScores(rounds, kind.n_categories, so_far.start * given.scale),
+            "_seed_of_fit": seed,
+            "_progress": progress_of(process, len(rounds)),
+            "history_": history_of(process, rounds, outcome, given.scale),
+        }
+        return found if given.classes is None else found | {"classes_": given.classes}
+
+    def _after_last_fit(self, given: GradientData, loss: GradientLoss) -> SoFar:
+        """Where the last fit ended, for a warm start."""
+        self._require_sound()
+        if self._loss != loss:
+            raise ValueError(
+                f"warm_start=True goes on with the loss of the last fit, {self._loss!r}. Use "
+                "warm_start=False to start anew."
+            )
+        losses, scores = self._progress
+        return SoFar(self._rounds, self._scores.start / given.scale, losses, scores, given.scale)
+
+    # -- asking --
+
+    @property
+    def n_iter_(self) -> int:
+        """The number of rounds."""
+        check_is_fitted(self, "_rounds")
+        return len(self._rounds)
+
+    @property
+    def n_trees_per_iteration_(self) -> int:
+        """The number of trees of a round."""
+        check_is_fitted(self, "_rounds")
+        return int(self._loss.n_scores)
+
+    def _read(self, X: Any) -> Any:
+        self._require_sound()
+        return read_table_like_fitted(X, self)
+
+    def _require_sound(self) -> None:
+        """Compiled code trusts what was fitted: it must not have been altered."""
+        check_is_fitted(self, "_rounds")
+        scores, rounds = self._scores, self._rounds
+        is_sound = (
+            isinstance(scores, TreeScores)
+            and isinstance(rounds, list)
+            and scores.n_rounds == len(rounds)
+            and scores.n_features == self.n_features_in_
+            and scores.n_scores == self._loss.n_scores
+        )
+        if not is_sound:
+            raise ValueError(
+                f"The state of this {type(self).__name__} was altered after the fit. Fit it again."
+            )
+
+    def _raw(self, X: Any) -> np.ndarray:
+        """Raw scores (scores, n)."""
+        rows = self._read(X)
+        raw = self._raw_before(rows)
+        shares = self._scores.is_worth_sharing(rows.shape[0])
+        self._scores.add(rows, raw, n_threads=self._threads() if shares else 1)
+        return raw
+
+    def _raw_before(self, rows: Any) -> np.ndarray:
+        """Raw scores before the first round."""
+        return np.repeat(self._scores.start[:, None], rows.shape[0], axis=1)
+
+    def _staged_raw(self, X: Any) -> Iterator[np.ndarray]:
+        rows = self._read(X)
+        raw = self._raw_before(rows)
+        for number in range(self.n_iter_):
+            self._scores.add(rows, raw, number, number + 1)
+            yield raw
+
+    def apply(self, X: Any) -> np.ndarray:
+        """The leaf of each row in each tree.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or dataframe of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_rounds), or (n_samples, n_rounds, n_classes)
+            Numbers of nodes, as `tree` has them.
+        """
+        rows = self._read(X)
+        found = self._scores.leaves(rows)
+        for t, tree in enumerate(self._sound_trees()):
+            found[:, t] = _numbers_on_its_own(tree)[found[:, t]]
+        k = self.n_trees_per_iteration_
+        return found if k == 1 else found.reshape(len(found), -1, k)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """The share of each feature in the gain of all splits."""
+        return self.importances("gain")
+
+    def importances(self, kind: Literal["gain", "split"] = "gain") -> np.ndarray:
+        """How much each feature was used; the sum is 1, or 0 without any split.
+
+        Parameters
+        ----------
+        kind : {"gain", "split"}, default="gain"
+            "gain" is what the loss fell by at its splits, "split" the number of them. See
+            `sklearn.inspection.permutation_importance` for the loss of shuffled columns.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+        """
+        check_is_fitted(self, "_rounds")
+        if kind not in ("gain", "split"):
+            raise ValueError(f"kind must be 'gain' or 'split'. Got {kind!r} instead.")
+        self._require_sound()
+        total = np.zeros(self.n_features_in_)
+        largest = self._largest_gain()
+        for tree in self._sound_trees():
+            inner = ~tree.is_leaf
+            features = (tree.nodes[1::2] >> FEATURE_AT) & _FEATURE_BITS
+            gain = np.ones(len(tree)) if kind == "split" else np.asarray(tree.decrease) / largest
+            np.add.at(total, features[inner], gain[inner])
+        sum_of_all = total.sum()
+        return total / sum_of_all if sum_of_all > 0.0 else total
+
+    def _trees(self) -> Iterator[PackedTree]:
+        return (tree for own in self._rounds for tree in own)
+
+    def _sound_trees(self) -> Iterator[PackedTree]:
+        for tree in self._trees():
+            tree.require_sound(self._kind, self.n_features_in_)
+            yield tree
+
+    def _largest_gain(self) -> float:
+        """By which all are divided, so that their sum is a number."""
+        gains = (float(np.asarray(tree.decrease).max(initial=0.0)) for tree in self._trees())
+        return max(gains, default=0.0) or 1.0
+
+    def tree(self, number: int, score: int = 0) -> TreeArrays:
+        """The tree of a round, and of a class where there are more than two.
+
+        Its leaves hold what is added to the raw score.
+        """
+        self._require_sound()
+        tree = self._rounds[number][score]
+        tree.require_sound(self._kind, self.n_features_in_)
+        return unfolded(tree, self._kind)
+
+    def __len__(self) -> int:
+        """The number of rounds."""
+        return self.n_iter_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+class BoostedRegressor(RegressorMixin, GradientBoosted):
+    """Predictions of numbers."""
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predictions.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or dataframe of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        raw = self._raw(X)
+        return self._loss.link_inverse(raw)
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """`predict` after each round."""
+        for raw in self._staged_raw(X):
+            yield self._loss.link_inverse(raw)
+
+    def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
+        """R^2 after each round."""
+        for found in self.staged_predict(X):
+            yield float(r2_score(y, found, sample_weight=sample_weight))
+
+
+class BoostedClassifier(ClassifierMixin, GradientBoosted):
+    """Predictions of classes."""
+
+    classes_: np.ndarray
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Raw scores: the more, the more likely.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or dataframe of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) for one or two classes, (n_samples, n_classes) for more
+        """
+        return _scores_of_classes(self._raw(X))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes, in the order of `classes_`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or dataframe of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self._probabilities(self._raw(X))
+
+    def _probabilities(self, raw: np.ndarray) -> np.ndarray:
+        if len(self.classes_) == 1:
+            return np.ones((raw.shape[1], 1))
+        return self._loss.link_inverse(raw)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most likely class of each row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or dataframe of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._labels(self._raw(X))
+
+    def _labels(self, raw: np.ndarray) -> np.ndarray:
+        if len(self.classes_) == 1:
+            codes = np.zeros(raw.shape[1], np.int64)
+        elif len(raw) == 1:
+            codes = (raw[0] > 0.0).astype(np.int64)
+        else:
+            codes = np.argmax(raw, axis=0)
+        labels: np.ndarray = self.classes_[codes]
+        return labels
+
+    def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
+        """`decision_function` after each round."""
+        for raw in self._staged_raw(X):
+            yield _scores_of_classes(raw).copy()
+
+    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
+        """`predict_proba` after each round."""
+        for raw in self._staged_raw(X):
+            yield self._probabilities(raw)
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """`predict` after each round."""
+        for raw in self._staged_raw(X):
+            yield self._labels(raw)
+
+    def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
+        """The share of rows that are right after each round."""
+        for found in self.staged_predict(X):
+            yield float(accuracy_score(y, found, sample_weight=sample_weight))
+
+
+def history_of(
+    process: Any, rounds: list[list[PackedTree]], outcome: str, scale: float
+) -> GradientHistory:
+    """What a process has found; its targets were divided by `scale`."""
+    scores = [] if process.monitor is None else process.monitor.scores[: len(rounds) + 1]
+    unseen = len(rounds) + 1 - len(scores) if scores else 0  # rounds before there was a monitor
+    by_loss = process.monitor is None or process.monitor.scores_are_losses
+    return GradientHistory(
+        process.all_losses(),
+        np.array([np.nan] * unseen + scores),
+        np.array([sum(tree.n_leaves for tree in own) for own in rounds], np.int64),
+        outcome,
+    ).in_units_of(1.0 / scale, process.loss, scores_are_losses=by_loss)
+
+
+def progress_of(process: Any, n_rounds: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Losses and scores in units of the process, from which a warm start goes on."""
+    scores = [] if process.monitor is None else process.monitor.scores[: n_rounds + 1]
+    return tuple(process.all_losses().tolist()), tuple(scores)
+
+
+def _scores_of_classes(raw: np.ndarray) -> np.ndarray:
+    return raw[0] if len(raw) == 1 else np.ascontiguousarray(raw.T)
+
+
+def _numbers_on_its_own(tree: PackedTree) -> np.ndarray:
+    """The number that each node of a packed tree has in the unfolded one."""
+    order, _ = preorder(np.where(tree.is_leaf, -1, tree.left))
+    numbers = np.empty(len(tree), np.int32)
+    numbers[order] = np.arange(len(tree))
+    return numbers
+
+
+def kind_of(n_categories: np.ndarray) -> Kind:
+    """Trees whose leaves are single numbers."""
+    return Kind(SQUARED, (), 1, n_categories)
+
+
+def regression_loss_of(loss: str | GradientLoss) -> GradientLoss:
+    """What `loss` asks for, of numbers."""
+    found = _usable(gradient_loss_of(loss))
+    if found.for_classes:
+        names = loss_names(for_classes=False)
+        raise ValueError(f"loss={found.name!r} is for classes. Use one of {names}.")
+    return found
+
+
+def class_loss_of(loss: str | GradientLoss, given: GradientData) -> GradientLoss:
+    """What `loss` asks for, of the classes that are given."""
+    found = _usable(gradient_loss_of(loss))
+    if not found.for_classes:
+        names = loss_names(for_classes=True)
+        raise ValueError(f"loss={found.name!r} is for numbers. Use one of {names}.")
+    return found.with_classes(len(given.labels))
+
+
+def _usable(loss: GradientLoss) -> GradientLoss:
+    if isinstance(loss, OwnLoss):
+        loss.require_numbers()
+    return loss
+
+
+def require_same_classes(classes: np.ndarray, given: GradientData) -> None:
+    """A warm start goes on with the classes of the last fit."""
+    if classes.tolist() != given.labels.tolist():
+        raise ValueError(
+            f"warm_start=True goes on with the classes of the last fit, {classes.tolist()}. Use "
+            "warm_start=False to start anew."
+        )
+
+
+def warn_of_failure(
+    name: str, rounds: list[list[PackedTree]], history: GradientHistory, *, stacklevel: int = 3
+) -> None:
+    """Tell of a model that says the same of every row, or worse than that."""
+    if rounds and all(len(tree) == 1 for own in rounds for tree in own):
+        warnings.warn(
+            f"{name} has found no split and predicts the same for every row. Lower "
+            "min_samples_leaf, or check whether y varies and X tells anything of it.",
+            DataWarning,
+            stacklevel=stacklevel,
+        )
+    first, last = history.training_loss[0], history.training_loss[-1]
+    if np.isfinite(first) and last - first > _CLEARLY * abs(first):
+        warnings.warn(
+            f"The training loss of {name} has risen from {first:.6g} to {last:.6g}: steps are too "
+            "long. Lower learning_rate, or raise l2_regularization or min_samples_leaf.",
+            ConvergenceWarning,
+            stacklevel=stacklevel,
+        )

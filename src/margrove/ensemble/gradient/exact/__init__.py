@@ -1,0 +1,1 @@
+"""Trees of classic gradient boosting, with exact splits."""

@@ -1,0 +1,373 @@
+"""Trees of classic gradient boosting: exact ones, grown on rank codes, level by level.
+
+Sums are whole numbers and add up to the same in any order. Of two children, the rows of the smaller
+one are counted, and the histogram of the other is what is left of their parent's. How a node is
+searched is in `exact_search`, how nodes are split in `exact_growth`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from margrove._runtime.threads import (
+    run_tiles,
+)
+from margrove.ensemble.gradient.exact.growth import (
+    finish,
+    grow_alone,
+    plant,
+    search_span,
+    split_span,
+    take_better,
+    walk_others,
+)
+from margrove.ensemble.gradient.exact.nodes import (
+    CODE,
+    END,
+    FEATURE,
+    FEW_ROWS,
+    FIRST,
+    LAST,
+    LEFT,
+    N_COLUMNS,
+    N_NODES,
+    NEXT_CODE,
+    PACKED,
+    SPAN,
+    WEIGHT,
+    Nodes,
+    Room,
+    Rules,
+    Scale,
+    Words,
+)
+from margrove.ensemble.gradient.exact.tables import (
+    ENTRIES_AT_ONCE,
+    FeatureGroup,
+    read_groups,
+)
+from margrove.grove.serve.packed_trees import (
+    FEATURE_AT,
+    MISSING_AT,
+    PackedTree,
+    cuts_of,
+)
+from margrove.grove.table.binning import (
+    BinnedDataset,
+)
+from margrove.grove.table.targets import (
+    BITS_OF_SUMS,
+    whole_weights,
+)
+
+__all__ = ["ExactTrees", "GrownTree"]
+
+_BYTES_OF_HISTOGRAMS = 1 << 27  # that wait for the children of their nodes
+_EPSILON = float(np.finfo(np.float64).eps)
+_LARGEST_EXPONENT = 1000  # of two, as a float64
+
+
+@dataclass(frozen=True)
+class GrownTree:
+    """A tree without values: N nodes level by level, children side by side.
+
+    leaf_of_rows     int32 (n,)  the leaf of every row
+    left             int64 (N,)  the left child; -1: a leaf
+    features         int64 (N,)
+    codes            int64 (N,)  the highest rank that goes left, of those in the node
+    next_codes       int64 (N,)  the lowest one that goes right
+    thresholds       float64 (N,)  halfway between their values
+    n_node_samples   int64 (N,)
+    weights          float64 (N,)
+    impurity         float64 (N,)  the variance of the targets
+    decrease         float64 (N,)  of weight times impurity
+    """
+
+    leaf_of_rows: np.ndarray
+    left: np.ndarray
+    features: np.ndarray
+    codes: np.ndarray
+    next_codes: np.ndarray
+    thresholds: np.ndarray
+    n_node_samples: np.ndarray
+    weights: np.ndarray
+    impurity: np.ndarray
+    decrease: np.ndarray
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.left)
+
+    @property
+    def is_leaf(self) -> np.ndarray:
+        is_leaf: np.ndarray = self.left < 0
+        return is_leaf
+
+    def packed(self, values: np.ndarray) -> PackedTree:
+        """The tree as ensembles keep it; what is not there goes with the larger part."""
+        inner = np.flatnonzero(~self.is_leaf)
+        left = self.left[inner]
+        nodes = np.empty((self.n_nodes, 2), np.int64)
+        nodes[:, 0] = np.asarray(values, np.float64).view(np.int64)
+        nodes[:, 1] = np.arange(self.n_nodes)
+        nodes[inner, 0] = self.thresholds[inner].view(np.int64)
+        goes_left = self.n_node_samples[left] > self.n_node_samples[left + 1]
+        nodes[inner, 1] = (
+            left | (self.features[inner] << FEATURE_AT) | (goes_left.astype(np.int64) << MISSING_AT)
+        )
+        return PackedTree(
+            nodes.ravel(),
+            self.weights,
+            np.empty((0, 1)),
+            np.empty(0, np.uint32),
+            self.n_node_samples,
+            self.impurity,
+            self.decrease,
+        )
+
+
+class ExactTrees:
+    """Grows regression trees on one table of rank codes, as many at a time as there are callers.
+
+    min_samples_split, min_samples_leaf count samples; min_weight_leaf is in units of the weights;
+    of_classes: gradients are differences of probabilities, whose size means something.
+    """
+
+    def __init__(
+        self,
+        data: BinnedDataset,
+        *,
+        max_depth: int,
+        min_samples_split: int,
+        min_samples_leaf: int,
+        min_weight_leaf: float,
+        n_threads: int,
+        of_classes: bool = False,
+    ) -> None:
+        if data.has_missing.any() or data.categorical.any():
+            raise ValueError("Exact gradient trees are for numbers without missing values.")
+        self._limits = (max_depth, min_samples_split, min_samples_leaf, min_weight_leaf)
+        self._of_classes = of_classes
+        self._codes, self._cuts = data.codes, cuts_of(data)
+        self._n_rows, self._n_threads = data.n_rows, n_threads
+        self._everyone = np.arange(data.n_rows, dtype=np.int32)
+        self._groups = read_groups(data, n_threads)
+        entries = sum(group.dense.size + len(group.entries) for group in self._groups)
+        self._is_small = len(self._groups) == 1 and entries <= ENTRIES_AT_ONCE
+        cells = sum(len(group.last_code) for group in self._groups)
+        affordable = _BYTES_OF_HISTOGRAMS // (24 * max(cells, 1))
+        self._n_slots = max(1, min(affordable, 2 ** min(max_depth - 1, 20)))
+        self._benches: list[_Bench] = []
+        self._weights = _Weights(np.empty(0), np.empty(0, np.int64), 1.0, True, True)
+
+    def grow(
+        self,
+        gradient: np.ndarray,
+        weight: np.ndarray | None = None,
+        samples: np.ndarray | None = None,
+        rows: np.ndarray | None = None,
+    ) -> GrownTree:
+        """A tree for the negative gradients, float64 (n,).
+
+        weight float64 (n,); samples int64 (n,): how many equal ones a row stands for; rows int32,
+        rising: those that take part.
+        """
+        chosen = self._everyone if rows is None else rows
+        weights = self._whole_weights(weight, samples)
+        if weights is not None and not weights.is_positive:
+            chosen = chosen[weights.whole[chosen] > 0]
+        elif weights is None and samples is not None:
+            chosen = chosen[samples[chosen] > 0]
+        if not len(chosen):
+            raise ValueError("No row takes part in the tree.")
+        try:
+            bench = self._benches.pop()
+        except IndexError:  # other threads have them all
+            bench = _Bench(self._n_rows, self._n_slots, self._groups)
+        tree = self._grow(bench, np.ascontiguousarray(gradient), weights, samples, chosen)
+        self._benches.append(bench)
+        return tree
+
+    def _whole_weights(
+        self, weight: np.ndarray | None, samples: np.ndarray | None
+    ) -> _Weights | None:
+        """Weights of all samples of each row; nearly always those of the round before."""
+        if weight is None:
+            return None
+        product = weight if samples is None else weight * samples
+        known = self._weights
+        if not np.array_equal(product, known.given):
+            whole = np.zeros(len(product), np.int64)
+            positive = product > 0.0
+            whole[positive], unit, is_counted = whole_weights(product[positive])
+            known = _Weights(product.copy(), whole, unit, is_counted, bool(positive.all()))
+            self._weights = known
+        return known
+
+    def _grow(
+        self,
+        bench: _Bench,
+        gradient: np.ndarray,
+        weights: _Weights | None,
+        samples: np.ndarray | None,
+        chosen: np.ndarray,
+    ) -> GrownTree:
+        nothing = np.empty(0, np.int64)
+        is_everyone = len(chosen) == self._n_rows
+        n_samples = len(chosen) if samples is None else int(samples[chosen].sum())
+        if n_samples >= 2**31:
+            raise ValueError(f"{n_samples} samples are too many for one tree.")
+        largest = float(np.abs(gradient if is_everyone else gradient[chosen]).max())
+        if not np.isfinite(largest):
+            raise ValueError("Gradients must be finite.")
+        if weights is None:
+            weights = _Weights(nothing, nothing, 1.0, is_counted=True, is_positive=True)
+            total = n_samples
+        else:
+            total = int(weights.whole[chosen].sum())
+        exponent, scale, rules = self._scales(largest, n_samples, total, weights.unit)
+        words, nodes = Words(bench.pairs, weights.whole), bench.nodes
+        if not is_everyone:
+            nodes.node_of.fill(-1)
+        plant(gradient, nothing if samples is None else samples, weights.is_counted, scale, rules,
+              chosen, words, nodes)  # fmt: skip
+        self._split_all(bench, words, rules)
+        return self._finished(bench, words, rules, exponent, weights.unit)
+
+    def _scales(
+        self, largest: float, n_samples: int, total: int, unit: float
+    ) -> tuple[int, Scale, Rules]:
+        """The power of two that targets are scaled by, how that is done, and the rules."""
+        max_depth, min_split, min_leaf, min_weight = self._limits
+        bits, bits_of_weights = n_samples.bit_length(), total.bit_length()
+        exponent = BITS_OF_SUMS - bits_of_weights - int(np.frexp(largest)[1])
+        first = int(np.clip(exponent, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
+        factor, rest = float(np.ldexp(1.0, first)), float(np.ldexp(1.0, exponent - first))
+        square = float(np.ldexp(1.0, BITS_OF_SUMS - bits - bits_of_weights))
+        span = max(largest * factor * rest, 1.0)
+        rules = Rules(
+            max_depth,
+            min_split,
+            max(min_leaf, 1),
+            int(np.ceil(min_weight / unit * (1.0 - 1e-12))),
+            bits,
+            (1 << bits) - 1,
+            span * span / square,
+            # scikit-learn's limit; in proportion for numbers that are all below one
+            _EPSILON * (factor if self._of_classes else min(span, factor)) ** 2,
+        )
+        return exponent, Scale(factor, rest, 1.0 / span, square), rules
+
+    def _split_all(self, bench: _Bench, words: Words, rules: Rules) -> None:
+        groups, codes = self._groups, self._codes
+        rooms = bench.rooms_for(len(words.weight) > 0)
+        while bench.is_growing:
+            nodes = bench.roomy_nodes()
+            if self._is_small:
+                grow_alone(groups[0], codes, words, rules, nodes, rooms[0])
+                continue
+
+            def search(k: int, nodes: Nodes = nodes) -> None:
+                search_span(groups[k], codes, words, rules, nodes, rooms[k])
+
+            run_tiles(search, len(groups), self._n_threads)
+            for other in rooms[1:]:
+                take_better(nodes, other, rooms[0])
+            split_span(codes, words, rules, nodes, rooms[0])
+
+    def _finished(
+        self, bench: _Bench, words: Words, rules: Rules, exponent: int, unit: float
+    ) -> GrownTree:
+        nodes = bench.nodes
+        n = int(nodes.state[N_NODES])
+        threshold, error = np.empty(n), np.empty(n)
+        finish(self._cuts, words, rules, nodes, threshold, error)
+        if nodes.whole[0, END] < self._n_rows:
+            walk_others(self._codes, self._cuts, nodes, threshold, np.empty(n, np.int64))
+        whole = nodes.whole[:n]
+        weight = whole[:, WEIGHT].astype(np.float64)
+        return GrownTree(
+            nodes.node_of.copy(),
+            whole[:, LEFT].copy(),
+            whole[:, FEATURE].copy(),
+            whole[:, CODE].copy(),
+            whole[:, NEXT_CODE].copy(),
+            threshold,
+            whole[:, PACKED] & rules.mask,
+            weight * unit,
+            _times_power(error / weight, -2 * exponent),
+            _times_power(nodes.gain[:n] * unit, -2 * exponent),
+        )
+
+
+class _Weights(NamedTuple):
+    """Weights as given, in whole numbers of a unit, whether nothing was rounded, or is zero."""
+
+    given: np.ndarray
+    whole: np.ndarray
+    unit: float
+    is_counted: bool
+    is_positive: bool
+
+
+def _times_power(amounts: np.ndarray, exponent: int) -> np.ndarray:
+    """amounts 2^exponent, as far as floating point goes."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.minimum(np.ldexp(amounts, exponent), np.finfo(np.float64).max)
+
+
+class _Bench:
+    """What one tree at a time needs."""
+
+    def __init__(self, n_rows: int, n_slots: int, groups: list[FeatureGroup]) -> None:
+        self._groups, self._n_slots = groups, n_slots
+        self._rooms: dict[bool, list[Room]] = {}
+        self.pairs = np.empty(2 * n_rows, np.int64)
+        capacity = 64
+        self.nodes = Nodes(
+            np.empty((capacity, N_COLUMNS), np.int64),
+            np.empty(capacity),
+            np.empty(n_rows, np.int32),
+            np.empty(n_rows, np.int32),
+            np.empty(n_rows, np.int32),
+            np.empty(n_slots, np.int64),
+            np.zeros(4, np.int64),
+        )
+
+    @property
+    def is_growing(self) -> bool:
+        return bool(self.nodes.state[FIRST] < self.nodes.state[LAST])
+
+    def roomy_nodes(self) -> Nodes:
+        """The nodes, with room for the children of those whose turn it is."""
+        nodes = self.nodes
+        state = nodes.state
+        needed = int(state[N_NODES] + 2 * (state[LAST] - state[FIRST]))
+        if needed > len(nodes.whole):
+            whole = np.empty((2 * needed, N_COLUMNS), np.int64)
+            gain = np.empty(2 * needed)
+            whole[: len(nodes.whole)], gain[: len(nodes.gain)] = nodes.whole, nodes.gain
+            self.nodes = nodes._replace(whole=whole, gain=gain)
+        return self.nodes
+
+    def rooms_for(self, is_weighted: bool) -> list[Room]:
+        if is_weighted not in self._rooms:
+            self._rooms[is_weighted] = [
+                _new_room(self._n_slots, group, is_weighted) for group in self._groups
+            ]
+        return self._rooms[is_weighted]
+
+
+def _new_room(n_slots: int, group: FeatureGroup, is_weighted: bool) -> Room:
+    cells = len(group.last_code)
+    fullest = int(np.diff(group.inside).max(initial=0))
+    return Room(
+        np.empty((n_slots + 1, 2 * cells), np.int64),
+        np.empty((n_slots + 1, cells if is_weighted else 0), np.int64),
+        np.empty(max(fullest + 1, FEW_ROWS), np.int64),
+        np.empty((SPAN, 8), np.int64),
+        np.empty(SPAN),
+    )

@@ -1,0 +1,1 @@
+"""Trees of histogram gradient boosting: bins, histograms, splits, rounds."""

@@ -1,0 +1,199 @@
+"""Histograms of histogram boosting: sums of gradients, hessians and samples, code by code.
+
+Of two children, the histogram of the smaller one is counted, and that of the other is what is left
+of their parent's. That of a small node is one of words, see `gradient_words`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from margrove._runtime.jit import kernel
+from margrove._runtime.prefetch import are_scattered, fetch, row_ahead
+from margrove._runtime.team import meet
+from margrove.ensemble.gradient.hist.nodes import (
+    COPIES,
+    COUNT,
+    END,
+    IS_PACKED,
+    IS_WIDE,
+    SLOT,
+    SMALL,
+    START,
+    TOTAL_G,
+    TOTAL_H,
+    share_of,
+)
+from margrove.ensemble.gradient.hist.packed_words import (
+    SAMPLES_OF_A_WORD,
+    packed_word,
+    sums_of_cell,
+    unpacked,
+)
+from margrove.ensemble.gradient.hist.tables import (
+    COLUMNS_OF_A_BLOCK,
+)
+
+__all__ = ["count_small", "subtract"]
+
+
+@kernel(inner=True)
+def count_small(team, rank, size, table, source, tree, room, first, last):
+    """The histogram of the small child, or the root, for the features at a core's places."""
+    small = tree.state[SMALL]
+    own, sums = tree.whole[small], room.sums[tree.whole[small, SLOT]]
+    start, end = own[START], own[END]
+    if own[IS_PACKED] == 1:
+        _clear(sums[0], table.first[first], table.first[last])
+        _count_words(table, source.packed, tree.rows, start, end, first, last, sums[0])
+    elif size == 1:
+        _count(table, source, tree, start, end, room.words[rank], sums)
+    else:
+        begin = start + share_of(end - start, rank, size)
+        stop = start + share_of(end - start, rank + 1, size)
+        _count(table, source, tree, begin, stop, room.words[rank], room.partial[rank])
+        meet(team, size)
+        _put_together(room.partial, size, table.first[first], table.first[last], sums)
+    _fill_omitted(table, first, last, sums, own)
+
+
+@kernel(inner=True)
+def _clear(words, low, high):
+    for cell in range(low, high):
+        words[cell] = 0
+
+
+@kernel(inner=True)
+def _count(table, source, tree, start, end, words, sums):
+    """The histogram of some rows, for all features."""
+    d = np.int64(len(table.features))
+    for k in range(3):
+        _clear(sums[k], 0, table.first[d])
+    if tree.state[IS_WIDE] == 1:
+        _count_widely(table, source, tree.rows, start, end, sums)
+        return
+    step = SAMPLES_OF_A_WORD // tree.state[COPIES]
+    for begin in range(start, end, step):
+        _clear(words, 0, table.first[d])
+        _count_words(table, source.packed, tree.rows, begin, min(begin + step, end), np.int64(0), d,
+                     words)  # fmt: skip
+        for cell in range(table.first[d]):
+            g, h, count = unpacked(words[cell])
+            sums[0, cell] += g
+            sums[1, cell] += h
+            sums[2, cell] += count
+
+
+@kernel(inner=True)
+def _count_words(table, packed, rows, start, end, first, last, words):
+    """For the features at some places."""
+    n_places = table.places_at[-1]  # of those in bytes
+    if first < min(last, n_places):
+        begin = table.columns[first]
+        stop = table.columns[min(last, n_places) - 1] + 1
+        _count_bytes(table, packed, rows, start, end, begin, stop, words)
+    if last > n_places:
+        low, high = table.first[max(first, n_places)], table.first[last]
+        _count_entries(table, packed, rows, start, end, low, high, words)
+
+
+@kernel(inner=True)
+def _count_bytes(table, packed, rows, start, end, begin, stop, words):
+    """Hot: one addition for each row and column."""
+    by_rows, is_scattered = table.by_rows, are_scattered(rows, start, end)
+    while begin < stop:
+        block = begin - begin % COLUMNS_OF_A_BLOCK
+        last = min(stop, block + COLUMNS_OF_A_BLOCK)
+        own = words[table.cells_at[block] :]
+        for p in range(start, end):
+            if is_scattered:
+                ahead = np.uint64(row_ahead(rows, p, end))
+                fetch(packed, ahead)
+                fetch(by_rows[ahead], begin)
+            row = np.uint64(rows[p])
+            word = packed[row]
+            for k in range(begin, last):
+                own[np.uint64(by_rows[row, np.uint64(k)])] += word
+        begin = last
+
+
+@kernel(inner=True)
+def _count_entries(table, packed, rows, start, end, low, high, words):
+    for p in range(start, end):
+        row = np.uint64(rows[p])
+        word = packed[row]
+        for q in range(table.starts[row], table.starts[row + np.uint64(1)]):
+            cell = np.int64(table.entries[q])
+            if low <= cell < high:
+                words[cell] += word
+
+
+@kernel(inner=True)
+def _count_widely(table, source, rows, start, end, sums):
+    has_copies = len(source.copies) > 0
+    has_lists = len(table.list_starts) > 1
+    n_columns = len(table.cells_at)
+    for p in range(start, end):
+        row = np.uint64(rows[p])
+        g, h = source.g[row], source.h[row]
+        times = source.copies[row] if has_copies else np.int64(1)
+        for k in range(n_columns):
+            column = np.uint64(k)
+            block = table.cells_at[k - k % COLUMNS_OF_A_BLOCK]
+            cell = np.uint64(block) + np.uint64(table.by_rows[row, column])
+            sums[0, cell] += g
+            sums[1, cell] += h
+            sums[2, cell] += times
+        if has_lists:
+            for q in range(table.starts[row], table.starts[row + np.uint64(1)]):
+                cell = np.uint64(table.entries[q])
+                sums[0, cell] += g
+                sums[1, cell] += h
+                sums[2, cell] += times
+
+
+@kernel(inner=True)
+def _put_together(partial, size, low, high, sums):
+    for k in range(3):
+        for cell in range(low, high):
+            sums[k, cell] = partial[0, k, cell]
+        for rank in range(1, size):
+            for cell in range(low, high):
+                sums[k, cell] += partial[rank, k, cell]
+
+
+@kernel(inner=True)
+def _fill_omitted(table, first, last, sums, node):
+    """The commonest codes of sparse features: what the others leave of the node."""
+    is_packed = node[IS_PACKED] == 1
+    for place in range(max(first, table.n_dense), last):
+        at = table.first[place] + table.omitted[place]
+        g, h, count = node[TOTAL_G], node[TOTAL_H], node[COUNT]
+        for cell in range(table.first[place], table.first[place] + table.n_codes[place] + 1):
+            if cell != at:
+                less_g, less_h, less = sums_of_cell(sums, is_packed, cell)
+                g, h, count = g - less_g, h - less_h, count - less
+        if is_packed:
+            sums[0, at] = packed_word(g, h, count)
+        else:
+            sums[0, at], sums[1, at], sums[2, at] = g, h, count
+
+
+@kernel(inner=True)
+def subtract(sums, was_packed, others, is_other_packed, is_packed, low, high):
+    """What is left of a parent's sums, which may be little enough to be packed."""
+    if was_packed:
+        for cell in range(low, high):
+            sums[0, cell] -= others[0, cell]
+    elif not is_other_packed and not is_packed:
+        for k in range(3):
+            for cell in range(low, high):
+                sums[k, cell] -= others[k, cell]
+    else:
+        for cell in range(low, high):
+            g, h, count = sums_of_cell(others, is_other_packed, cell)
+            g, h, count = sums[0, cell] - g, sums[1, cell] - h, sums[2, cell] - count
+            if is_packed:
+                sums[0, cell] = packed_word(g, h, count)
+            else:
+                sums[0, cell], sums[1, cell], sums[2, cell] = g, h, count

@@ -1,0 +1,132 @@
+"""Boosted trees in the form that ensembles keep: thresholds and categories instead of codes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from margrove._runtime.jit import kernel
+from margrove.ensemble.gradient.hist.nodes import (
+    CODE,
+    COUNT,
+    GAIN,
+    IS_SET,
+    LEFT,
+    MISSING_LEFT,
+    N_NODES,
+    PLACE,
+    VALUE,
+    BoostedTree,
+)
+from margrove.ensemble.gradient.hist.tables import GradientBins, GradientTable
+from margrove.grove.serve.packed_trees import FEATURE_AT, MISSING_AT, SET_AT, PackedTree
+
+__all__ = ["Meanings", "meanings_of", "packed"]
+
+_NO_VALUES = np.empty((0, 1))
+_LARGEST_GAIN = 1e300
+
+
+class Meanings(NamedTuple):
+    """What the codes of all features stand for.
+
+    features         int64 (d,)  which feature is at a place
+    first            int64 (d + 1,)  where the codes of a feature begin in lows and highs
+    lows, highs      float64
+    category_first   int64 (d + 1,)  where its categories begin in category_codes
+    category_codes   int64
+    """
+
+    features: np.ndarray
+    first: np.ndarray
+    lows: np.ndarray
+    highs: np.ndarray
+    category_first: np.ndarray
+    category_codes: np.ndarray
+
+
+def meanings_of(bins: GradientBins, table: GradientTable) -> Meanings:
+    none = np.empty(0, np.int64)
+    categories = [none if own is None else own for own in bins.codes]
+    return Meanings(
+        table.features,
+        np.concatenate([[0], np.cumsum(bins.n_codes)]).astype(np.int64),
+        np.concatenate([*bins.lows, np.empty(0)]),
+        np.concatenate([*bins.highs, np.empty(0)]),
+        np.cumsum([0] + [len(own) for own in categories]).astype(np.int64),
+        np.concatenate([*categories, none]),
+    )
+
+
+def packed(tree: BoostedTree, meanings: Meanings) -> PackedTree:
+    """Gains are the tree's decreases, and samples its weights."""
+    n = int(tree.state[N_NODES])
+    nodes = np.empty(2 * n, np.int64)
+    samples, gains = np.empty(n, np.int64), np.empty(n)
+    words = np.zeros(_n_words(tree, meanings), np.uint32)
+    _write_nodes(tree, meanings, nodes, samples, gains, words)
+    return PackedTree(nodes, samples, _NO_VALUES, words, impurity=np.zeros(n), decrease=gains)
+
+
+@kernel(bare=True)
+def _n_words(tree, meanings):
+    total = 0
+    for node in range(tree.state[N_NODES]):
+        own = tree.whole[node]
+        if own[LEFT] >= 0 and own[IS_SET] == 1:
+            feature = meanings.features[own[PLACE]]
+            first = meanings.category_first
+            total += (first[feature + 1] - first[feature]) // 32 + 1
+    return total
+
+
+@kernel(bare=True)
+def _write_nodes(tree, meanings, nodes, samples, gains, words):
+    """Two words a node, see `grove.serve.packed_trees`."""
+    numbers = nodes.view(np.float64)
+    place = 0
+    for node in range(tree.state[N_NODES]):
+        own = tree.whole[node]
+        samples[node] = own[COUNT]
+        gains[node] = 0.0
+        if own[LEFT] < 0:
+            numbers[2 * node] = tree.real[node, VALUE]
+            nodes[2 * node + 1] = node
+            continue
+        gains[node] = min(tree.real[node, GAIN] * tree.units[2], _LARGEST_GAIN)
+        feature = meanings.features[own[PLACE]]
+        link = own[LEFT] | (feature << FEATURE_AT) | ((own[MISSING_LEFT] & 1) << MISSING_AT)
+        if own[IS_SET] == 1:
+            numbers[2 * node] = float(place)
+            link |= np.int64(1) << SET_AT
+            place += _write_set(tree, node, meanings, feature, words[place:])
+        else:
+            numbers[2 * node] = _threshold(meanings, feature, own[CODE])
+        nodes[2 * node + 1] = link
+
+
+@kernel(inner=True)
+def _write_set(tree, node, meanings, feature, words):
+    """Categories that go left; those without rows go where what is missing goes."""
+    first, last = meanings.category_first[feature], meanings.category_first[feature + 1]
+    for category in range(last - first):
+        code = meanings.category_codes[first + category]
+        if code < 0:
+            is_left = tree.whole[node, MISSING_LEFT] == 1
+        else:
+            is_left = (tree.sets[node, code // 32] >> np.uint32(code % 32)) & np.uint32(1) == 1
+        if is_left:
+            words[category // 32] |= np.uint32(1) << np.uint32(category % 32)
+    return (last - first) // 32 + 1
+
+
+@kernel(inner=True)
+def _threshold(meanings, feature, code):
+    """Halfway to the next code; beyond all values where only what is missing goes right."""
+    at = meanings.first[feature] + code
+    if at + 1 >= meanings.first[feature + 1]:
+        return np.inf
+    below, above = meanings.highs[at], meanings.lows[at + 1]
+    middle = 0.5 * below + 0.5 * above
+    return middle if below <= middle < above else below

@@ -1,0 +1,455 @@
+"""Gradient boosting, round by round: a process for `slices.drive`.
+
+A round takes the gradients of the loss at the scores so far, grows a tree for each score, and adds
+what the leaves say to the scores.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from margrove._runtime.memory import require_memory
+from margrove._runtime.slices import is_kept
+from margrove._runtime.team import Team
+from margrove._runtime.threads import available_cores, run_tiles
+from margrove.ensemble.bagging.samples import seed_of_member
+from margrove.ensemble.gradient.early_stopping import Monitor
+from margrove.ensemble.gradient.hist import nodes, trees
+from margrove.ensemble.gradient.hist.packing import meanings_of, packed
+from margrove.ensemble.gradient.hist.tables import GradientBins, GradientTable
+from margrove.ensemble.gradient.losses import GradientLoss
+from margrove.ensemble.gradient.round_states import restore_rounds, state_of_rounds
+from margrove.grove.serve.packed_trees import PackedTree
+from margrove.grove.serve.tree_states import TreeForm
+
+__all__ = ["GradientRounds", "GradientSettings", "TrainingRows"]
+
+_MOST_LEAVES = 2**20
+_SLOTS_OF_A_PATH = 48  # pending larger halves of at most 2^31 rows, and some
+_CELLS_TO_SHARE_A_TREE = 1 << 15
+_ROWS_OF_A_TILE = 1 << 15
+_TREES_AT_ONCE = 8
+_MOST_REPEATED = 10_000_000
+_NO_TEAM = np.zeros(1, np.int64)
+_NO_WORDS = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True)
+class GradientSettings:
+    """How trees are grown; the names are scikit-learn's.
+
+    signs    int64 (d,) of each feature, or None: which way predictions may go
+    sets     bool (sets, d), or None: features that may be on one path
+    """
+
+    learning_rate: float = 0.1
+    max_leaf_nodes: int | None = 31
+    max_depth: int | None = None
+    min_samples_leaf: int = 20
+    l2_regularization: float = 0.0
+    min_hessian: float = 1e-3
+    tried: float = 1.0
+    level_wise: bool = False
+    signs: np.ndarray | None = None
+    sets: np.ndarray | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """y float64 (n,); weight float64 (n,) or None; copies int64 (n,) or None: samples that each row
+    stands for. `weight` is that of one of them."""
+
+    y: np.ndarray
+    weight: np.ndarray | None = None
+    copies: np.ndarray | None = None
+
+    @property
+    def total_weight(self) -> np.ndarray | None:
+        if self.weight is None or self.copies is None:
+            return self.copies.astype(np.float64) if self.copies is not None else self.weight
+        total: np.ndarray = self.weight * self.copies
+        return total
+
+    def start(self, loss: GradientLoss) -> np.ndarray:
+        """The raw scores before the first round; products would round where sums do not."""
+        if self.weight is None or self.copies is None or self.copies.sum() > _MOST_REPEATED:
+            return loss.start(self.y, self.total_weight)
+        return loss.start(np.repeat(self.y, self.copies), np.repeat(self.weight, self.copies))
+
+
+@dataclass
+class _Bench:
+    """Room for one tree at a time, and cores that share it."""
+
+    tree: nodes.BoostedTree
+    room: nodes.Room
+    packed: np.ndarray
+    n_cores: int
+
+
+@dataclass
+class _Growth:
+    """A tree on its way."""
+
+    tree: nodes.BoostedTree
+    source: nodes.Source
+    rules: nodes.GrowthRules
+
+
+@dataclass
+class _Round:
+    """A round on its way: trees that are grown, and whose turn it is."""
+
+    loss: GradientLoss
+    rows: np.ndarray
+    others: np.ndarray
+    grown: list[PackedTree | None] = field(default_factory=list)
+    score: int = 0
+    growth: _Growth | None = None
+
+
+class GradientRounds:
+    """The rounds of boosting on one table of codes.
+
+    `raw` float64 (scores, n) is where to start from, and what the rounds add to. `draw(t)` gives
+    the rows that the trees of round t are grown on, ascending, or None for all. `losses` are those
+    of earlier rounds.
+    """
+
+    unit = "round"
+    limit = "max_iter"
+
+    def __init__(
+        self,
+        bins: GradientBins,
+        table: GradientTable,
+        rows: TrainingRows,
+        raw: np.ndarray,
+        loss: GradientLoss,
+        settings: GradientSettings,
+        n_rounds: int,
+        *,
+        first_round: int = 0,
+        draw: Callable[[int], np.ndarray | None] = lambda number: None,
+        monitor: Monitor | None = None,
+        losses: Sequence[float] = (),
+        form: TreeForm | None = None,
+        n_threads: int = 1,
+    ) -> None:
+        self.total: int | None = n_rounds
+        self.monitor, self._form = monitor, form
+        self._table, self._meanings = table, meanings_of(bins, table)
+        self._rows, self.loss, self._settings = rows, loss, settings
+        self._weight = rows.total_weight
+        self.first, self._draw = first_round, draw
+        self._n_threads = min(n_threads, available_cores())
+        k, n = raw.shape
+        self.raw, self._n_scores = raw, k
+        require_memory(
+            16.0 * k * n, "The gradients of all classes", "Use fewer classes, or fewer rows."
+        )
+        self._gradient, self._hessian = np.empty((k, n)), np.empty((k, n))
+        self._everyone = np.arange(n, dtype=np.int32)
+        self._most_leaves, self._n_slots, self._is_tight = self._sizes(n)
+        self._benches = self._new_benches(k, n)
+        self._team = Team(self._n_threads)
+        self._round: _Round | None = None
+        self._is_kept = is_kept()
+        self._raw_before: np.ndarray | None = None  # of the round on its way, if that is kept
+        self.trees: list[list[PackedTree]] = []
+        self.losses = list(losses)
+        if monitor is not None and not monitor.scores:
+            self._tell(monitor, [])
+
+    def _new_benches(self, k: int, n: int) -> list[_Bench]:
+        """Cores share each tree, or grow a tree each where there are enough small ones."""
+        is_large = n * len(self._table.features) >= _CELLS_TO_SHARE_A_TREE
+        shares_out_trees = k >= 2 * self._n_threads and n < _ROWS_OF_A_TILE
+        n_benches = min(self._n_threads, k) if shares_out_trees else 1
+        n_cores = self._n_threads if is_large and n_benches == 1 else 1
+        return [self._new_bench(n, n_cores) for _ in range(n_benches)]
+
+    def _new_bench(self, n: int, n_cores: int) -> _Bench:
+        most, n_slots = self._most_leaves, self._n_slots
+        require_memory(
+            24.0 * n_slots * self._table.n_cells,
+            "The histograms of all leaves",
+            "Lower max_leaf_nodes, or let it be None.",
+        )
+        n_sets = 0 if self._settings.sets is None else len(self._settings.sets)
+        return _Bench(
+            nodes.new_tree(n, most, n_slots, n_sets),
+            nodes.new_room(self._table, most, n_slots, n_cores),
+            np.empty(n, np.int64),
+            n_cores,
+        )
+
+    def _sizes(self, n: int) -> tuple[int, int, bool]:
+        """The most leaves of a tree, histograms that it needs, and whether it may run out of
+        leaves."""
+        settings = self._settings
+        copies = self._rows.copies
+        samples = n if copies is None else int(copies.sum())
+        most = max(min(samples // max(settings.min_samples_leaf, 1), n, _MOST_LEAVES), 1)
+        if settings.max_depth is not None:
+            most = min(most, 2 ** min(settings.max_depth, 20))
+        asked = settings.max_leaf_nodes
+        if asked is not None and asked < most:
+            return asked, asked + 1, True
+        return most, min(most + 1, _SLOTS_OF_A_PATH), False
+
+    # -- a process --
+
+    @property
+    def rounds(self) -> int:
+        return len(self.trees)
+
+    @property
+    def finished(self) -> bool:
+        return self.rounds >= (self.total or 0) or self.stopped_early
+
+    @property
+    def stopped_early(self) -> bool:
+        """Whether the last rounds of this run have made nothing better."""
+        return self.rounds > 0 and self.monitor is not None and self.monitor.says_stop
+
+    def figures(self) -> dict[str, float]:
+        figures = {"loss": self.losses[-1]} if self.losses else {}
+        if self.monitor is not None:
+            figures["validation score"] = self.monitor.scores[-1]
+        return figures
+
+    def read_steps(self) -> list[Any]:
+        return []
+
+    def advance(self, work: float) -> float:
+        """A round, or a part of one where it takes long."""
+        if self._round is None:
+            self._raw_before = self.raw.copy() if self._is_kept else None
+            self._round = self._begin()
+        own = self._round
+        if len(self._benches) > 1:
+            done = self._grow_side_by_side(own)
+        else:
+            done = self._grow_together(own, work)
+        if own.score == len(self.raw):
+            self._end(own)
+        return done
+
+    def state(self) -> dict[str, Any]:
+        """After the last round that is complete."""
+        return state_of_rounds(self, self.raw if self._raw_before is None else self._raw_before)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        restore_rounds(self, state, self._form)
+
+    def _begin(self) -> _Round:
+        """Take gradients, and draw rows."""
+        rows = self._rows
+        loss = self._loss_of_round()
+        loss_so_far = self._derive(loss)
+        if len(self.losses) == self.first + self.rounds:
+            self.losses.append(loss_so_far)
+        if loss.differs_from_mean:  # trees part the rows, leaves are renewed below
+            self._hessian[:] = 1.0 if rows.weight is None else rows.weight
+        drawn = self._draw(self.first + self.rounds)
+        if drawn is None:
+            return _Round(loss, self._everyone, self._everyone[:0], [None] * len(self.raw))
+        others = np.setdiff1d(self._everyone, drawn, assume_unique=True)
+        return _Round(loss, drawn, others, [None] * len(self.raw))
+
+    def _derive(self, loss: GradientLoss) -> float:
+        """Write gradients and hessians; the loss of the scores so far.
+
+        In tiles that do not depend on the number of threads, which then do not show in the loss.
+        """
+        rows, n = self._rows, len(self._rows.y)
+        n_tiles = -(-n // _ROWS_OF_A_TILE)
+        losses = [0.0] * n_tiles
+
+        def derive(tile: int) -> None:
+            start = tile * _ROWS_OF_A_TILE
+            losses[tile] = loss.derivatives_and_loss(
+                rows.y, self.raw, rows.weight, self._gradient, self._hessian,
+                start, min(start + _ROWS_OF_A_TILE, n),
+            )  # fmt: skip
+
+        run_tiles(derive, n_tiles, self._n_threads)
+        if rows.copies is not None:
+            return loss.value(rows.y, self.raw, self._weight)
+        total = float(n) if rows.weight is None else float(rows.weight.sum())
+        return math.fsum(losses) / total
+
+    def _end(self, own: _Round) -> None:
+        grown = [tree for tree in own.grown if tree is not None]
+        if self.monitor is not None:
+            self._tell(self.monitor, grown)
+        self.trees.append(grown)
+        self._round = self._raw_before = None
+
+    def _tell(self, monitor: Monitor, grown: list[PackedTree]) -> None:
+        training_loss = None
+        if monitor.wants_training_loss:
+            training_loss = self._loss_so_far()
+            self.losses.append(training_loss)
+        monitor.add(grown, training_loss, self.raw, self._loss_of_round())
+
+    def _loss_of_round(self) -> GradientLoss:
+        return self.loss.for_round(self._rows.y, self.raw, self._weight)
+
+    def _loss_so_far(self) -> float:
+        return self._loss_of_round().value(self._rows.y, self.raw, self._weight)
+
+    def all_losses(self) -> np.ndarray:
+        """The loss of the training set before the first round, and after each.
+
+        What an interrupted round has left does not count.
+        """
+        known = self.losses[: self.first + self.rounds + 1]
+        is_known = len(known) == self.first + self.rounds + 1
+        return np.array(known if is_known else [*known, self._loss_so_far()])
+
+    def _grow_side_by_side(self, own: _Round) -> float:
+        """A tree on each core, some at a time."""
+        free = list(self._benches)
+        first = own.score
+        last = min(first + _TREES_AT_ONCE * len(free), len(self.raw))
+
+        def grow(tile: int) -> None:
+            bench = free.pop()
+            self._go_on(self._plant(own, bench, first + tile), bench, np.inf)
+            self._keep(own, bench.tree, first + tile)
+            free.append(bench)
+
+        run_tiles(grow, last - first, len(self._benches))
+        own.score = last
+        return float((last - first) * len(own.rows) * len(self._table.features))
+
+    def _grow_together(self, own: _Round, work: float) -> float:
+        """One tree, or a part of it, on all cores."""
+        bench = self._benches[0]
+        if own.growth is None:
+            own.growth = self._plant(own, bench, own.score)
+        if self._go_on(own.growth, bench, work):
+            self._keep(own, own.growth.tree, own.score)
+            own.score, own.growth = own.score + 1, None
+        return work
+
+    # -- a tree --
+
+    def _plant(self, own: _Round, bench: _Bench, score: int) -> _Growth:
+        m = len(own.rows)
+        tree = bench.tree._replace(rows=bench.tree.rows[:m], spare=bench.tree.spare[:m])
+        trees.begin(tree)
+        source = nodes.Source(
+            own.rows,
+            self._gradient[score],
+            self._hessian[score],
+            _NO_WORDS if self._rows.copies is None else self._rows.copies,
+            self.raw[score],
+            bench.packed,
+            _NO_WORDS,
+            _NO_WORDS,
+        )
+        return _Growth(tree, source, self._rules(own, score))
+
+    def _rules(self, own: _Round, score: int) -> nodes.GrowthRules:
+        settings, features = self._settings, self._table.features
+        order = nodes.LEVEL_BY_LEVEL if settings.level_wise else nodes.BEST_FIRST
+        if not self._is_tight:  # all are split that can be: in which order is all one
+            order = nodes.SMALL_FIRST
+        signs, sets = settings.signs, settings.sets
+        is_even = own.loss.is_constant_hessian or own.loss.differs_from_mean
+        number = (self.first + self.rounds) * self._n_scores + score
+        return nodes.GrowthRules(
+            order,
+            self._most_leaves,
+            2**31 if settings.max_depth is None else settings.max_depth,
+            settings.min_samples_leaf,
+            settings.min_hessian,
+            0.0 if is_even else float(settings.min_samples_leaf),
+            settings.l2_regularization,
+            own.loss.longest_step,
+            settings.learning_rate,
+            settings.tried,
+            seed_of_member(settings.seed, number) if settings.tried < 1.0 else 0,
+            not own.loss.differs_from_mean,
+            np.empty(0, np.int64) if signs is None else signs[features],
+            np.empty((0, len(features)), np.bool_)
+            if sets is None
+            else np.ascontiguousarray(sets[:, features]),
+        )
+
+    def _go_on(self, growth: _Growth, bench: _Bench, work: float) -> bool:
+        """Grow a tree as far as the work allows; whether it is there."""
+        phase = self._lead(growth, bench, work)
+        if phase == nodes.TOO_LOPSIDED:
+            n = len(bench.packed)
+            growth.source = growth.source._replace(g=np.empty(n, np.int64), h=np.empty(n, np.int64))
+            trees.begin(growth.tree)
+            phase = self._lead(growth, bench, work)
+        return phase == (nodes.ADDED if growth.rules.adds else nodes.GROWN)
+
+    def _lead(self, growth: _Growth, bench: _Bench, work: float) -> int:
+        given = (self._table, growth.source, growth.rules, growth.tree, bench.room, float(work))
+        if bench.n_cores == 1:
+            return int(trees.grow(_NO_TEAM, 0, _NO_TEAM, nodes.ALONE, *given))
+        return self._team.run(
+            lambda *team: int(trees.grow(*team, nodes.LEADS, *given)),
+            lambda *team: trees.grow(*team, nodes.ASSISTS, *given),
+        )
+
+    def _keep(self, own: _Round, tree: nodes.BoostedTree, score: int) -> None:
+        """What a grown tree says is in the scores of all rows."""
+        raw = self.raw[score]
+        tree = tree._replace(rows=tree.rows[: len(own.rows)])
+        if own.loss.differs_from_mean:
+            self._renew(tree, own.loss, raw)
+            trees.add_values(tree, raw)
+        if len(own.others):
+            trees.add_to_others(self._table, tree, own.others, raw)
+        own.grown[score] = packed(tree, self._meanings)
+
+    def _renew(self, tree: nodes.BoostedTree, loss: GradientLoss, raw: np.ndarray) -> None:
+        """Leaves say what fits the residuals of their rows best."""
+        whole = tree.whole[: int(tree.state[nodes.N_NODES])]
+        leaves = np.flatnonzero(whole[:, nodes.LEFT] < 0)
+        leaves = leaves[np.argsort(whole[leaves, nodes.START])]
+        starts = np.append(whole[leaves, nodes.START], len(tree.rows))
+        best = loss.leaf_values(self._rows.y - raw, self._weight, tree.rows, starts)
+        tree.real[leaves, nodes.VALUE] = self._settings.learning_rate * best
+        if self._settings.signs is not None:
+            _put_in_order(tree, self._settings.signs[self._table.features])
+
+
+def _put_in_order(tree: nodes.BoostedTree, signs: np.ndarray) -> None:
+    """Move leaves on both sides of monotonic splits that are in the wrong order to their middle.
+
+    From the bottom up: what moves all leaves of a side leaves their own order as it is.
+    """
+    n = int(tree.state[nodes.N_NODES])
+    whole, value = tree.whole[:n], tree.real[:n, nodes.VALUE]
+    is_leaf = whole[:, nodes.LEFT] < 0
+    for node in np.flatnonzero(~is_leaf)[::-1]:
+        sign = signs[whole[node, nodes.PLACE]]
+        if sign == 0:
+            continue
+        below = [
+            np.flatnonzero(
+                is_leaf
+                & (whole[:, nodes.START] >= whole[child, nodes.START])
+                & (whole[:, nodes.END] <= whole[child, nodes.END])
+            )
+            for child in (whole[node, nodes.LEFT], whole[node, nodes.LEFT] + 1)
+        ]
+        low, high = below if sign > 0 else below[::-1]
+        if value[low].max() > value[high].min():
+            middle = 0.5 * value[low].max() + 0.5 * value[high].min()
+            value[low] = np.minimum(value[low], middle)
+            value[high] = np.maximum(value[high], middle)

@@ -1,0 +1,296 @@
+"""The best split of a node of histogram boosting, from the sums of its codes.
+
+A split is worth
+
+    G_l^2 / (H_l + l2) + G_r^2 / (H_r + l2)
+
+in whole numbers of gradients and hessians: twice what the loss falls by when both children take a
+Newton step. Under monotonic constraints the values of children are held between bounds, and a split
+is worth what the loss falls by with these.
+
+The sums of a small node are packed, see `gradient_words`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from margrove._runtime.jit import kernel
+from margrove.ensemble.gradient.hist.packed_words import sums_of_cell, unpacked
+
+__all__ = ["MISSING_UNSEEN", "gain_of_node", "search_features", "unit_of_gain", "value_of"]
+
+MISSING_UNSEEN = 2  # no row of the node lacks the feature: such rows go where most are
+_SMOOTH = 10.0  # hessian by which categories of few rows are drawn to the mean
+_BARELY = 1.0 + 1e-12  # a gain of less is rounding
+
+# columns of `best`
+_PLACE, _CODE, _MISSING_LEFT, _IS_SET, _LEFT_G, _LEFT_H, _LEFT_COUNT = range(7)
+
+
+@kernel(inner=True)
+def value_of(g, h, rules, units, low, high):
+    """The Newton step of a node, held between its bounds."""
+    total = float(h) * units[1] + rules.l2
+    value = -(float(g) * units[0]) / total if total > 0.0 else 0.0
+    return min(max(value, low), high)
+
+
+@kernel(inner=True)
+def _worth(g, h, value, rules, units):
+    """Twice what the loss falls by when a node takes this value."""
+    return -value * (2.0 * float(g) * units[0] + (float(h) * units[1] + rules.l2) * value)
+
+
+@kernel(inner=True)
+def gain_of_node(g, h, rules, units, low, high):
+    """What a node is worth as it is, in the same unit as its splits."""
+    if len(rules.signs) > 0:
+        return _worth(g, h, value_of(g, h, rules, units, low, high), rules, units)
+    total = float(h) + rules.l2 / units[1]
+    return float(g) * float(g) / total if total > 0.0 else 0.0
+
+
+@kernel(inner=True)
+def unit_of_gain(rules, units):
+    """What a gain of 1 is worth, at most what is still a number."""
+    return 1.0 if len(rules.signs) > 0 else min(units[0] * (units[0] / units[1]), 1e300)
+
+
+@kernel(inner=True)
+def search_features(table, sums, is_packed, g, h, count, low, high, rules, units, first, last,
+                    allowed, scratch, order, best, gain, chosen):  # fmt: skip
+    """The best split by the features at the places first .. last - 1.
+
+    sums int64 (3, cells), if packed only the first row; best int64 (7,): see the names of the
+    columns, place -1 for none; gain float64 (1,); chosen uint32 (8,): codes that go left, of a set.
+    """
+    best[_PLACE] = -1
+    gain[0] = gain_of_node(g, h, rules, units, low, high) * _BARELY
+    is_bound = len(rules.signs) > 0
+    for place in range(first, last):
+        if not allowed[place]:
+            continue
+        if table.is_category[place]:
+            _search_categories(table, place, sums, is_packed, g, h, count, low, high, rules, units,
+                               scratch, order, best, gain, chosen)  # fmt: skip
+            continue
+        rest = table.first[place] + table.n_codes[place]
+        is_missing = sums_of_cell(sums, is_packed, rest)[2] > 0
+        for side in range(2 if is_missing else 1):
+            missing = side if is_missing else MISSING_UNSEEN
+            if is_bound:
+                _search_within_bounds(table, place, sums, is_packed, g, h, count, low, high, rules,
+                                      units, missing, best, gain)  # fmt: skip
+            else:
+                _search_numbers(table, place, sums, is_packed, g, h, count, rules, units, missing,
+                                scratch, best, gain)  # fmt: skip
+
+
+@kernel(inner=True)
+def _is_before(table, place, other):
+    """Of splits that are worth the same, that by the first feature is taken."""
+    return table.features[place] < table.features[other]
+
+
+@kernel(inlined=True)
+def _worth_of_steps(left_g, right_g, left_h, right_h):
+    return (left_g * left_g * right_h + right_g * right_g * left_h) / (left_h * right_h)
+
+
+@kernel(inner=True)
+def _search_numbers(table, place, sums, is_packed, g, h, count, rules, units, missing, scratch,
+                    best, gain):  # fmt: skip
+    """Plain loops, one after the other, so that most of them run several codes at a time."""
+    first, n_codes = table.first[place], table.n_codes[place]
+    last = n_codes if missing == 0 else n_codes - 1
+    _add_up_from_left(sums, is_packed, first, n_codes, last, missing, scratch)
+    gs, hs, ns, gains = scratch[0], scratch[1], scratch[2], scratch[3]
+    all_g, all_h, all_n = float(g), float(h), float(count)
+    least_n = float(rules.min_samples)
+    l2, least_h = rules.l2 / units[1], _least_hessian(h, count, rules, units)
+    for code in range(last):
+        own, other = gs[code], all_g - gs[code]
+        a, b = hs[code] + l2, (all_h - hs[code]) + l2
+        worth = _worth_of_steps(own, other, a, b)
+        is_allowed = (
+            (ns[code] >= least_n)
+            & (all_n - ns[code] >= least_n)
+            & (hs[code] >= least_h)
+            & (all_h - hs[code] >= least_h)
+        )
+        gains[code] = worth if is_allowed else -1.0
+    # Numbers from 0 on are in the order of their bits, whose largest is found much faster.
+    bits, largest = gains.view(np.int64), np.int64(-1)
+    for code in range(last):
+        largest = max(largest, bits[code])
+    if largest < 0:
+        return
+    found = 0
+    while bits[found] != largest:
+        found += 1
+    most = gains[found]
+    is_even = best[_PLACE] >= 0 and most == gain[0] and _is_before(table, place, best[_PLACE])
+    if most > gain[0] or is_even:
+        gain[0] = most
+        _write_best(best, place, found, missing, sums, is_packed, first, n_codes)
+
+
+@kernel(inner=True)
+def _add_up_from_left(sums, is_packed, first, n_codes, last, missing, scratch):
+    """scratch[:3, code] = g, h and samples of all codes up to this one."""
+    gs, hs, ns = scratch[0], scratch[1], scratch[2]
+    if is_packed:
+        words = scratch[3].view(np.int64)
+        word = sums[0, first + n_codes] if missing == 1 else np.int64(0)
+        for code in range(last):
+            word += sums[0, first + code]
+            words[code] = word
+        for code in range(last):
+            g, h, count = unpacked(words[code])
+            gs[code], hs[code], ns[code] = float(g), float(h), float(count)
+        return
+    g, h, count = np.int64(0), np.int64(0), np.int64(0)
+    if missing == 1:
+        g, h, count = sums_of_cell(sums, False, first + n_codes)
+    for code in range(last):
+        g += sums[0, first + code]
+        h += sums[1, first + code]
+        count += sums[2, first + code]
+        gs[code], hs[code], ns[code] = float(g), float(h), float(count)
+
+
+@kernel(inner=True)
+def _write_best(best, place, code, missing, sums, is_packed, first, n_codes):
+    """A split at a code, and the sums of what goes left."""
+    best[_PLACE], best[_CODE], best[_MISSING_LEFT], best[_IS_SET] = place, code, missing, 0
+    g, h, count = np.int64(0), np.int64(0), np.int64(0)
+    if missing == 1:
+        g, h, count = sums_of_cell(sums, is_packed, first + n_codes)
+    for own in range(code + 1):
+        more_g, more_h, more = sums_of_cell(sums, is_packed, first + own)
+        g, h, count = g + more_g, h + more_h, count + more
+    best[_LEFT_G], best[_LEFT_H], best[_LEFT_COUNT] = g, h, count
+
+
+@kernel(inner=True)
+def _least_hessian(h, count, rules, units):
+    """What a child must have: also the share that so many samples of the node would have.
+
+    Rows of which all is known already have next to no hessian; a leaf of such rows and a few others
+    would take a huge step.
+    """
+    share = rules.min_worth * float(h) / float(count)
+    return max(rules.min_hessian / units[1], share, 1e-300)
+
+
+@kernel(inner=True)
+def _is_allowed(h, count, rules, least_h):
+    return count >= rules.min_samples and float(h) >= least_h
+
+
+@kernel(inner=True)
+def _search_within_bounds(table, place, sums, is_packed, g, h, count, low, high, rules, units,
+                          missing, best, gain):  # fmt: skip
+    first, n_codes = table.first[place], table.n_codes[place]
+    left_g, left_h, left_n = np.int64(0), np.int64(0), np.int64(0)
+    if missing == 1:
+        left_g, left_h, left_n = sums_of_cell(sums, is_packed, first + n_codes)
+    least_h = _least_hessian(h, count, rules, units)
+    for code in range(n_codes if missing == 0 else n_codes - 1):
+        more_g, more_h, more = sums_of_cell(sums, is_packed, first + code)
+        left_g, left_h, left_n = left_g + more_g, left_h + more_h, left_n + more
+        if not _is_allowed(left_h, left_n, rules, least_h) or not _is_allowed(
+            h - left_h, count - left_n, rules, least_h
+        ):
+            continue
+        worth = _worth_of_pair(left_g, left_h, g - left_g, h - left_h, low, high,
+                               rules.signs[place], rules, units)  # fmt: skip
+        is_even = best[_PLACE] >= 0 and worth == gain[0] and _is_before(table, place, best[_PLACE])
+        if worth > gain[0] or is_even:
+            gain[0] = worth
+            _write_best(best, place, code, missing, sums, is_packed, first, n_codes)
+
+
+@kernel(inner=True)
+def _worth_of_pair(left_g, left_h, right_g, right_h, low, high, sign, rules, units):
+    """-1 if the children would be in the wrong order."""
+    left = value_of(left_g, left_h, rules, units, low, high)
+    right = value_of(right_g, right_h, rules, units, low, high)
+    if float(sign) * (right - left) < 0.0:
+        return -1.0
+    return _worth(left_g, left_h, left, rules, units) + _worth(
+        right_g, right_h, right, rules, units
+    )
+
+
+@kernel(inner=True)
+def _search_categories(table, place, sums, is_packed, g, h, count, low, high, rules, units, scratch,
+                       order, best, gain, chosen):  # fmt: skip
+    """Categories by their mean gradient; those that go left are the first ones of that order.
+
+    Missing is one of them.
+    """
+    first, n_codes = table.first[place], table.n_codes[place]
+    n = _in_order(sums, is_packed, first, n_codes + 1, units, scratch[0], order)
+    is_bound = len(rules.signs) > 0
+    l2, least_h = rules.l2 / units[1], _least_hessian(h, count, rules, units)
+    left_g, left_h, left_n = np.int64(0), np.int64(0), np.int64(0)
+    found = -1
+    for p in range(n - 1):
+        more_g, more_h, more = sums_of_cell(sums, is_packed, first + order[p])
+        left_g, left_h, left_n = left_g + more_g, left_h + more_h, left_n + more
+        if not _is_allowed(left_h, left_n, rules, least_h) or not _is_allowed(
+            h - left_h, count - left_n, rules, least_h
+        ):
+            continue
+        right_g, right_h = g - left_g, h - left_h
+        if is_bound:
+            worth = _worth_of_pair(left_g, left_h, right_g, right_h, low, high, 0, rules, units)
+        else:
+            worth = _worth_of_steps(float(left_g), float(right_g), float(left_h) + l2,
+                                    float(right_h) + l2)  # fmt: skip
+        is_even = (
+            found < 0
+            and best[_PLACE] >= 0
+            and worth == gain[0]
+            and _is_before(table, place, best[_PLACE])
+        )
+        if worth > gain[0] or is_even:
+            gain[0] = worth
+            found = p
+            best[_LEFT_G], best[_LEFT_H], best[_LEFT_COUNT] = left_g, left_h, left_n
+    if found < 0:
+        return
+    best[_PLACE], best[_CODE], best[_IS_SET] = place, 0, 1
+    is_missing = sums_of_cell(sums, is_packed, first + n_codes)[2] > 0
+    best[_MISSING_LEFT] = 0 if is_missing else MISSING_UNSEEN
+    for word in range(len(chosen)):
+        chosen[word] = np.uint32(0)
+    for p in range(found + 1):
+        code = order[p]
+        if code == n_codes:
+            best[_MISSING_LEFT] = 1
+        chosen[code // 32] |= np.uint32(1) << np.uint32(code % 32)
+
+
+@kernel(inner=True)
+def _in_order(sums, is_packed, first, n_codes, units, means, order):
+    """Codes that have rows, by rising mean gradient; how many there are."""
+    n = 0
+    for code in range(n_codes):
+        g, h, count = sums_of_cell(sums, is_packed, first + code)
+        if count == 0:
+            continue
+        mean = float(g) / (float(h) + _SMOOTH / units[1])
+        if math.isnan(mean):
+            mean = 0.0
+        free = n
+        while free > 0 and means[free - 1] > mean:
+            means[free], order[free] = means[free - 1], order[free - 1]
+            free -= 1
+        means[free], order[free] = mean, code
+        n += 1
+    return n

@@ -1,0 +1,54 @@
+"""The absolute error; predicts medians."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from margrove._runtime.jit import kernel
+from margrove.ensemble.gradient.losses.gradient_loss import GradientLoss
+from margrove.ensemble.gradient.losses.quantiles import quantile_of, quantiles_of_leaves
+
+__all__ = ["AbsoluteError"]
+
+
+@dataclass(frozen=True)
+class AbsoluteError(GradientLoss):
+    """abs(y - raw); at 0 the gradient is -1. A leaf is worth the median of its residuals."""
+
+    name = "absolute_error"
+    degree = 1
+    is_constant_hessian = True
+    differs_from_mean = True
+
+    def start(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        return np.array([self.leaf_value(y, weight)])
+
+    def leaf_value(self, residuals: np.ndarray, weights: np.ndarray | None) -> float:
+        return quantile_of(residuals, weights, 0.5)
+
+    def leaf_values(self, residual, weight, rows, starts) -> np.ndarray:
+        return quantiles_of_leaves(residual, weight, 0.5, rows, starts)
+
+    def write_losses(self, y, raw, start, end, losses) -> None:
+        _losses(y, raw, start, end, losses)
+
+    def write_derivatives(self, y, raw, gradient, hessian, start, end) -> None:
+        _derivatives(y, raw, gradient, hessian, start, end)
+
+
+@kernel
+def _losses(y, raw, start, end, losses):
+    own_y, score = y[start:end], raw[0, start:end]
+    for i in range(len(own_y)):
+        losses[i] = abs(score[i] - own_y[i])
+
+
+@kernel
+def _derivatives(y, raw, gradient, hessian, start, end):
+    own_y, score = y[start:end], raw[0, start:end]
+    first = gradient[0, start:end]
+    for i in range(len(own_y)):
+        first[i] = 1.0 if score[i] > own_y[i] else -1.0
+    hessian[0, start:end] = 1.0

@@ -1,0 +1,44 @@
+"""AdaBoost's loss; its raw score is half the log of the odds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from margrove._runtime.jit import kernel
+from margrove.ensemble.gradient.losses.exponentials import exp_of
+from margrove.ensemble.gradient.losses.gradient_loss import LONGEST_LOG_STEP, bounded
+from margrove.ensemble.gradient.losses.two_classes import TwoClassLoss
+
+__all__ = ["Exponential"]
+
+
+@dataclass(frozen=True)
+class Exponential(TwoClassLoss):
+    """exp(-raw) of the second class, exp(raw) of the first; so is the second derivative."""
+
+    name = "exponential"
+    longest_step = LONGEST_LOG_STEP
+    slope = 2.0
+
+    def write_losses(self, y, raw, start, end, losses) -> None:
+        _losses(y, raw, start, end, losses)
+
+    def write_derivatives(self, y, raw, gradient, hessian, start, end) -> None:
+        _derivatives(y, raw, gradient, hessian, start, end)
+
+
+@kernel
+def _losses(y, raw, start, end, losses):
+    own_y, score = y[start:end], raw[0, start:end]
+    for i in range(len(own_y)):
+        losses[i] = exp_of(-score[i] if own_y[i] > 0.0 else score[i])
+
+
+@kernel
+def _derivatives(y, raw, gradient, hessian, start, end):
+    own_y, score = y[start:end], raw[0, start:end]
+    first, second = gradient[0, start:end], hessian[0, start:end]
+    for i in range(len(own_y)):
+        size = bounded(exp_of(-score[i] if own_y[i] > 0.0 else score[i]))
+        first[i] = -size if own_y[i] > 0.0 else size
+        second[i] = size

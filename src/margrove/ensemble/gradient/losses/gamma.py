@@ -1,0 +1,56 @@
+"""Half the gamma deviance, for targets > 0 whose spread grows with their size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from margrove._runtime.jit import kernel
+from margrove.ensemble.gradient.losses.exponentials import exp_of
+from margrove.ensemble.gradient.losses.gradient_loss import bounded
+from margrove.ensemble.gradient.losses.log_link import LogLinkLoss
+
+__all__ = ["Gamma"]
+
+
+@dataclass(frozen=True)
+class Gamma(LogLinkLoss):
+    """raw + y exp(-raw)"""
+
+    name = "gamma"
+    required = "strictly positive y"
+
+    def check_targets(self, y: Any) -> np.ndarray:
+        targets = super().check_targets(y)
+        self._refuse(
+            targets,
+            targets == 0.0,
+            self.required,
+            "Drop these rows, or use loss='poisson' or loss='tweedie', which know 0",
+        )
+        return targets
+
+    def write_losses(self, y, raw, start, end, losses) -> None:
+        _losses(y, raw, start, end, losses)
+
+    def write_derivatives(self, y, raw, gradient, hessian, start, end) -> None:
+        _derivatives(y, raw, gradient, hessian, start, end)
+
+
+@kernel
+def _losses(y, raw, start, end, losses):
+    own_y, score = y[start:end], raw[0, start:end]
+    for i in range(len(own_y)):
+        losses[i] = score[i] + own_y[i] * exp_of(-score[i])
+
+
+@kernel
+def _derivatives(y, raw, gradient, hessian, start, end):
+    own_y, score = y[start:end], raw[0, start:end]
+    first, second = gradient[0, start:end], hessian[0, start:end]
+    for i in range(len(own_y)):
+        ratio = bounded(own_y[i] * bounded(exp_of(-score[i])))
+        first[i] = 1.0 - ratio
+        second[i] = ratio

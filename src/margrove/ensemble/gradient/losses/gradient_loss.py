@@ -1,0 +1,315 @@
+"""What a loss of gradient boosting is: values and derivatives in the raw scores, row by row.
+
+Targets are float64 (n,), of classes their numbers 0, 1, ...; raw scores and derivatives are
+C-contiguous float64 (n_scores, n). Definitions are those of scikit-learn's losses: halves where
+it has halves, without the terms that no score changes.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from margrove._data import read_only
+from margrove._runtime.jit import kernel
+from margrove.exceptions import InvalidDataError
+
+__all__ = [
+    "LARGEST_EXPONENT",
+    "LONGEST_LOG_STEP",
+    "GradientLoss",
+    "bounded",
+    "require_open_interval",
+]
+
+LONGEST_LOG_STEP = 16.0  # of raw scores that are logarithms
+LARGEST = 1e302  # of a derivative: a million of them still have a finite sum
+LARGEST_EXPONENT = 695.0  # whose exponential is just below
+
+_SCORES_OF_A_TILE = 16384  # which are in the cache from one pass to the next
+_ROWS_OF_A_TILE = 64  # at least
+_LANES = 64  # sums side by side, so that vector registers add them up
+
+
+class GradientLoss(ABC):
+    """A loss; its parameters are fields of a frozen dataclass."""
+
+    name: str
+
+    @property
+    def for_classes(self) -> bool:
+        """Whether targets are numbers of classes."""
+        return False
+
+    @property
+    def n_scores(self) -> int:
+        """Raw scores a row has, which is also the number of trees of a round."""
+        return 1
+
+    @property
+    def degree(self) -> int:
+        """What power of their size losses grow with, where targets twice as large make all scores
+        twice as large; else 0."""
+        return 0
+
+    @property
+    def longest_step(self) -> float:
+        """Newton steps beyond are not to be trusted: second derivatives change as scores do.
+
+        A step of 16 takes odds of 1 : 1 to ten million : 1.
+        """
+        return math.inf
+
+    @property
+    def is_constant_hessian(self) -> bool:
+        """Whether every second derivative is taken for 1, before weights."""
+        return False
+
+    @property
+    def differs_from_mean(self) -> bool:
+        """Whether a Newton step is no good, and `leaf_value` tells what a leaf is worth.
+
+        Trees are then grown as for squared errors, with weights for second derivatives.
+        """
+        return False
+
+    @staticmethod
+    def of_functions(
+        value: Callable[[float, float], float],
+        gradient: Callable[[float, float], float],
+        hessian: Callable[[float, float], float],
+        *,
+        link_inverse: Callable[[float], float] | None = None,
+        start: Callable[[np.ndarray, np.ndarray], float] | None = None,
+        leaf_value: Callable[[np.ndarray, np.ndarray], float] | None = None,
+        for_classes: bool = False,
+        name: str = "own",
+    ) -> GradientLoss:
+        """A loss of your own; see `register_gradient_loss` for what the functions are."""
+        from margrove.ensemble.gradient.losses.own import OwnLoss, OwnTwoClassLoss
+
+        kind = OwnTwoClassLoss if for_classes else OwnLoss
+        return kind(name, value, gradient, hessian, link_inverse, start, leaf_value)
+
+    def with_classes(self, n_classes: int) -> GradientLoss:
+        """The loss for so many classes."""
+        if self.for_classes and n_classes > 2:
+            raise InvalidDataError(
+                f"loss={self.name!r} is only suitable for a binary classification problem: it is "
+                f"for two classes, but y has {n_classes}. Use loss='log_loss', or one classifier "
+                "for each class."
+            )
+        return self
+
+    def for_round(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None) -> GradientLoss:
+        """The loss of the round that begins with these scores; most never change."""
+        return self
+
+    def check_targets(self, y: Any) -> np.ndarray:
+        """Targets as float64 (n,), or an error that names the first row which does not fit."""
+        targets = np.ascontiguousarray(y, dtype=np.float64)
+        if targets.ndim != 1:
+            raise InvalidDataError(
+                f"y has shape {targets.shape}, but loss={self.name!r} requires one target a row. "
+                "Fit one model for each column."
+            )
+        self._refuse(targets, ~np.isfinite(targets), "finite numbers", "Drop these rows")
+        return targets
+
+    @abstractmethod
+    def start(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        """The raw scores before the first round, (n_scores,): the same for any order of rows."""
+
+    def gradients(
+        self,
+        y: np.ndarray,
+        raw: np.ndarray,
+        weight: np.ndarray | None,
+        gradient: np.ndarray,
+        hessian: np.ndarray,
+        start: int,
+        end: int,
+    ) -> None:
+        """Write first and second derivatives of the rows start .. end - 1, times their weights."""
+        y, raw, weight = read_only(y), read_only(raw), _given_or_none(weight)
+        for first, last in self._tiles(start, end):
+            self.write_derivatives(y, raw, gradient, hessian, first, last)
+            _times_weights(weight[first:last], gradient, hessian, first, last)
+
+    def derivatives_and_loss(
+        self,
+        y: np.ndarray,
+        raw: np.ndarray,
+        weight: np.ndarray | None,
+        gradient: np.ndarray,
+        hessian: np.ndarray,
+        start: int,
+        end: int,
+    ) -> float:
+        """Do what `gradients` does, and return the weighted sum of the losses of these rows.
+
+        Rows of weight 0 do not count, whatever they lose.
+        """
+        y, raw, weight = read_only(y), read_only(raw), _given_or_none(weight)
+        losses, sums = self._new_losses(end - start), np.zeros((2, _LANES))
+        for first, last in self._tiles(start, end):
+            own = losses[: last - first]
+            self.write_derivatives_and_losses(y, raw, gradient, hessian, first, last, own)
+            _times_weights(weight[first:last], gradient, hessian, first, last)
+            _add_up(own, weight[first:last], 1.0, sums)
+        return float(_whole_sum(sums))
+
+    def value(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None) -> float:
+        """The weighted mean of the losses; rows of weight 0 do not count, whatever they lose."""
+        total = float(len(y)) if weight is None else float(weight.sum())
+        if total == 0.0:
+            return 0.0
+        # Divided by a power of two beforehand: the mean may be finite where the sum is not.
+        mantissa, exponent = math.frexp(total)
+        y, raw, weight = read_only(y), read_only(raw), _given_or_none(weight)
+        losses, sums = self._new_losses(len(y)), np.zeros((2, _LANES))
+        for first, last in self._tiles(0, len(y)):
+            own = losses[: last - first]
+            self.write_losses(y, raw, first, last, own)
+            _add_up(own, weight[first:last], 0.5**exponent, sums)
+        return float(_whole_sum(sums)) / mantissa
+
+    @property
+    def _rows_of_a_tile(self) -> int:
+        return max(_SCORES_OF_A_TILE // self.n_scores, _ROWS_OF_A_TILE)
+
+    def _tiles(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        step = self._rows_of_a_tile
+        return ((first, min(first + step, end)) for first in range(start, end, step))
+
+    def _new_losses(self, n_rows: int) -> np.ndarray:
+        return np.empty(min(n_rows, self._rows_of_a_tile))
+
+    @abstractmethod
+    def write_losses(
+        self, y: np.ndarray, raw: np.ndarray, start: int, end: int, losses: np.ndarray
+    ) -> None:
+        """Write the losses of the rows start .. end - 1 to losses[0], ..."""
+
+    @abstractmethod
+    def write_derivatives(
+        self,
+        y: np.ndarray,
+        raw: np.ndarray,
+        gradient: np.ndarray,
+        hessian: np.ndarray,
+        start: int,
+        end: int,
+    ) -> None:
+        """Write first and second derivatives of the rows start .. end - 1, without weights."""
+
+    def write_derivatives_and_losses(
+        self,
+        y: np.ndarray,
+        raw: np.ndarray,
+        gradient: np.ndarray,
+        hessian: np.ndarray,
+        start: int,
+        end: int,
+        losses: np.ndarray,
+    ) -> None:
+        """Do both; for losses which have a shorter way than one after the other."""
+        self.write_derivatives(y, raw, gradient, hessian, start, end)
+        self.write_losses(y, raw, start, end, losses)
+
+    def link_inverse(self, raw: np.ndarray) -> np.ndarray:
+        """Predictions (n,), or probabilities of the classes (n, classes)."""
+        return raw[0].copy()
+
+    def leaf_value(self, residuals: np.ndarray, weights: np.ndarray | None) -> float:
+        """What is best added to the scores of a leaf's rows, from y - raw."""
+        raise NotImplementedError
+
+    def leaf_values(
+        self,
+        residual: np.ndarray,
+        weight: np.ndarray | None,
+        rows: np.ndarray,
+        starts: np.ndarray,
+    ) -> np.ndarray:
+        """`leaf_value` of each leaf k, whose rows are rows[starts[k] : starts[k + 1]].
+
+        residual float64 (n,) and weight are those of all rows; rows int32, starts int64.
+        """
+        values = np.empty(len(starts) - 1)
+        for leaf in range(len(values)):
+            own = rows[starts[leaf] : starts[leaf + 1]]
+            values[leaf] = self.leaf_value(residual[own], None if weight is None else weight[own])
+        return values
+
+    def _refuse(self, y: np.ndarray, bad: np.ndarray, required: str, way_out: str) -> None:
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise InvalidDataError(
+                f"y is {float(y[row])!r} in row {row} ({np.count_nonzero(bad)} such rows), but "
+                f"loss={self.name!r} requires {required}. {way_out}."
+            )
+
+
+def require_open_interval(name: str, given: float, low: float, high: float) -> None:
+    if not low < given < high:
+        raise ValueError(
+            f"{name} must be between {low:g} and {high:g}, both excluded. Got {given!r} instead."
+        )
+
+
+def _given_or_none(weight: np.ndarray | None) -> np.ndarray:
+    return read_only(np.empty(0) if weight is None else weight)
+
+
+@kernel
+def bounded(derivative):
+    return min(max(derivative, -LARGEST), LARGEST)
+
+
+@kernel
+def _times_weights(weight, gradient, hessian, start, end):
+    for k in range(len(gradient)):
+        first, second = gradient[k, start:end], hessian[k, start:end]
+        for i in range(len(weight)):
+            first[i] = bounded(first[i] * weight[i])
+            second[i] = bounded(second[i] * weight[i])
+
+
+@kernel
+def _add_up(losses, weight, scale, sums):
+    """Add losses, times weights and scale, to sums[0], and what that rounds off to sums[1]."""
+    if len(weight):
+        for i in range(len(losses)):
+            losses[i] = losses[i] * scale * weight[i] if weight[i] > 0.0 else 0.0
+        scale = 1.0
+    totals, lost = sums[0], sums[1]
+    for first in range(0, len(losses), _LANES):
+        some = losses[first : first + _LANES]
+        for lane in range(len(some)):
+            total, term = totals[lane], some[lane] * scale
+            totals[lane] = total + term
+            lost[lane] += _rounded_off(total, term, total + term)
+
+
+@kernel
+def _whole_sum(sums):
+    total, lost = 0.0, 0.0
+    for lane in range(_LANES):
+        added = total + sums[0, lane]
+        lost += _rounded_off(total, sums[0, lane], added) + sums[1, lane]
+        total = added
+    return total + lost
+
+
+@kernel
+def _rounded_off(a, b, added):
+    """Knuth's: what a sum has lost; of an infinite one nothing."""
+    if not math.isfinite(added):
+        return 0.0
+    part = added - a
+    return (a - (added - part)) + (b - part)

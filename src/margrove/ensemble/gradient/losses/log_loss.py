@@ -1,0 +1,175 @@
+"""The log loss: one raw score for two classes, the log of the odds; more classes have one each."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+
+from margrove._runtime.jit import kernel
+from margrove.ensemble.gradient.losses.exponentials import exp_of, log_from_one, log_of_one_plus
+from margrove.ensemble.gradient.losses.gradient_loss import LONGEST_LOG_STEP, GradientLoss
+from margrove.ensemble.gradient.losses.row_statistics import class_shares
+from margrove.ensemble.gradient.losses.two_classes import TwoClassLoss
+
+__all__ = ["LogLoss", "MulticlassLogLoss"]
+
+_LEAST_SHARE = np.finfo(np.float64).eps
+
+
+@dataclass(frozen=True)
+class LogLoss(TwoClassLoss):
+    """log(1 + exp(raw)) - y raw"""
+
+    name = "log_loss"
+    longest_step = LONGEST_LOG_STEP
+
+    def with_classes(self, n_classes: int) -> GradientLoss:
+        return MulticlassLogLoss(n_classes) if n_classes > 2 else self
+
+    def write_losses(self, y, raw, start, end, losses) -> None:
+        _odds(raw, start, end, losses)
+        _odds_to_losses(y, raw, start, end, losses)
+
+    def write_derivatives(self, y, raw, gradient, hessian, start, end) -> None:
+        _derivatives(y, raw, gradient, hessian, start, end, np.empty(end - start))
+
+    def write_derivatives_and_losses(self, y, raw, gradient, hessian, start, end, losses) -> None:
+        _derivatives(y, raw, gradient, hessian, start, end, losses)
+        _odds_to_losses(y, raw, start, end, losses)
+
+
+@dataclass(frozen=True)
+class MulticlassLogLoss(GradientLoss):
+    """log(sum_k exp(raw_k)) - raw_y; of the second derivatives the diagonal."""
+
+    n_classes: int = 3
+
+    name = "log_loss"
+    longest_step = LONGEST_LOG_STEP
+    for_classes = True
+
+    def __post_init__(self) -> None:
+        if self.n_classes < 2:
+            raise ValueError(f"n_classes must be at least 2. Got {self.n_classes!r} instead.")
+
+    @property
+    def n_scores(self) -> int:
+        return self.n_classes
+
+    def with_classes(self, n_classes: int) -> GradientLoss:
+        return LogLoss().with_classes(n_classes)
+
+    def check_targets(self, y: Any) -> np.ndarray:
+        targets = super().check_targets(y)
+        known = (targets >= 0.0) & (targets < self.n_classes) & (targets == np.floor(targets))
+        self._refuse(
+            targets,
+            ~known,
+            f"the classes 0 .. {self.n_classes - 1}",
+            "Number the classes, for example with sklearn.preprocessing.LabelEncoder",
+        )
+        return targets
+
+    def start(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        shares = class_shares(y, weight, self.n_classes)
+        logs = np.log(np.clip(shares, _LEAST_SHARE, 1.0 - _LEAST_SHARE))
+        centred: np.ndarray = logs - logs.mean()
+        return centred
+
+    def write_losses(self, y, raw, start, end, losses) -> None:
+        largest = np.empty(end - start)
+        _totals(raw, start, end, largest, losses)
+        _totals_to_losses(y, raw, start, largest, losses)
+
+    def write_derivatives(self, y, raw, gradient, hessian, start, end) -> None:
+        largest, totals = np.empty((2, end - start))
+        _class_derivatives(y, raw, gradient, hessian, start, end, largest, totals)
+
+    def write_derivatives_and_losses(self, y, raw, gradient, hessian, start, end, losses) -> None:
+        largest = np.empty(end - start)
+        _class_derivatives(y, raw, gradient, hessian, start, end, largest, losses)
+        _totals_to_losses(y, raw, start, largest, losses)
+
+    def link_inverse(self, raw: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(softmax(raw, axis=0).T)
+
+
+@kernel
+def _odds(raw, start, end, odds):
+    """Of the class that is less likely."""
+    score = raw[0, start:end]
+    for i in range(len(score)):
+        odds[i] = exp_of(-abs(score[i]))
+
+
+@kernel
+def _odds_to_losses(y, raw, start, end, odds):
+    own_y, score = y[start:end], raw[0, start:end]
+    for i in range(len(own_y)):
+        is_likely = (score[i] > 0.0) == (own_y[i] > 0.0)
+        odds[i] = log_of_one_plus(odds[i]) + (0.0 if is_likely else abs(score[i]))
+
+
+@kernel
+def _derivatives(y, raw, gradient, hessian, start, end, odds):
+    _odds(raw, start, end, odds)
+    own_y, score = y[start:end], raw[0, start:end]
+    first, second = gradient[0, start:end], hessian[0, start:end]
+    for i in range(len(own_y)):
+        larger = 1.0 / (1.0 + odds[i])
+        smaller = odds[i] * larger
+        of_others = smaller if (score[i] > 0.0) == (own_y[i] > 0.0) else larger
+        first[i] = -of_others if own_y[i] > 0.0 else of_others
+        second[i] = smaller * larger
+
+
+@kernel
+def _largest(raw, start, end, largest):
+    """Of the scores of each row; class by class, as rows are side by side in memory."""
+    largest[:] = -math.inf
+    for k in range(len(raw)):
+        scores = raw[k, start:end]
+        for i in range(len(scores)):
+            largest[i] = max(largest[i], scores[i])
+
+
+@kernel
+def _totals(raw, start, end, largest, totals):
+    """The sums of exponentials, where the largest is 1."""
+    _largest(raw, start, end, largest)
+    totals[:] = 0.0
+    for k in range(len(raw)):
+        scores = raw[k, start:end]
+        for i in range(len(scores)):
+            totals[i] += exp_of(scores[i] - largest[i])
+
+
+@kernel
+def _totals_to_losses(y, raw, start, largest, totals):
+    for i in range(len(totals)):
+        totals[i] = log_from_one(totals[i])
+    for i in range(len(totals)):
+        totals[i] += largest[i] - raw[int(y[start + i]), start + i]
+
+
+@kernel
+def _class_derivatives(y, raw, gradient, hessian, start, end, largest, totals):
+    _largest(raw, start, end, largest)
+    totals[:] = 0.0
+    for k in range(len(raw)):
+        scores, first = raw[k, start:end], gradient[k, start:end]
+        for i in range(len(scores)):
+            first[i] = exp_of(scores[i] - largest[i])
+            totals[i] += first[i]
+    for k in range(len(raw)):
+        first, second = gradient[k, start:end], hessian[k, start:end]
+        for i in range(len(first)):
+            share = first[i] / totals[i]
+            first[i] = share
+            second[i] = share * (1.0 - share)
+    for i in range(start, end):
+        gradient[int(y[i]), i] -= 1.0

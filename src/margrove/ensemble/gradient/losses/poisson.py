@@ -1,0 +1,44 @@
+"""Half the Poisson deviance, for counts and other targets >= 0."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from margrove._runtime.jit import kernel
+from margrove.ensemble.gradient.losses.exponentials import exp_of
+from margrove.ensemble.gradient.losses.gradient_loss import bounded
+from margrove.ensemble.gradient.losses.log_link import LogLinkLoss
+
+__all__ = ["Poisson"]
+
+
+@dataclass(frozen=True)
+class Poisson(LogLinkLoss):
+    """exp(raw) - y raw"""
+
+    name = "poisson"
+
+    def write_losses(self, y, raw, start, end, losses) -> None:
+        _losses(y, raw, start, end, losses)
+
+    def write_derivatives(self, y, raw, gradient, hessian, start, end) -> None:
+        _derivatives(y, raw, gradient, hessian, start, end)
+
+
+@kernel
+def _losses(y, raw, start, end, losses):
+    own_y, score = y[start:end], raw[0, start:end]
+    for i in range(len(own_y)):
+        mean = exp_of(score[i])
+        losses[i] = mean - own_y[i] * score[i] if mean < math.inf else math.inf
+
+
+@kernel
+def _derivatives(y, raw, gradient, hessian, start, end):
+    own_y, score = y[start:end], raw[0, start:end]
+    first, second = gradient[0, start:end], hessian[0, start:end]
+    for i in range(len(own_y)):
+        mean = bounded(exp_of(score[i]))
+        first[i] = bounded(mean - own_y[i])
+        second[i] = mean

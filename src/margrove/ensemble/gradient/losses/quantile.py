@@ -1,0 +1,63 @@
+"""The pinball loss; predicts quantiles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from margrove._runtime.jit import kernel
+from margrove.ensemble.gradient.losses.gradient_loss import GradientLoss, require_open_interval
+from margrove.ensemble.gradient.losses.quantiles import quantile_of, quantiles_of_leaves
+
+__all__ = ["Quantile"]
+
+
+@dataclass(frozen=True)
+class Quantile(GradientLoss):
+    """q (y - raw) above the prediction and (1 - q) (raw - y) below it.
+
+    At 0 the gradient is -q. A leaf is worth the quantile of its residuals.
+    """
+
+    quantile: float = 0.5
+
+    name = "quantile"
+    degree = 1
+    is_constant_hessian = True
+    differs_from_mean = True
+
+    def __post_init__(self) -> None:
+        require_open_interval("quantile", self.quantile, 0, 1)
+
+    def start(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        return np.array([self.leaf_value(y, weight)])
+
+    def leaf_value(self, residuals: np.ndarray, weights: np.ndarray | None) -> float:
+        return quantile_of(residuals, weights, self.quantile)
+
+    def leaf_values(self, residual, weight, rows, starts) -> np.ndarray:
+        return quantiles_of_leaves(residual, weight, self.quantile, rows, starts)
+
+    def write_losses(self, y, raw, start, end, losses) -> None:
+        _losses(y, raw, self.quantile, start, end, losses)
+
+    def write_derivatives(self, y, raw, gradient, hessian, start, end) -> None:
+        _derivatives(y, raw, self.quantile, gradient, hessian, start, end)
+
+
+@kernel
+def _losses(y, raw, quantile, start, end, losses):
+    own_y, score = y[start:end], raw[0, start:end]
+    for i in range(len(own_y)):
+        residual = own_y[i] - score[i]
+        losses[i] = quantile * residual if residual >= 0.0 else (quantile - 1.0) * residual
+
+
+@kernel
+def _derivatives(y, raw, quantile, gradient, hessian, start, end):
+    own_y, score = y[start:end], raw[0, start:end]
+    first = gradient[0, start:end]
+    for i in range(len(own_y)):
+        first[i] = -quantile if own_y[i] >= score[i] else 1.0 - quantile
+    hessian[0, start:end] = 1.0

@@ -1,0 +1,62 @@
+"""Half the squared error; predicts means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from margrove._runtime.jit import kernel
+from margrove.ensemble.gradient.losses.gradient_loss import GradientLoss, bounded
+from margrove.ensemble.gradient.losses.row_statistics import mean_of
+
+__all__ = ["SquaredError"]
+
+
+@dataclass(frozen=True)
+class SquaredError(GradientLoss):
+    """(y - raw)^2 / 2"""
+
+    name = "squared_error"
+    degree = 2
+    is_constant_hessian = True
+
+    def start(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        return np.array([mean_of(y, weight)])
+
+    def write_losses(self, y, raw, start, end, losses) -> None:
+        _losses(y, raw, start, end, losses)
+
+    def write_derivatives(self, y, raw, gradient, hessian, start, end) -> None:
+        _derivatives(y, raw, gradient, hessian, start, end)
+
+    def write_derivatives_and_losses(self, y, raw, gradient, hessian, start, end, losses) -> None:
+        _derivatives_and_losses(y, raw, gradient, hessian, start, end, losses)
+
+
+@kernel
+def _losses(y, raw, start, end, losses):
+    own_y, score = y[start:end], raw[0, start:end]
+    for i in range(len(own_y)):
+        residual = score[i] - own_y[i]
+        losses[i] = 0.5 * residual * residual
+
+
+@kernel
+def _derivatives(y, raw, gradient, hessian, start, end):
+    own_y, score = y[start:end], raw[0, start:end]
+    first = gradient[0, start:end]
+    for i in range(len(own_y)):
+        first[i] = bounded(score[i] - own_y[i])
+    hessian[0, start:end] = 1.0
+
+
+@kernel
+def _derivatives_and_losses(y, raw, gradient, hessian, start, end, losses):
+    own_y, score = y[start:end], raw[0, start:end]
+    first = gradient[0, start:end]
+    for i in range(len(own_y)):
+        residual = score[i] - own_y[i]
+        first[i] = bounded(residual)
+        losses[i] = 0.5 * residual * residual
+    hessian[0, start:end] = 1.0

@@ -1,0 +1,52 @@
+"""Half the Tweedie deviance, for sums of a random number of amounts: many zeros, a long tail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from margrove._runtime.jit import kernel
+from margrove.ensemble.gradient.losses.exponentials import exp_of
+from margrove.ensemble.gradient.losses.gradient_loss import bounded, require_open_interval
+from margrove.ensemble.gradient.losses.log_link import LogLinkLoss
+
+__all__ = ["Tweedie"]
+
+
+@dataclass(frozen=True)
+class Tweedie(LogLinkLoss):
+    """exp((2 - p) raw) / (2 - p) - y exp((1 - p) raw) / (1 - p); the variance is mean^p."""
+
+    power: float = 1.5
+
+    name = "tweedie"
+
+    def __post_init__(self) -> None:
+        require_open_interval("power", self.power, 1, 2)
+
+    def write_losses(self, y, raw, start, end, losses) -> None:
+        _losses(y, raw, self.power, start, end, losses)
+
+    def write_derivatives(self, y, raw, gradient, hessian, start, end) -> None:
+        _derivatives(y, raw, self.power, gradient, hessian, start, end)
+
+
+@kernel
+def _losses(y, raw, power, start, end, losses):
+    to_mean, to_target = 2.0 - power, 1.0 - power
+    own_y, score = y[start:end], raw[0, start:end]
+    for i in range(len(own_y)):
+        loss = exp_of(to_mean * score[i]) / to_mean
+        of_target = exp_of(to_target * score[i]) / to_target
+        losses[i] = loss - (own_y[i] * of_target if own_y[i] > 0.0 else 0.0)  # where 0 inf is 0
+
+
+@kernel
+def _derivatives(y, raw, power, gradient, hessian, start, end):
+    to_mean, to_target = 2.0 - power, 1.0 - power
+    own_y, score = y[start:end], raw[0, start:end]
+    first, second = gradient[0, start:end], hessian[0, start:end]
+    for i in range(len(own_y)):
+        of_mean = bounded(exp_of(to_mean * score[i]))
+        of_target = bounded(own_y[i] * bounded(exp_of(to_target * score[i])))
+        first[i] = of_mean - of_target
+        second[i] = to_mean * of_mean - to_target * of_target

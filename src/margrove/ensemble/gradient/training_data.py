@@ -1,0 +1,222 @@
+"""What gradient boosting is given: a table, targets and weights; and draws of its rows.
+
+Draws are functions of the seed and of the content of the rows, so that their order does not matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from margrove._data import (
+    canonical_form,
+    check_targets,
+    check_training_labels,
+    check_weights,
+    moderate,
+)
+from margrove._data.scan import scramble
+from margrove.ensemble.bagging.samples import _with_nan_as_number
+from margrove.ensemble.bootstrap.resampling import stream
+from margrove.ensemble.gradient.hist.rounds import TrainingRows
+from margrove.ensemble.gradient.losses import GradientLoss
+from margrove.grove.table.encoding import TreeTable
+from margrove.grove.table.given_targets import power_of_two_near, samples_of, which_count
+
+__all__ = ["GradientData", "RowDraws", "class_data", "number_data"]
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_HELD_OUT, _SUBSAMPLE = 7, 8  # purposes of draws
+_MOST_SAMPLES = 2**31 - 1
+_TINY = 1e-30  # weights below are brought to 1: hessians of leaves have a least size
+_MOST_CELLS = 2e7  # of rows that are spread out
+
+
+@dataclass(frozen=True)
+class GradientData:
+    """A checked training set, without rows of weight 0.
+
+    y         float64 (n,)  targets, or numbers of classes
+    weight    float64 (n,) or None: of one sample
+    copies    int64 (n,) or None: samples that a row stands for, where all weights are whole
+    classes   the labels, or None
+    scale     a power of two: what targets at the edge of floating point were divided by
+    origin    int64 (n,)  which row of the user's each was; None: as they stand
+    """
+
+    table: TreeTable
+    y: np.ndarray
+    weight: np.ndarray | None
+    copies: np.ndarray | None
+    classes: np.ndarray | None
+    scale: float = 1.0
+    origin: np.ndarray | None = None
+
+    @property
+    def X(self) -> Any:  # noqa: N802
+        return self.table.X
+
+    @property
+    def labels(self) -> np.ndarray:
+        """The classes, where there are some."""
+        if self.classes is None:
+            raise ValueError("y holds numbers, not classes.")
+        return self.classes
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.y)
+
+    @property
+    def training_rows(self) -> TrainingRows:
+        return TrainingRows(self.y, self.weight, self.copies)
+
+    def of_rows(self, rows: np.ndarray) -> GradientData:
+        return replace(
+            self,
+            table=self.table.of_rows(rows),
+            y=self.y[rows],
+            weight=None if self.weight is None else self.weight[rows],
+            copies=None if self.copies is None else self.copies[rows],
+            origin=rows if self.origin is None else self.origin[rows],
+        )
+
+    def with_origin(self, kept: np.ndarray | slice) -> GradientData:
+        """Rows that were kept of the user's."""
+        return self if isinstance(kept, slice) else replace(self, origin=kept)
+
+    def spread_out(self) -> GradientData:
+        """A row of its own for each sample, where rows are to be drawn.
+
+        Beyond some size, rows with the weight of their samples: these are drawn together.
+        """
+        if self.copies is None:
+            return self
+        if float(self.copies.sum()) * self.X.shape[1] > _MOST_CELLS:
+            weight = self.training_rows.total_weight
+            return replace(self, weight=weight, copies=None)
+        rows = np.repeat(np.arange(self.n_rows), self.copies)
+        return replace(self.of_rows(rows), copies=None)
+
+
+def number_data(table: TreeTable, y: Any, sample_weight: Any, loss: GradientLoss) -> GradientData:
+    n = table.X.shape[0]
+    targets = check_targets(y, n)
+    weight = check_weights(sample_weight, n)
+    kept = which_count(weight)
+    targets = loss.check_targets(targets[kept]) + 0.0
+    scale = power_of_two_near(targets) if loss.degree else 1.0
+    rows = _of_rows(table, kept)
+    data = _data(rows, targets / scale, moderate(weight)[kept], sample_weight, None)
+    return replace(data.with_origin(kept), scale=scale)
+
+
+def class_data(
+    table: TreeTable, y: Any, sample_weight: Any, class_weight: Any, *, min_classes: int = 2
+) -> GradientData:
+    """The weight of a class is a factor on those of its rows, not a number of samples."""
+    n = table.X.shape[0]
+    found = check_training_labels(y, sample_weight, class_weight, n, min_classes=min_classes)
+    kept = which_count(found.weight)
+    codes = found.codes[kept]
+    data = _data(
+        _of_rows(table, kept), codes.astype(np.float64), found.weight[kept], sample_weight,
+        found.classes,
+    ).with_origin(kept)  # fmt: skip
+    if np.all(found.factors == 1.0):
+        return data
+    factor = found.factors[codes]
+    return replace(data, weight=factor if data.weight is None else data.weight * factor)
+
+
+def _of_rows(table: TreeTable, kept: np.ndarray | slice) -> TreeTable:
+    """Without rows of weight 0, and without categories that only these have."""
+    if isinstance(kept, slice) or not table.categories:
+        return table.of_rows(kept)
+    rows, categories = table.X[kept], {}
+    for column, labels in table.categories.items():
+        numbers = rows[:, column]
+        is_there = ~np.isnan(numbers)
+        used, places = np.unique(numbers[is_there].astype(np.int64), return_inverse=True)
+        rows[is_there, column] = places
+        categories[column] = labels[used]
+    return TreeTable(rows, table.feature_names, categories)
+
+
+def _data(
+    table: TreeTable,
+    y: np.ndarray,
+    weight: np.ndarray,
+    sample_weight: Any,
+    classes: np.ndarray | None,
+) -> GradientData:
+    if sample_weight is None or np.all(weight == 1.0):
+        return GradientData(table, y, None, None, classes)
+    if weight.max() < _TINY:
+        weight = np.ldexp(weight, -int(np.frexp(weight.max())[1]))
+    is_whole = np.all(weight == np.floor(weight)) and weight.sum() <= _MOST_SAMPLES
+    if is_whole:
+        return GradientData(table, y, None, samples_of(weight, sample_weight), classes)
+    return GradientData(table, y, weight, None, classes)
+
+
+class RowDraws:
+    """Draws of the rows of a training set, in which each row is a sample."""
+
+    def __init__(self, data: GradientData, seed: int) -> None:
+        content = _with_nan_as_number(_finite(data.X))
+        form = canonical_form(content, data.y, np.ones(data.n_rows))
+        self._number(data, form.group_of, seed)
+
+    def _number(self, data: GradientData, group_of: np.ndarray, seed: int) -> None:
+        """Give each row a place; group_of int64 (n,) is the same for copies of a row."""
+        places = np.empty(data.n_rows, np.uint64)
+        weight = np.zeros(data.n_rows) if data.weight is None else data.weight
+        places[np.lexsort((weight, group_of))] = np.arange(1, data.n_rows + 1)
+        self._places, self._seed, self._y = places, seed, data.y
+        self._classes = data.classes
+
+    def _keys(self, number: int, purpose: int) -> np.ndarray:
+        key = stream(int(stream(self._seed, number)), purpose)
+        return scramble(self._places * _GOLDEN + key)
+
+    def subsample(self, number: int, size: int) -> np.ndarray:
+        """So many rows for a round, ascending."""
+        keys = self._keys(number, _SUBSAMPLE)
+        return np.sort(np.argpartition(keys, size - 1)[:size]).astype(np.int32)
+
+    def held_out(self, size: int) -> np.ndarray:
+        """So many rows at most, ascending; of each class its share, but one row is left of each.
+
+        Where there is but one row of each class, any.
+        """
+        order = np.argsort(self._keys(0, _HELD_OUT))
+        if self._classes is None or len(self._y) <= len(self._classes):
+            return np.sort(order[:size])
+        counts = np.bincount(self._y.astype(np.int64), minlength=len(self._classes))
+        shares = counts * size / len(self._y)
+        wanted = np.floor(shares).astype(np.int64)
+        more = np.argsort(wanted - shares, kind="stable")[: size - wanted.sum()]
+        wanted[more] += 1
+        wanted = np.minimum(wanted, np.maximum(counts - 1, 0))  # one is left to train on
+        codes = self._y[order].astype(np.int64)
+        by_class = np.argsort(codes, kind="stable")
+        rank = np.empty(len(order), np.int64)
+        begins = np.cumsum(counts) - counts
+        rank[by_class] = np.arange(len(order)) - np.repeat(begins, counts)
+        return np.sort(order[rank < wanted[codes]])
+
+
+def _finite(X: Any) -> Any:
+    """Infinity as a large number: rows are only told apart by it."""
+    values = X.data if sp.issparse(X) else X
+    if not np.isinf(values).any():
+        return X
+    return _with_values(X, np.clip(values, -1e300, 1e300))
+
+
+def _with_values(X: Any, values: np.ndarray) -> Any:
+    return sp.csr_matrix((values, X.indices, X.indptr), X.shape) if sp.issparse(X) else values
