@@ -359,8 +359,10 @@ def test_files_that_the_system_cuts_off(place) -> None:
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is full")
-def test_standard_output_that_is_full(place) -> None:
-    program = "from margrove.cli import main; main(['datasets', 'iris'])"
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("words", [["datasets", "iris"], ["datasets"]], ids=str)
+def test_standard_output_that_is_full(words, unbuffered, place) -> None:
+    program = f"from margrove.cli import main; main({words})"
     with open("/dev/full", "w") as full:
         found = subprocess.run(
             [sys.executable, "-c", program],
@@ -368,6 +370,7 @@ def test_standard_output_that_is_full(place) -> None:
             stderr=subprocess.PIPE,
             text=True,
             check=False,
+            env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
         )
     assert found.returncode == 1
     assert found.stderr.startswith("margrove: No space left on device")

@@ -490,12 +490,16 @@ def pressing_ctrl_c(times, patch):
 def test_an_interrupt_by_ctrl_c_loses_nothing(times, tmp_path) -> None:
     """The first one waits for the end of the slice, the second one does not."""
     path, model = tmp_path / "fit.margrove", Perceptron(max_iter=10, tol=None)
-    whole, handler = clone(model).fit(*THREE), signal.getsignal(signal.SIGINT)
-    with pytest.MonkeyPatch.context() as patch:
-        pressing_ctrl_c(times, patch)
-        with pytest.raises(KeyboardInterrupt), checkpoint(path, every=None, every_rounds=1):
-            model.fit(*THREE)
-    assert signal.getsignal(signal.SIGINT) is handler
+    whole, handler = clone(model).fit(*THREE), signal.default_int_handler
+    before = signal.signal(signal.SIGINT, handler)  # in the background Ctrl-C is ignored
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            pressing_ctrl_c(times, patch)
+            with pytest.raises(KeyboardInterrupt), checkpoint(path, every=None, every_rounds=1):
+                model.fit(*THREE)
+        assert signal.getsignal(signal.SIGINT) is handler
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert read_archive(path)[1]["drives"][0]["rounds"] == (4 if times == 1 else 3)
     with checkpoint(path, resume=True):
         assert_same(whole, model.fit(*THREE))

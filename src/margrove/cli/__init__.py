@@ -102,6 +102,7 @@ def main(arguments: list[str] | None = None) -> Any:
     try:
         with _ended_by_signals():
             code = cli.main(args=arguments, prog_name="margrove", standalone_mode=False)
+            sys.stdout.flush()  # what goes wrong at exit only is beyond our words
         sys.exit(code if isinstance(code, int) else 0)
     except click.exceptions.Exit as error:
         sys.exit(error.exit_code)
@@ -122,10 +123,10 @@ def main(arguments: list[str] | None = None) -> Any:
     except (click.Abort, KeyboardInterrupt):
         _fail("interrupted", 130)
     except BrokenPipeError:
-        # The reader went away; keep Python from complaining about it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_output()  # the reader went away
         sys.exit(141)
     except OSError as error:
+        _forget_output()
         _fail(*_of_system(error))
     except (ValueError, TypeError, ImportError) as error:
         # what a table is refused for has a way out of its own for commands
@@ -140,6 +141,14 @@ def main(arguments: list[str] | None = None) -> Any:
             "it, with what MARGROVE_TRACEBACK=1 in the environment shows.",
             1,
         )
+
+
+def _forget_output() -> None:
+    """Output that cannot be written is not tried again at exit, where Python would complain."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _spell_out_what_cannot_be_shown() -> None:

@@ -694,8 +694,8 @@ GROVE_KINDS: dict[str, Kind] = {
         {},
     ),
     **{
-        name: _gradient_boosting(f"margrove.ensemble.{module}:{name}", more)
-        for module, more in (("hist_gradient_boosting", _HISTOGRAMS), ("gradient_boosting", _EXACT))
+        name: _gradient_boosting(f"margrove.ensemble.gradient.{module}:{name}", more)
+        for module, more in (("hist_estimators", _HISTOGRAMS), ("classic_estimators", _EXACT))
         for name in (
             ("Hist" if more is _HISTOGRAMS else "") + "GradientBoostingClassifier",
             ("Hist" if more is _HISTOGRAMS else "") + "GradientBoostingRegressor",

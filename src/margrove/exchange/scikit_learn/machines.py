@@ -282,7 +282,7 @@ def _write_settings(ours: Any) -> dict[str, Any]:
 def _pair(name: str, module: str, read: Any, write: Any, read_settings: Any) -> Pair:
     return Pair(
         f"sklearn.svm:{name}",
-        f"margrove.margin.{module}:{name}",
+        f"margrove.margin.svm.{module}:{name}",
         read,
         write,
         read_settings,
