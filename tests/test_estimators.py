@@ -30,8 +30,8 @@ from margrove.grove.decision_tree import DecisionTree
 from margrove.margin.linear.linear_machine import LinearMachine
 from margrove.margin.svm.kernel_machine import KernelMachine
 from margrove.margin.svm.support_vector_machine import SupportVectorMachine
-from margrove.tune.linear_cv import LinearSVCCV
-from margrove.tune.svm_cv import SupportVectorSearch
+from margrove.select.machines.linear_cv import LinearSVCCV
+from margrove.select.machines.svm_cv import SupportVectorSearch
 
 HIST = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
 CLASSIC = (GradientBoostingClassifier, GradientBoostingRegressor)

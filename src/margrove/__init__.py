@@ -38,9 +38,6 @@ if TYPE_CHECKING:
         HistGradientBoostingRegressor,
     )
     from margrove.ensemble.gradient.losses import GradientLoss, register_gradient_loss
-    from margrove.evaluate.calibration import calibrate
-    from margrove.evaluate.comparison import compare
-    from margrove.evaluate.reliability import reliability
     from margrove.exchange.model_files import inspect_file, load, save
     from margrove.exchange.patching import patch_sklearn, patched, unpatch_sklearn
     from margrove.exchange.scikit_learn import from_sklearn
@@ -79,13 +76,16 @@ if TYPE_CHECKING:
     from margrove.margin.svm.svc import SVC, NuSVC
     from margrove.margin.svm.svr import SVR, NuSVR
     from margrove.reports.reporting import report
+    from margrove.select.autotune.autotune import autotune
+    from margrove.select.calibrate.calibration import calibrate
+    from margrove.select.calibrate.reliability import reliability
+    from margrove.select.compare.comparison import compare
+    from margrove.select.machines.linear_cv import LinearSVCCV
+    from margrove.select.machines.svm_cv import SVCCV, SVRCV
+    from margrove.select.machines.svm_path import svm_path
     from margrove.tables.preparation import TablePreparation
     from margrove.tables.reading import read_table
     from margrove.tables.table_models import table_model
-    from margrove.tune.autotune import autotune
-    from margrove.tune.linear_cv import LinearSVCCV
-    from margrove.tune.svm_cv import SVCCV, SVRCV
-    from margrove.tune.svm_path import svm_path
 
 _HOME_OF = {
     # margin machines
@@ -143,15 +143,15 @@ _HOME_OF = {
     "partial_dependence": "margrove.grove.explain.partial_dependence",
     "register_criterion": "margrove.grove.criteria",
     # tuning
-    "SVCCV": "margrove.tune.svm_cv",
-    "SVRCV": "margrove.tune.svm_cv",
-    "LinearSVCCV": "margrove.tune.linear_cv",
-    "svm_path": "margrove.tune.svm_path",
-    "autotune": "margrove.tune.autotune",
+    "SVCCV": "margrove.select.machines.svm_cv",
+    "SVRCV": "margrove.select.machines.svm_cv",
+    "LinearSVCCV": "margrove.select.machines.linear_cv",
+    "svm_path": "margrove.select.machines.svm_path",
+    "autotune": "margrove.select.autotune.autotune",
     # judging
-    "compare": "margrove.evaluate.comparison",
-    "reliability": "margrove.evaluate.reliability",
-    "calibrate": "margrove.evaluate.calibration",
+    "compare": "margrove.select.compare.comparison",
+    "reliability": "margrove.select.calibrate.reliability",
+    "calibrate": "margrove.select.calibrate.calibration",
     "doctor": "margrove.health.doctor",
     # tables
     "read_table": "margrove.tables.reading",

@@ -19,7 +19,6 @@ import margrove
 from margrove import facts
 from margrove.datasets import load_iris
 from margrove.ensemble.bootstrap.statistic import ConfidenceInterval
-from margrove.evaluate.comparison_result import Comparison, ModelScore
 from margrove.exceptions import InvalidDataError
 from margrove.facts import predictions
 from margrove.reports import Report, report
@@ -29,6 +28,7 @@ from margrove.reports.score_intervals import meaning_of_intervals, with_interval
 from margrove.reports.sections.leaderboard import leaderboard_section
 from margrove.reports.sections.tuning import tuning_section
 from margrove.reports.texts import count, number, percent
+from margrove.select.compare.result import Comparison, ModelScore
 
 
 @cache

@@ -201,7 +201,7 @@ def _run_adaboost() -> None:
 
 
 def _run_searches() -> None:
-    from margrove.tune.svm_cv import SVCCV, SVRCV
+    from margrove.select.machines.svm_cv import SVCCV, SVRCV
 
     y = np.arange(60) % 2
     X = np.random.default_rng(0).random((60, 2)) + 0.5 * y[:, None]

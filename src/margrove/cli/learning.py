@@ -155,7 +155,7 @@ def _calibrated(model: Any, task: Task, rows: Any) -> Any:
 def _fitted(
     model: Any, task: Task, train: Any, tune: bool, seed: int, n_jobs: int
 ) -> tuple[Any, Any]:
-    from margrove.tune.autotune import autotune
+    from margrove.select.autotune.autotune import autotune
 
     X, y = task.X[train], task.y[train]
     if not tune:

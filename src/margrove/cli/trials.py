@@ -16,7 +16,7 @@ from margrove.cli.screen import duration, percent_or_number
 
 if TYPE_CHECKING:
     from margrove.cli.screen import Screen
-    from margrove.evaluate.comparison_result import Comparison
+    from margrove.select.compare.result import Comparison
     from margrove.tables import Task
 
 __all__ = [
@@ -120,8 +120,8 @@ def run_trial(
     n_jobs: int = -1,
 ) -> Trial:
     """Compare learners, all of them by default, and the baseline."""
-    from margrove.evaluate.comparison import compare
     from margrove.reports.score_intervals import with_intervals_of_rows
+    from margrove.select.compare.comparison import compare
     from margrove.tables import table_model
 
     seconds = default_seconds(max_time)

@@ -26,7 +26,7 @@ from margrove.exchange.margin_kinds import COLUMNS
 
 __all__ = ["SEARCH_KINDS", "SEARCH_PARTS"]
 
-_CELLS = "margrove.tune.cells:Cells"
+_CELLS = "margrove.select.machines.grid_cells:Cells"
 
 
 def _ending(value: Any, where: str, sizes: Sizes) -> None:
@@ -38,7 +38,7 @@ _PROOF = either(array("f8", "c g"), array("i8", "c g"), _ending)
 
 
 def _untimed(values: dict[str, Any]) -> Any:
-    from margrove.tune.cells import Cells
+    from margrove.select.machines.grid_cells import Cells
 
     unknown = np.full(values["scores"].shape, np.nan)
     return Cells(**values, fit_seconds=unknown, score_seconds=unknown)
@@ -103,11 +103,11 @@ def _with_what_follows(fitted: dict[str, Any]) -> dict[str, Any]:
 
 SEARCH_KINDS: dict[str, Kind] = {
     "SVCCV": _search(
-        "margrove.tune.svm_cv:SVCCV", "margrove.margin.svm.svc:SVC", classes_=labels("*")
+        "margrove.select.machines.svm_cv:SVCCV", "margrove.margin.svm.svc:SVC", classes_=labels("*")
     ),
-    "SVRCV": _search("margrove.tune.svm_cv:SVRCV", "margrove.margin.svm.svr:SVR"),
+    "SVRCV": _search("margrove.select.machines.svm_cv:SVRCV", "margrove.margin.svm.svr:SVR"),
     "LinearSVCCV": _search(
-        "margrove.tune.linear_cv:LinearSVCCV",
+        "margrove.select.machines.linear_cv:LinearSVCCV",
         "margrove.margin.linear.linear_svc:LinearSVC",
         classes_=labels("*"),
     ),

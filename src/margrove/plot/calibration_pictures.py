@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from margrove.evaluate.calibration import Calibrated
-from margrove.evaluate.reliability import Reliability, ReliabilityCurve
 from margrove.plot.canvas import class_style, explain_handles, usable_axes
 from margrove.plot.picture import Picture, drawn, table
+from margrove.select.calibrate.calibration import Calibrated
+from margrove.select.calibrate.reliability import Reliability, ReliabilityCurve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +46,7 @@ def reliability_diagram(source: Any, *, classes: Any = None, ax: Axes | None = N
     --------
     >>> from matplotlib.figure import Figure
     >>> from margrove.plot.calibration_pictures import reliability_diagram
-    >>> from margrove.evaluate.reliability import reliability_of
+    >>> from margrove.select.calibrate.reliability import reliability_of
     >>> found = reliability_of([0.1, 0.1, 0.1, 0.6, 0.6], [0, 0, 1, 1, 1])
     >>> ax = reliability_diagram(found, ax=Figure().subplots())
     >>> ax.lines[1].get_ydata().round(3).tolist()

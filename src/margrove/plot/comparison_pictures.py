@@ -12,7 +12,7 @@ from margrove.plot.picture import Picture, drawn
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from margrove.evaluate.comparison_result import Comparison
+    from margrove.select.compare.result import Comparison
 
 __all__ = ["compared_models"]
 
@@ -51,7 +51,7 @@ def compared_models(
     >>> from margrove import DecisionTreeClassifier, SVC
     >>> from margrove.datasets import load_iris
     >>> from margrove.plot.comparison_pictures import compared_models
-    >>> from margrove.evaluate.comparison import compare
+    >>> from margrove.select.compare.comparison import compare
     >>> from matplotlib.figure import Figure
     >>> X, y = load_iris(return_X_y=True)
     >>> found = compare([DecisionTreeClassifier(), SVC()], X, y, random_state=0)

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from margrove.evaluate.reliability import Reliability, reliability_of, wilson_interval
 from margrove.facts.class_scores import class_scores
 from margrove.facts.prediction_values import (
     ConfusionMatrix,
@@ -31,6 +30,7 @@ from margrove.facts.predictions import (
     worst_mistakes,
 )
 from margrove.reports.subject import Subject
+from margrove.select.calibrate.reliability import Reliability, reliability_of, wilson_interval
 
 __all__ = [
     "ClassJudgement",

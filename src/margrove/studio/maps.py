@@ -29,7 +29,7 @@ def map_of(scene: Scene) -> dict[str, Any]:
     dict
         A `TuningMap` of the protocol.
     """
-    from margrove.tune.svm_cv import SVCCV
+    from margrove.select.machines.svm_cv import SVCCV
 
     if scene.task != "classification":
         raise StudioError("The map is of accuracies: it needs classes. Choose a set of classes.")

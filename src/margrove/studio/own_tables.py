@@ -133,7 +133,7 @@ def describe_table(job: Any, table: Any) -> dict[str, Any]:
 
 def _task_of(column: Any, told: Any) -> str:
     """What predicting a column would be."""
-    from margrove.evaluate.contestants import task_of_numbers
+    from margrove.select.compare.contestants import task_of_numbers
 
     if told.type != "number" or not column.dtype.is_numeric():
         return "classification"
@@ -247,8 +247,8 @@ def _grown_comparison(job: Any, task: Any, end: float) -> tuple[Any, frozenset[s
 
 def _compared(task: Any, seconds: float) -> tuple[Any, frozenset[str]]:
     from margrove.cli.learners import BASELINE, for_task, made
-    from margrove.evaluate.comparison import compare
     from margrove.exceptions import ConvergenceWarning
+    from margrove.select.compare.comparison import compare
     from margrove.tables import table_model
 
     names = [BASELINE, *for_task(task.kind)]

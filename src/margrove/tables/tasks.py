@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from margrove.evaluate.contestants import _task_of_targets
 from margrove.exceptions import InvalidDataError
+from margrove.select.compare.contestants import _task_of_targets
 from margrove.tables.cell_changes import as_numbers
 from margrove.tables.cell_texts import shown
 from margrove.tables.column_types import Column, TypedColumn, typed_columns

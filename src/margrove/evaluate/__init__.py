@@ -1,1 +1,0 @@
-"""Judging models: comparisons with statistics, blends of models, calibration."""

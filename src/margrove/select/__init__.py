@@ -1,0 +1,1 @@
+"""Choosing and judging models: paths, grids, cross-validation, autotune, compare, calibrate."""

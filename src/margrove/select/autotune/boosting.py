@@ -1,0 +1,118 @@
+"""Boosting: how many rounds, from the mean of the folds' curves.
+
+A model is boosted for each fold, all of them in step, and scored on the rows held out after every
+round. The rounds go on until the best of them is in the first half: twice as many have then brought
+nothing. The number is used as it is for the last fit, to all rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.metrics import make_scorer, mean_pinball_loss
+
+from margrove.ensemble.adaboost.classifier import AdaBoostClassifier
+from margrove.ensemble.adaboost.regressor import AdaBoostRegressor
+from margrove.select.autotune.scores import Scoring, stages_of
+from margrove.select.autotune.task import TuningTask
+from margrove.select.autotune.tuning import Choice, Trials, choice_among, chosen_place
+from margrove.select.held_out.learning_rows import in_threads
+
+__all__ = ["tune_boosting"]
+
+_FIRST_ROUNDS = 100
+# Of regressors, by what they make small themselves; else squared errors.
+_SCORE_OF_LOSS = {
+    "absolute_error": "neg_mean_absolute_error",
+    "huber": "neg_mean_absolute_error",
+    "poisson": "neg_mean_poisson_deviance",
+    "gamma": "neg_mean_gamma_deviance",
+}
+
+_NEAR_THE_END = 0.9  # of the rounds that were tried
+
+
+def tune_boosting(task: TuningTask) -> Choice:
+    """The number of rounds: `max_iter` or `n_estimators`."""
+    scoring, rule = task.scoring(_usual_score(task)), task.rule("best")
+    rounds = "max_iter" if "max_iter" in task.last.get_params(deep=False) else "n_estimators"
+    never_by_itself = _without_early_stopping(task.last)
+
+    def curve_of(setting: dict[str, Any]) -> Trials:
+        model = clone(task.last).set_params(**never_by_itself, **setting)
+        return _curve(task, model, rounds, setting, scoring)
+
+    parts = task.of_each_setting({}, (rounds,), curve_of)
+    most = max(len(part.scores) for part in parts)
+    done = (
+        f"A model was boosted for each of {len(task.folds)} folds, up to {most} rounds, and scored "
+        "after each of them on the rows held out."
+    )
+    choice = choice_among(parts, rule, scoring.name, done)
+    reason = _why_it_ended(task, most, int(choice.parameters[rounds]))
+    return replace(choice.saying(reason), parameters=never_by_itself | choice.parameters)
+
+
+def _usual_score(task: TuningTask) -> Any:
+    if isinstance(task.last, AdaBoostClassifier):
+        return "accuracy"
+    if task.is_classifier:
+        return "neg_log_loss"
+    loss = "" if isinstance(task.last, AdaBoostRegressor) else task.last.loss
+    if loss == "quantile":
+        level = getattr(task.last, "quantile", None)
+        level = task.last.alpha if level is None else level
+        return make_scorer(mean_pinball_loss, alpha=level, greater_is_better=False)
+    return _SCORE_OF_LOSS.get(loss, "neg_mean_squared_error")
+
+
+def _without_early_stopping(model: Any) -> dict[str, Any]:
+    """Parameters that switch off what would stop a model by itself."""
+    known = model.get_params(deep=False)
+    if "early_stopping" in known:
+        return {"early_stopping": False}
+    return {"n_iter_no_change": None} if "n_iter_no_change" in known else {}
+
+
+def _curve(
+    task: TuningTask, model: Any, rounds: str, setting: dict[str, Any], scoring: Scoring
+) -> Trials:
+    """Scores after each round, (rounds, folds), as far as they are needed."""
+    models = [clone(model).set_params(warm_start=True) for _ in task.fold_rows]
+    curves = np.empty((0, len(models)))
+    n = min(_FIRST_ROUNDS, task.max_estimators)
+    while True:
+        first = len(curves) + 1
+
+        def score(k: int, first: int = first, n: int = n) -> list[float]:
+            fold = task.fold_rows[k]
+            own = fold.fit(models[k].set_params(**{rounds: n}))
+            return [
+                scoring(stage, fold.X_test, fold.y_test, fold.test_weight)
+                for stage in stages_of(own, fold.X_test, first, n)
+            ]
+
+        new = in_threads(score, [(k,) for k in range(len(models))], task.n_jobs)
+        curves = np.concatenate([curves, np.array(new).T])
+        candidates = [setting | {rounds: t} for t in range(1, n + 1)]
+        found = Trials.of_folds(candidates, curves, task.totals)
+        best = 1 + chosen_place(found.scores, found.standard_errors, "best")
+        if 2 * best <= n or n >= task.max_estimators or task.clock.is_up:
+            return found
+        n = min(2 * n, task.max_estimators)
+
+
+def _why_it_ended(task: TuningTask, most: int, chosen: int) -> str:
+    if 2 * chosen <= most:
+        return f"The best came in the first half: more rounds than {most} are not worth trying."
+    if chosen < _NEAR_THE_END * most:
+        return f"The best came before the end: scores of {most} rounds are lower again."
+    if most >= task.max_estimators:
+        return (
+            f"It stopped at max_estimators={most}, where scores may still have been rising: allow "
+            "more, or use a greater learning_rate."
+        )
+    return f"It stopped after {most} rounds because the time was up."

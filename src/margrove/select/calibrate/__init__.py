@@ -1,0 +1,1 @@
+"""Probabilities that mean what they say: reliability and calibrate."""

@@ -1,0 +1,504 @@
+"""Probabilities for any classifier, from scores of rows that it has not seen.
+
+    scores     s_i, of row i by the estimator fitted without its fold: values of
+               decision_function, or of predict_proba where there is none
+    map        a sigmoid, p = 1 / (1 + exp(-(A s + B))) (Platt 1999), or a rising step function
+               (isotonic regression; Zadrozny and Elkan 2002), fitted to the s_i of all rows
+    model      the estimator fitted to all rows, and the map after it
+
+With three or more classes each has a map of its own, and the results are divided by their sum.
+scikit-learn's CalibratedClassifierCV(ensemble=False) fits the model. Here are what it leaves open:
+which map, and what the probabilities are worth on rows that neither estimator nor map has seen.
+
+For the latter, pairs of folds are left out. A map for fold k needs scores that have nothing to do
+with k: fold j is scored by the estimator fitted without j and k, which scores k for the map of j,
+too. K folds so take K (K - 1) / 2 fits, and the rows of fold k are then scored by the estimator
+fitted without k.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Literal
+
+import joblib
+import numpy as np
+from scipy.special import expit
+from sklearn.base import clone, is_classifier
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.isotonic import IsotonicRegression
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from margrove._data.result_frames import data_frame
+from margrove._runtime.estimator import RANDOM_STATE
+from margrove.ensemble.bootstrap.arguments import check_arguments
+from margrove.margin.svm.calibration import fit_platt
+from margrove.select.calibrate.reliability import Reliability, reliability_of
+from margrove.select.held_out.learning_rows import (
+    Folds,
+    LearningRows,
+    in_threads,
+    require_estimator,
+    weight_arguments,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from margrove.plot.picture import Picture
+
+__all__ = ["Calibrated", "calibrate"]
+
+_EPS = float(np.finfo(np.float64).eps)
+_ARGUMENTS: dict[str, list[Any]] = {
+    "method": [StrOptions({"sigmoid", "isotonic", "auto"})],
+    "scoring": [StrOptions({"log_loss", "brier"})],
+    "nested": ["boolean"],
+    "n_bins": [Interval(Integral, 1, None, closed="left")],
+    "strategy": [StrOptions({"uniform", "quantile"})],
+    "n_jobs": [Integral, None],
+    **RANDOM_STATE,
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibrated:
+    """A calibrated classifier, and what calibration has done.
+
+    Attributes
+    ----------
+    model : fitted classifier
+        With predict_proba. It predicts the class that is most probable after calibration, which
+        may be another one than the estimator's.
+    method : {"sigmoid", "isotonic", "none"}
+        "none" if method="auto" has found that the estimator's own probabilities are best; `model`
+        is then the estimator, fitted.
+    before : Reliability or None
+        Of the estimator's own probabilities, on rows held out; None where it has none.
+    after : Reliability
+        Of the calibrated probabilities, on rows that neither estimator nor map has seen.
+    losses : dict
+        The cross-validated loss of each method that could be chosen, by which "auto" chooses.
+    scoring : {"log_loss", "brier"}
+        What the losses are.
+    """
+
+    model: Any
+    method: str
+    before: Reliability | None
+    after: Reliability
+    losses: dict[str, float]
+    scoring: Literal["log_loss", "brier"]
+
+    def frame(self) -> Any:
+        """Figures before and after, as a pandas DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        stages = [(name, _figures(found)) for name, found in self._stages()]
+        names = list(stages[0][1])
+        return data_frame(
+            {"figure": names}
+            | {name: [figures[figure] for figure in names] for name, figures in stages}
+        )
+
+    def plot(self, *, ax: Axes | None = None, **settings: Any) -> Picture:
+        """Draw the curves before and after: see `margrove.plot.reliability_diagram`.
+
+        Returns
+        -------
+        Picture
+        """
+        from margrove.plot.calibration_pictures import reliability_diagram
+
+        return reliability_diagram(self, ax=ax, **settings)
+
+    def __repr__(self) -> str:
+        stages = ", ".join(
+            f"{name}: expected_error={found.expected_error:.4g}, log_loss={found.log_loss:.4g}"
+            for name, found in self._stages()
+        )
+        return f"Calibrated({self.method!r}, {stages})"
+
+    def __str__(self) -> str:
+        stages = self._stages()
+        tables = [_figures(found) for _, found in stages]
+        lines = [f"method: {self.method}"]
+        if len(self.losses) > 1:
+            tried = ", ".join(f"{name} {loss:.6g}" for name, loss in self.losses.items())
+            lines.append(f"cross-validated {self.scoring.replace('_', ' ')}: {tried}")
+        lines.append(" " * 16 + "".join(f"{name:>12}" for name, _ in stages))
+        for figure in tables[0]:
+            lines.append(f"{figure:16}" + "".join(f"{table[figure]:12.6g}" for table in tables))
+        if self.before is None:
+            lines.append("The estimator has no probabilities of its own to compare with.")
+        return "\n".join(lines)
+
+    def _stages(self) -> list[tuple[str, Reliability]]:
+        known = [("before", self.before), ("after", self.after)]
+        return [(name, found) for name, found in known if found is not None]
+
+
+def _figures(found: Reliability) -> dict[str, float]:
+    return {
+        "expected error": found.expected_error,
+        "maximum error": found.maximum_error,
+        "adaptive error": found.adaptive_error,
+        "Brier score": found.brier.score,
+        "log loss": found.log_loss,
+    }
+
+
+def calibrate(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    method: Literal["sigmoid", "isotonic", "auto"] = "auto",
+    cv: Any = 5,
+    sample_weight: Any = None,
+    groups: Any = None,
+    scoring: Literal["log_loss", "brier"] = "log_loss",
+    nested: bool = True,
+    n_bins: int = 10,
+    strategy: Literal["uniform", "quantile"] = "uniform",
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> Calibrated:
+    """Fit a classifier whose probabilities mean what they say.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Any with decision_function or predict_proba, pipelines too. It stays as it is: clones are
+        fitted. One that must not be refitted can be wrapped in sklearn.frozen.FrozenEstimator;
+        X and y are then rows that it has not seen.
+    X, y : training data
+    method : {"sigmoid", "isotonic", "auto"}, default="auto"
+        "sigmoid" has two numbers to learn for each class, and suits scores that grow the surer the
+        further they are from the boundary; "isotonic" only presumes that probabilities rise with
+        scores, and needs about a thousand rows. "auto" takes what has the least cross-validated
+        loss, which may be to leave the estimator's own probabilities as they are.
+    cv : int, splitter or iterable of (train, test), default=5
+        Each row must be held out once. A number means so many shuffled folds, stratified by class.
+    sample_weight : array of shape (n,), optional
+        For the estimator, the map, and all figures.
+    groups : array of shape (n,), optional
+        Rows of a group are held out together.
+    scoring : {"log_loss", "brier"}, default="log_loss"
+        What "auto" makes small. The log loss punishes a probability of 0 for what comes true, as
+        isotonic maps may give, severely.
+    nested : bool, default=True
+        How `after` is found. By default from maps for each fold that have nothing to do with it,
+        for which K folds take K (K - 1) / 2 fits more. If False, from maps fitted to the scores of
+        the other folds, which come from estimators that have seen the fold: usually much the same,
+        and for free.
+    n_bins, strategy
+        Of the reliability curves: see `reliability`.
+    random_state : int, RandomState, Generator or None, default=None
+        Of the shuffled folds. The estimator has its own.
+    n_jobs : int, optional
+        Fits at the same time, in threads.
+
+    Returns
+    -------
+    Calibrated
+
+    See Also
+    --------
+    margrove.reliability : The same curves for any fitted model.
+    margrove.SVC : With probability=True, has probabilities that never contradict its predict.
+
+    Examples
+    --------
+    >>> import margrove
+    >>> from margrove.select.calibrate.calibration import calibrate
+    >>> X, y = margrove.datasets.load_iris(return_X_y=True)
+    >>> found = calibrate(margrove.LinearSVC(), X, y, method="sigmoid", random_state=0)
+    >>> found.model.predict_proba(X).shape
+    (150, 3)
+    >>> found.before is None, found.after.log_loss < 0.4
+    (True, True)
+    """
+    check_arguments(_ARGUMENTS, locals(), "calibrate")
+    _require_classifier(estimator)
+    rows = LearningRows.of(estimator, X, y, sample_weight)
+    if rows.classes is None or len(rows.classes) < 2:
+        raise ValueError("y has one class only: there is nothing to tell apart, or to be sure of.")
+    folds = rows.folds(cv, groups, random_state)
+    _require_partition(folds, len(rows), nested)
+
+    own = _own_scores(estimator, rows, folds, n_jobs)
+    everyone = _joined(own)
+    methods = _methods(method, everyone)
+    losses = _losses(everyone, methods, scoring)
+    chosen = _best(losses)
+    if nested:
+        pairs = _pair_scores(estimator, rows, folds, n_jobs)
+        calibrated = np.concatenate(
+            [_calibrated_fold(own[k], pairs[k], methods, scoring) for k in range(len(folds))]
+        )
+    else:
+        calibrated = _cross_fitted(everyone, chosen)
+
+    classes = rows.classes
+
+    def judged(probabilities: np.ndarray) -> Reliability:
+        return reliability_of(
+            probabilities, classes[everyone.codes], classes=classes,
+            sample_weight=everyone.weight, n_bins=n_bins, strategy=strategy,
+        )  # fmt: skip
+
+    before = None if everyone.probabilities is None else judged(everyone.probabilities)
+    return Calibrated(
+        model=_final_model(estimator, rows, folds, chosen, n_jobs),
+        method=chosen,
+        before=before,
+        after=judged(calibrated),
+        losses=losses,
+        scoring=scoring,
+    )
+
+
+def _require_classifier(estimator: Any) -> None:
+    require_estimator(estimator, "calibrate")
+    if not is_classifier(estimator):
+        raise TypeError(f"calibrate needs a classifier. Got {type(estimator).__name__}.")
+    if not hasattr(estimator, "decision_function") and not hasattr(estimator, "predict_proba"):
+        raise TypeError(
+            f"{type(estimator).__name__} has neither decision_function nor predict_proba, and so "
+            "no scores to calibrate."
+        )
+
+
+def _require_partition(folds: Folds, n_rows: int, nested: bool) -> None:
+    times = np.bincount(np.concatenate([test for _, test in folds]), minlength=n_rows)
+    if (times != 1).any():
+        row = int(np.argmax(times != 1))
+        raise ValueError(
+            f"cv must hold out each row exactly once. Row {row} is held out {times[row]} times: "
+            "use a number of folds, or a splitter such as StratifiedKFold."
+        )
+    if nested and len(folds) < 3:
+        raise ValueError(
+            f"nested=True leaves out two folds at once, and cv has {len(folds)}. Use cv=3 or more, "
+            "or nested=False."
+        )
+
+
+def _methods(method: str, scores: _Scores) -> list[str]:
+    """What can be chosen, the simplest first: it wins if losses are equal."""
+    if method != "auto":
+        return [method]
+    maps = ["sigmoid", "isotonic"]
+    return maps if scores.probabilities is None else ["none", *maps]
+
+
+# -- scores of rows held out ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """What estimators say of m rows that they have not seen.
+
+    values (m, 1) for two classes, else (m, n_classes); probabilities (m, n_classes) or None; codes
+    int64 (m,) of the true classes; weight float64 (m,); fold int64 (m,), whose rows they are.
+    """
+
+    values: np.ndarray
+    probabilities: np.ndarray | None
+    codes: np.ndarray
+    weight: np.ndarray
+    fold: np.ndarray
+    n_classes: int
+
+    def some(self, which: np.ndarray) -> _Scores:
+        own = None if self.probabilities is None else self.probabilities[which]
+        return _Scores(
+            self.values[which], own, self.codes[which], self.weight[which], self.fold[which],
+            self.n_classes,
+        )  # fmt: skip
+
+
+def _joined(parts: Sequence[_Scores]) -> _Scores:
+    owns = [part.probabilities for part in parts if part.probabilities is not None]
+    return _Scores(
+        np.concatenate([part.values for part in parts]),
+        np.concatenate(owns) if owns else None,
+        np.concatenate([part.codes for part in parts]),
+        np.concatenate([part.weight for part in parts]),
+        np.concatenate([part.fold for part in parts]),
+        parts[0].n_classes,
+    )
+
+
+def _own_scores(
+    estimator: Any, rows: LearningRows, folds: Folds, n_jobs: int | None
+) -> list[_Scores]:
+    """Of each fold, by the estimator fitted without it."""
+
+    def score(k: int) -> _Scores:
+        train, test = folds[k]
+        return _scores(rows.fitted(estimator, train), rows, estimator, train, test, k)
+
+    return in_threads(score, [(k,) for k in range(len(folds))], n_jobs)
+
+
+def _pair_scores(
+    estimator: Any, rows: LearningRows, folds: Folds, n_jobs: int | None
+) -> list[_Scores]:
+    """For each fold k, of all other folds j, by estimators fitted without both."""
+
+    def score(j: int, k: int) -> tuple[_Scores, _Scores]:
+        train = np.intersect1d(folds[j][0], folds[k][0])
+        rows.require_classes(train, f"Without folds {j} and {k}, cv")
+        model = rows.fitted(estimator, train)
+        of_j, of_k = (_scores(model, rows, estimator, train, folds[i][1], i) for i in (j, k))
+        return of_j, of_k
+
+    pairs = list(combinations(range(len(folds)), 2))
+    others: list[list[_Scores]] = [[] for _ in folds]
+    for (j, k), (of_j, of_k) in zip(pairs, in_threads(score, pairs, n_jobs), strict=True):
+        others[k].append(of_j)
+        others[j].append(of_k)
+    return [_joined(parts) for parts in others]
+
+
+def _scores(
+    model: Any, rows: LearningRows, estimator: Any, train: np.ndarray, test: np.ndarray, fold: int
+) -> _Scores:
+    assert rows.codes is not None
+    assert rows.classes is not None
+    n_classes = len(rows.classes)
+    X = rows.held_out(estimator, train, test)
+    own = None
+    if hasattr(model, "predict_proba"):
+        own = np.asarray(model.predict_proba(X), np.float64)
+    if hasattr(model, "decision_function"):
+        values = np.asarray(model.decision_function(X), np.float64).reshape(len(test), -1)
+    else:
+        assert own is not None
+        values = own[:, 1:] if n_classes == 2 else own
+    if len(model.classes_) != n_classes or values.shape[1] != (1 if n_classes == 2 else n_classes):
+        raise ValueError(
+            f"{type(model).__name__} gives {values.shape[1]} scores for {n_classes} classes. One "
+            "for each class is needed, as decision_function_shape='ovr' gives."
+        )
+    return _Scores(
+        values, own, rows.codes[test], rows.weights_of(test), np.full(len(test), fold), n_classes
+    )
+
+
+# -- maps ----------------------------------------------------------------------------------------
+
+
+def _mapped(known: _Scores, asked: _Scores, method: str) -> np.ndarray:
+    """Probabilities (m, n_classes) of the rows asked about, by a map fitted to the known ones."""
+    if method == "none":
+        assert asked.probabilities is not None
+        return asked.probabilities
+    fit_map = _sigmoid if method == "sigmoid" else _isotonic
+    if known.n_classes == 2:
+        second = fit_map(known.values[:, 0], known.codes == 1, known.weight)(asked.values[:, 0])
+        return np.column_stack([1.0 - second, second])
+    found = np.empty(asked.values.shape)
+    for k in range(known.n_classes):
+        own_map = fit_map(known.values[:, k], known.codes == k, known.weight)
+        found[:, k] = own_map(asked.values[:, k])
+    total = found.sum(axis=1, keepdims=True)
+    evenly = np.full_like(found, 1.0 / known.n_classes)  # where no class is possible
+    return np.divide(found, total, out=evenly, where=total > 0)
+
+
+Map = Callable[[np.ndarray], np.ndarray]
+
+
+def _sigmoid(values: np.ndarray, came_true: np.ndarray, weight: np.ndarray) -> Map:
+    slope, offset = fit_platt(values, came_true, weight)
+    return lambda asked: expit(slope * asked + offset)
+
+
+def _isotonic(values: np.ndarray, came_true: np.ndarray, weight: np.ndarray) -> Map:
+    steps = IsotonicRegression(out_of_bounds="clip")
+    steps.fit(values, came_true.astype(np.float64), sample_weight=weight)
+    return lambda asked: np.asarray(steps.predict(asked))
+
+
+def _cross_fitted(scores: _Scores, method: str) -> np.ndarray:
+    """Probabilities of each fold by a map fitted to the scores of the others."""
+    found = np.empty((len(scores.codes), scores.n_classes))
+    for fold in np.unique(scores.fold):
+        own = scores.fold == fold
+        found[own] = _mapped(scores.some(~own), scores.some(own), method)
+    return found
+
+
+def _losses(scores: _Scores, methods: Sequence[str], scoring: str) -> dict[str, float]:
+    return {
+        method: _loss(_cross_fitted(scores, method), scores.codes, scores.weight, scoring)
+        for method in methods
+    }
+
+
+def _loss(probabilities: np.ndarray, codes: np.ndarray, weight: np.ndarray, scoring: str) -> float:
+    truth = probabilities[np.arange(len(codes)), codes]
+    if scoring == "log_loss":
+        return float(np.average(-np.log(np.maximum(truth, _EPS)), weights=weight))
+    squares = (probabilities**2).sum(axis=1) - truth**2 + (1.0 - truth) ** 2
+    once = 0.5 if probabilities.shape[1] == 2 else 1.0  # two classes have the same square twice
+    return once * float(np.average(squares, weights=weight))
+
+
+def _best(losses: dict[str, float]) -> str:
+    return min(losses, key=lambda method: losses[method])
+
+
+def _calibrated_fold(
+    own: _Scores, others: _Scores, methods: Sequence[str], scoring: str
+) -> np.ndarray:
+    """Probabilities of a fold. The choice of a method is part of what is judged, and so is made
+    again without the fold."""
+    method = methods[0] if len(methods) == 1 else _best(_losses(others, methods, scoring))
+    return _mapped(others, own, method)
+
+
+# -- the model -----------------------------------------------------------------------------------
+
+
+class _GivenFolds:
+    """A splitter for folds that are known, which does not show all their rows in a repr."""
+
+    def __init__(self, folds: Folds) -> None:
+        self._folds = folds
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Folds:
+        return self._folds
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        return len(self._folds)
+
+    def __repr__(self) -> str:
+        return f"<{len(self._folds)} given folds>"
+
+
+def _final_model(
+    estimator: Any, rows: LearningRows, folds: Folds, method: str, n_jobs: int | None
+) -> Any:
+    if method == "none":
+        return rows.fitted(estimator)
+    with warnings.catch_warnings():
+        # Weights do reach the last step of a pipeline; scikit-learn only looks at the outside.
+        warnings.filterwarnings("ignore", message="Since .* does not appear to accept")
+        arguments = weight_arguments(estimator, rows.weight)
+        arguments["sample_weight"] = rows.weight
+        model = CalibratedClassifierCV(
+            clone(estimator), method=method, cv=_GivenFolds(folds), n_jobs=n_jobs, ensemble=False
+        )
+        with joblib.parallel_config(prefer="threads"):
+            return model.fit(rows.X, rows.y, **arguments)

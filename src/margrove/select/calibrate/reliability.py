@@ -1,0 +1,563 @@
+"""Whether probabilities mean what they say: of the rows given 0.7, do seven in ten come true?
+
+Rows are put into bins by the probability p_i that is judged. With y_i = 1 where it came true and
+weights w_i, bin b has
+
+    predicted_b   mean of p_i
+    observed_b    share of y_i
+    share_b       its weight as a share of all
+
+    expected error   sum_b share_b |observed_b - predicted_b|    (Naeini et al. 2015, ECE)
+    maximum error    max_b |observed_b - predicted_b|            (MCE)
+    adaptive error   the expected error over bins of equal weight
+
+    Brier score      mean (p_i - y_i)^2  =  calibration - resolution + uncertainty + within bins
+    calibration      sum_b share_b (observed_b - predicted_b)^2
+    resolution       sum_b share_b (observed_b - mean y)^2
+    uncertainty      mean y (1 - mean y)
+    within bins      mean (p_i - predicted_b)^2 - 2 mean (p_i - predicted_b)(y_i - observed_b),
+                     0 where all p_i of a bin are the same
+
+The first three terms are Murphy's (1973), the last makes the equation exact for bins (Stephenson,
+Coelho and Jolliffe 2008).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from scipy.special import ndtri
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from margrove._data import check_labels, check_weights
+from margrove._data.result_frames import data_frame
+from margrove.ensemble.bootstrap.arguments import check_arguments
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from margrove.plot.picture import Picture
+
+__all__ = [
+    "BrierDecomposition",
+    "Reliability",
+    "ReliabilityCurve",
+    "reliability",
+    "reliability_of",
+    "wilson_interval",
+]
+
+_EPS = float(np.finfo(np.float64).eps)
+_SUMS_TO_ONE = 1e-3
+_ARGUMENTS: dict[str, list[Any]] = {
+    "n_bins": [Interval(Integral, 1, None, closed="left")],
+    "strategy": [StrOptions({"uniform", "quantile"})],
+    "confidence_level": [Interval(Real, 0, 1, closed="neither")],
+}
+
+
+# -- results -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReliabilityCurve:
+    """What came true against what was predicted, bin by bin. Bins without weight are left out.
+
+    Attributes
+    ----------
+    name : str
+        A class, or "top label": the most probable class, right or wrong.
+    lower, upper : ndarray of shape (n_filled,)
+        Ends of the bins; a probability at an end belongs to the bin below.
+    predicted : ndarray of shape (n_filled,)
+        The mean probability.
+    observed : ndarray of shape (n_filled,)
+        The share that came true.
+    low, high : ndarray of shape (n_filled,)
+        Ends of Wilson's interval for what `observed` would be of ever so many rows.
+    weight : ndarray of shape (n_filled,)
+        The sum of the weights: without any, the number of rows.
+    expected_error, maximum_error : float
+        The mean distance of `observed` from `predicted`, and the greatest.
+    adaptive_error : float
+        The expected error over bins of equal weight, whatever the bins of the curve are.
+    chance_error : float
+        The expected error that rows as few as these would show, on average, if every probability
+        were right. An expected error near to it is none.
+    """
+
+    name: str
+    lower: np.ndarray
+    upper: np.ndarray
+    predicted: np.ndarray
+    observed: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    weight: np.ndarray
+    expected_error: float
+    maximum_error: float
+    adaptive_error: float
+    chance_error: float
+
+    def __repr__(self) -> str:
+        return (
+            f"ReliabilityCurve({self.name!r}, {len(self.weight)} bins, "
+            f"expected_error={self.expected_error:.4g}, maximum_error={self.maximum_error:.4g})"
+        )
+
+
+@dataclass(frozen=True)
+class BrierDecomposition:
+    """The Brier score = calibration - resolution + uncertainty + within_bins.
+
+    Attributes
+    ----------
+    score : float
+        The mean squared distance of probabilities from what came true; for three or more classes
+        summed over the classes, as scikit-learn does.
+    calibration : float
+        What wrong probabilities cost: 0 if what is observed is what is predicted.
+    resolution : float
+        What is gained by telling rows apart.
+    uncertainty : float
+        The score of saying the share of each class to everybody.
+    within_bins : float
+        What bins hide of calibration and resolution; small if there are many.
+    """
+
+    score: float
+    calibration: float
+    resolution: float
+    uncertainty: float
+    within_bins: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reliability:
+    """How far the probabilities of a classifier can be trusted.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+    by_class : tuple of ReliabilityCurve
+        For each class, how often it came true where it was given so much probability.
+    top_label : ReliabilityCurve
+        How often the most probable class was right where it was given so much probability.
+    brier : BrierDecomposition
+    log_loss : float
+        The mean of -log of the probability that the true class was given; probabilities below
+        2.2e-16 count as that much.
+    n_rows : int
+        Those of positive weight.
+    n_bins : int
+    strategy : {"uniform", "quantile"}
+    confidence_level : float
+        Of the intervals of the curves.
+    """
+
+    classes: np.ndarray
+    by_class: tuple[ReliabilityCurve, ...]
+    top_label: ReliabilityCurve
+    brier: BrierDecomposition
+    log_loss: float
+    n_rows: int
+    n_bins: int
+    strategy: Literal["uniform", "quantile"]
+    confidence_level: float
+
+    @property
+    def curve(self) -> ReliabilityCurve:
+        """Of two classes that of the second one; of more, that of the top label."""
+        return self.by_class[1] if len(self.classes) == 2 else self.top_label
+
+    @property
+    def expected_error(self) -> float:
+        """The expected calibration error (ECE) of `curve`."""
+        return self.curve.expected_error
+
+    @property
+    def maximum_error(self) -> float:
+        """The maximum calibration error (MCE) of `curve`."""
+        return self.curve.maximum_error
+
+    @property
+    def adaptive_error(self) -> float:
+        """The expected calibration error of `curve` over bins of equal weight."""
+        return self.curve.adaptive_error
+
+    @property
+    def classwise_error(self) -> float:
+        """The mean over the classes of their expected errors (Kull et al. 2019)."""
+        return float(np.mean([curve.expected_error for curve in self.by_class]))
+
+    def frame(self) -> Any:
+        """All curves as a pandas DataFrame, a row for each bin of each curve.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        curves = self.by_class if len(self.classes) == 2 else (self.top_label, *self.by_class)
+        columns: dict[str, Any] = {
+            "curve": [curve.name for curve in curves for _ in range(len(curve.weight))]
+        }
+        for name in ("lower", "upper", "predicted", "observed", "low", "high", "weight"):
+            columns[name] = np.concatenate([getattr(curve, name) for curve in curves])
+        return data_frame(columns)
+
+    def plot(self, *, ax: Axes | None = None, **settings: Any) -> Picture:
+        """Draw the curve: see `margrove.plot.reliability_diagram`.
+
+        Returns
+        -------
+        Picture
+        """
+        from margrove.plot.calibration_pictures import reliability_diagram
+
+        return reliability_diagram(self, ax=ax, **settings)
+
+    def __repr__(self) -> str:
+        return (
+            f"Reliability({len(self.classes)} classes, {self.n_rows} rows, "
+            f"expected_error={self.expected_error:.4g}, brier={self.brier.score:.4g}, "
+            f"log_loss={self.log_loss:.4g})"
+        )
+
+    def __str__(self) -> str:
+        brier = self.brier
+        figures = [
+            ("expected error", self.expected_error),
+            ("  by chance alone", self.curve.chance_error),
+            ("maximum error", self.maximum_error),
+            ("adaptive error", self.adaptive_error),
+            ("Brier score", brier.score),
+            ("  calibration", brier.calibration),
+            ("  resolution", brier.resolution),
+            ("  uncertainty", brier.uncertainty),
+            ("log loss", self.log_loss),
+        ]
+        heading = f"reliability of {self._subject()}, {self.n_rows} rows in {self.n_bins} bins"
+        bins = [f"{'predicted':>10} {'observed':>10}  {'weight':>8}"]
+        for predicted, observed, weight in zip(
+            self.curve.predicted, self.curve.observed, self.curve.weight, strict=True
+        ):
+            bins.append(f"{predicted:10.3f} {observed:10.3f}  {weight:8.6g}")
+        return "\n".join([heading, *(f"{name:18} {value:.6g}" for name, value in figures), *bins])
+
+    def _subject(self) -> str:
+        return f"class {self.curve.name}" if len(self.classes) == 2 else "the top label"
+
+
+# -- functions -----------------------------------------------------------------------------------
+
+
+def reliability(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    n_bins: int = 10,
+    strategy: Literal["uniform", "quantile"] = "uniform",
+    confidence_level: float = 0.95,
+) -> Reliability:
+    """Compare the probabilities of a fitted classifier with what comes true.
+
+    Parameters
+    ----------
+    model : fitted classifier with predict_proba
+        Ours, or any under scikit-learn's API.
+    X, y : rows and their classes
+        Rows that the model has not seen: on its own rows it looks surer than it may be.
+    sample_weight : array of shape (n,), optional
+        A weight is as good as so many repetitions of a row, but for the intervals: these count
+        rows by their effective number (sum w)^2 / sum w^2, because a weight is no new evidence.
+    n_bins : int, default=10
+        At most so many; bins without rows are left out.
+    strategy : {"uniform", "quantile"}, default="uniform"
+        Bins of equal width, or of about equal weight. Equal probabilities stay in one bin.
+    confidence_level : float, default=0.95
+        Of the intervals.
+
+    Returns
+    -------
+    Reliability
+
+    See Also
+    --------
+    margrove.calibrate : Mends probabilities that are wrong.
+
+    Examples
+    --------
+    >>> import margrove
+    >>> from margrove.select.calibrate.reliability import reliability
+    >>> X, y = margrove.datasets.load_iris(return_X_y=True)
+    >>> forest = margrove.RandomForestClassifier(random_state=0).fit(X[::2], y[::2])
+    >>> found = reliability(forest, X[1::2], y[1::2], n_bins=5)
+    >>> found.curve.name, found.expected_error < 0.1
+    ('top label', True)
+    >>> b = found.brier
+    >>> abs(b.calibration - b.resolution + b.uncertainty + b.within_bins - b.score) < 1e-12
+    True
+    """
+    return reliability_of(
+        probabilities_by(model, X),
+        y,
+        classes=model.classes_,
+        sample_weight=sample_weight,
+        n_bins=n_bins,
+        strategy=strategy,
+        confidence_level=confidence_level,
+    )
+
+
+def reliability_of(
+    probabilities: Any,
+    y: Any,
+    *,
+    classes: Any = None,
+    sample_weight: Any = None,
+    n_bins: int = 10,
+    strategy: Literal["uniform", "quantile"] = "uniform",
+    confidence_level: float = 0.95,
+) -> Reliability:
+    """Compare probabilities, from wherever they are, with what came true.
+
+    Parameters
+    ----------
+    probabilities : array-like of shape (n, n_classes), or (n,)
+        A column for each class; or the probability of the second of two classes.
+    y : array-like of shape (n,)
+        What came true.
+    classes : array-like of shape (n_classes,), optional
+        The class of each column; by default those of y, sorted.
+    sample_weight, n_bins, strategy, confidence_level
+        As for `reliability`.
+
+    Returns
+    -------
+    Reliability
+
+    Examples
+    --------
+    >>> from margrove.select.calibrate.reliability import reliability_of
+    >>> found = reliability_of([0.1, 0.1, 0.1, 0.6, 0.6], [0, 0, 1, 1, 1])
+    >>> found.curve.observed.round(3).tolist(), round(found.expected_error, 3)
+    ([0.333, 1.0], 0.3)
+    """
+    check_arguments(_ARGUMENTS, locals(), "reliability")
+    given = _checked_probabilities(probabilities)
+    labels = check_labels(y, len(given))
+    known = labels.classes if classes is None else np.asarray(classes)
+    if given.shape[1] != len(known):
+        raise ValueError(
+            f"probabilities has {given.shape[1]} columns, but there are {len(known)} classes: "
+            f"{known.tolist()}. Pass classes=, one for each column."
+        )
+    codes = labels.codes_among(known)
+    if (codes < 0).any():
+        stranger = labels.classes.tolist()[labels.codes[int(np.argmax(codes < 0))]]
+        raise ValueError(
+            f"y has the class {stranger!r}, which is none of the model's: {known.tolist()}."
+        )
+    weight = check_weights(sample_weight, len(given))
+    return _compared(given, codes, known, weight, int(n_bins), strategy, confidence_level)
+
+
+def probabilities_by(model: Any, X: Any) -> np.ndarray:
+    """What `predict_proba` says, or an error that says where to get it."""
+    name = type(model).__name__
+    if isinstance(model, type):
+        raise TypeError(f"model must be a fitted classifier. Got the class {model.__name__}.")
+    if not hasattr(model, "predict_proba"):
+        check_is_fitted(model)
+        how = "or fit it with probability=True" if hasattr(model, "probability") else ""
+        raise TypeError(
+            f"{name} has no probabilities (no predict_proba). Let margrove.calibrate make them"
+            f"{', ' if how else ''}{how}."
+        )
+    check_is_fitted(model)
+    if not hasattr(model, "classes_"):
+        raise TypeError(f"{name} does not say what its classes_ are.")
+    found = model.predict_proba(X)
+    if isinstance(found, list):
+        raise ValueError(
+            f"This {name} predicts {len(found)} outputs at once. Fit a model for each of them, or "
+            "use reliability_of for each output's probabilities."
+        )
+    return np.asarray(found, dtype=np.float64)
+
+
+def _checked_probabilities(probabilities: Any) -> np.ndarray:
+    given = np.asarray(probabilities)
+    if given.dtype.kind not in "biuf" or given.ndim not in (1, 2) or not given.size:
+        raise ValueError(
+            "probabilities must be numbers of shape (n, n_classes), or (n,) for the second of two "
+            f"classes. Got shape {given.shape} of {given.dtype}."
+        )
+    given = given.astype(np.float64)
+    if not np.isfinite(given).all() or given.min() < -_EPS or given.max() > 1.0 + 1e-5:
+        raise ValueError(
+            "probabilities must be from 0 to 1. Got "
+            f"{given.min():g} to {given.max():g}: for scores of a decision_function, use "
+            "margrove.calibrate first."
+        )
+    given = np.clip(given, 0.0, 1.0)
+    if given.ndim == 1:
+        return np.column_stack([1.0 - given, given])
+    off = np.abs(given.sum(axis=1) - 1.0)
+    if given.shape[1] > 1 and off.max() > _SUMS_TO_ONE:
+        raise ValueError(
+            "The probabilities of a row must add up to 1. Those of row "
+            f"{int(off.argmax())} add up to {given[off.argmax()].sum():g}."
+        )
+    return given
+
+
+# -- figures -------------------------------------------------------------------------------------
+
+
+def _compared(
+    given: np.ndarray,
+    codes: np.ndarray,
+    classes: np.ndarray,
+    weight: np.ndarray,
+    n_bins: int,
+    strategy: Literal["uniform", "quantile"],
+    confidence_level: float,
+) -> Reliability:
+    z = float(ndtri(0.5 + 0.5 * confidence_level))
+    counted = weight > 0
+    given, codes, weight = given[counted], codes[counted], weight[counted]
+    curves, parts = [], []
+    for k, name in enumerate(np.asarray(classes).tolist()):
+        came_true = (codes == k).astype(np.float64)
+        bins = _Bins.of(given[:, k], came_true, weight, n_bins, strategy)
+        curves.append(_curve(str(name), bins, n_bins, z))
+        parts.append(bins.brier())
+    top = given.argmax(axis=1)
+    surest = _Bins.of(
+        given[np.arange(len(top)), top], (top == codes).astype(np.float64), weight, n_bins, strategy
+    )
+    # Of two classes, both have the same score: scikit-learn counts it once.
+    counted_parts = parts[1:] if len(parts) == 2 else parts
+    truth = np.maximum(given[np.arange(len(codes)), codes], _EPS)
+    return Reliability(
+        classes=np.asarray(classes),
+        by_class=tuple(curves),
+        top_label=_curve("top label", surest, n_bins, z),
+        brier=BrierDecomposition(*(float(total) for total in np.sum(counted_parts, axis=0))),
+        log_loss=float(np.average(-np.log(truth), weights=weight)),
+        n_rows=len(weight),
+        n_bins=n_bins,
+        strategy=strategy,
+        confidence_level=confidence_level,
+    )
+
+
+@dataclass(frozen=True)
+class _Bins:
+    """Rows of positive weight in bins: `place` int64 (n,) of each row, sums for each filled bin."""
+
+    p: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+    place: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    mass: np.ndarray
+    predicted: np.ndarray
+    observed: np.ndarray
+
+    @classmethod
+    def of(
+        cls, p: np.ndarray, y: np.ndarray, weight: np.ndarray, n_bins: int, strategy: str
+    ) -> _Bins:
+        inner = np.arange(1, n_bins) / n_bins
+        if strategy == "quantile":
+            inner = np.unique(_quantiles(p, weight, inner))
+        edges = np.concatenate([[0.0], inner, [1.0]])
+        filled, place = np.unique(np.searchsorted(inner, p), return_inverse=True)
+        mass = np.bincount(place, weights=weight)
+        return cls(
+            p, y, weight, place, edges[filled], edges[filled + 1], mass,
+            np.bincount(place, weights=weight * p) / mass,
+            np.bincount(place, weights=weight * y) / mass,
+        )  # fmt: skip
+
+    @property
+    def share(self) -> np.ndarray:
+        return np.asarray(self.mass / self.mass.sum())
+
+    @property
+    def effective(self) -> np.ndarray:
+        """Kish's number of rows of each bin: what their weights are worth as evidence."""
+        heaviest = self.weight.max()  # squares of tiny weights would vanish
+        scaled = self.weight / heaviest
+        squares = np.bincount(self.place, weights=scaled**2)
+        return np.asarray((self.mass / heaviest) ** 2 / squares)
+
+    def chance_error(self) -> float:
+        """The mean of |observed - predicted|, were it normal with the variance that p implies."""
+        scaled = self.weight / self.weight.max()
+        variance = np.bincount(self.place, weights=scaled**2 * self.p * (1.0 - self.p))
+        mass = np.bincount(self.place, weights=scaled)
+        return float((self.share * np.sqrt(2.0 / math.pi * variance) / mass).sum())
+
+    def expected_error(self) -> float:
+        return float((self.share * np.abs(self.observed - self.predicted)).sum())
+
+    def brier(self) -> tuple[float, float, float, float, float]:
+        """Score, calibration, resolution, uncertainty, within bins: see above."""
+        share = self.share
+        mean = float((share * self.observed).sum())
+        away = self.p - self.predicted[self.place]
+        within = np.average(
+            away**2 - 2.0 * away * (self.y - self.observed[self.place]), weights=self.weight
+        )
+        return (
+            float(np.average((self.p - self.y) ** 2, weights=self.weight)),
+            float((share * (self.observed - self.predicted) ** 2).sum()),
+            float((share * (self.observed - mean) ** 2).sum()),
+            mean * (1.0 - mean),
+            float(within),
+        )
+
+
+def _quantiles(p: np.ndarray, weight: np.ndarray, levels: np.ndarray) -> np.ndarray:
+    """The least p with so large a share of the weight at or below it."""
+    order = np.argsort(p, kind="stable")
+    reached = np.cumsum(weight[order])
+    places = np.searchsorted(reached, levels * reached[-1] * (1.0 - 4.0 * _EPS))
+    return np.asarray(p[order][np.minimum(places, len(p) - 1)])
+
+
+def _curve(name: str, bins: _Bins, n_bins: int, z: float) -> ReliabilityCurve:
+    low, high = wilson_interval(bins.observed, bins.effective, z)
+    evenly = _Bins.of(bins.p, bins.y, bins.weight, n_bins, "quantile")
+    return ReliabilityCurve(
+        name=name,
+        lower=bins.lower,
+        upper=bins.upper,
+        predicted=bins.predicted,
+        observed=bins.observed,
+        low=low,
+        high=high,
+        weight=bins.mass,
+        expected_error=bins.expected_error(),
+        maximum_error=float(np.abs(bins.observed - bins.predicted).max()),
+        adaptive_error=evenly.expected_error(),
+        chance_error=bins.chance_error(),
+    )
+
+
+def wilson_interval(share: np.ndarray, n: np.ndarray, z: float) -> tuple[np.ndarray, np.ndarray]:
+    """Wilson's (1927) interval: the q from which `share` of n is at most z deviations away."""
+    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    reach = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    return np.maximum(middle - reach, 0.0), np.minimum(middle + reach, 1.0)

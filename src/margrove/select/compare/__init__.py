@@ -1,0 +1,1 @@
+"""compare: models on the same folds, with statistics that know that folds overlap, and blends."""

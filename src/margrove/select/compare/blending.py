@@ -1,0 +1,439 @@
+"""One model of many: votes, votes with weights that were selected, and stacking.
+
+All three need to know how good members are on rows that they have not seen. So the rows are parted
+into folds, and each is answered by members that were fitted to the others; what is made of these
+answers is then done by members that are fitted to all rows.
+
+    voting      VotingClassifier or VotingRegressor, all members alike
+    selection   the same, with weights from greedy selection with replacement (Caruana,
+                Niculescu-Mizil, Crew and Ksikes 2004, Ensemble selection from libraries of models)
+    stacking    StackingClassifier or StackingRegressor: another learner weighs the answers
+
+These are scikit-learn's own classes. Members are fitted once for all three, to codes of classes as
+these classes want it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.ensemble import (
+    StackingClassifier,
+    StackingRegressor,
+    VotingClassifier,
+    VotingRegressor,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.utils import Bunch
+from sklearn.utils.metaestimators import available_if
+
+from margrove.ensemble.bagging.seeded_clones import seeded_clone
+from margrove.ensemble.bootstrap.resampling import stream
+from margrove.exceptions import FitCancelled
+from margrove.select.compare.examples import Examples, Split, Task, fit, k_folds
+from margrove.select.compare.row_scores import row_scorer_of
+
+__all__ = ["BLENDS", "Blend", "BlendSettings", "check_member_names", "fit_blends", "select"]
+
+BLENDS = ("voting", "selection", "stacking")
+
+_STACK_METHODS = ("predict_proba", "decision_function", "predict")  # scikit-learn's order
+_RESERVED = {
+    name
+    for kind in (VotingClassifier, VotingRegressor, StackingClassifier, StackingRegressor)
+    for name in kind([]).get_params(deep=False)
+}
+
+Score = Callable[[np.ndarray], float]
+
+
+@dataclass(frozen=True)
+class BlendSettings:
+    """How members are selected.
+
+    n_folds    folds in which members are tried out, inside of what a blend is fitted to
+    n_rounds   members that are added, at most, repetitions included
+    n_bags     0 selects among all members; otherwise so many times among half of them, drawn at
+               random, whose counts are added up: a guard against selecting by luck
+    """
+
+    n_folds: int = 5
+    n_rounds: int = 30
+    n_bags: int = 0
+
+
+class Blend(NamedTuple):
+    """A fitted blend, the seconds this took, and the weights of members that have some."""
+
+    model: Any
+    seconds: float
+    weights: dict[str, float]
+
+
+def check_member_names(names: list[str]) -> None:
+    """scikit-learn makes parameters of them."""
+    for name in names:
+        if name in BLENDS:
+            raise ValueError(
+                f"models has one named {name!r}, which with blend=True is the name of a blend. "
+                "Rename it."
+            )
+        if "__" in name or name in _RESERVED:
+            raise ValueError(
+                f"models has one named {name!r}, which scikit-learn does not take as the name of a "
+                "member: it must not hold two underscores, nor be a parameter of voting or "
+                "stacking. Rename it, or use blend=False."
+            )
+
+
+# -- greedy selection ----------------------------------------------------------------------------
+
+
+def select(
+    answers: np.ndarray, score: Score, *, n_rounds: int = 30, n_bags: int = 0, seed: int = 0
+) -> np.ndarray:
+    """How often each member is taken, by greedy selection with replacement.
+
+    It starts with the best N members, for that N whose average scores best, and adds the member
+    that helps the average most, again and again; members may be taken several times. The best of
+    all averages on the way is kept. Among equals the better member by itself wins, then the first.
+
+    Parameters
+    ----------
+    answers : ndarray of shape (n_members, n_rows, ...)
+        What members say about rows that they have not seen.
+    score : callable
+        Gets an average of answers, of shape (n_rows, ...); more is better.
+    n_rounds : int, default=30
+        Members that are taken, at most.
+    n_bags : int, default=0
+        Above 0, selections among a random half of the members each, which are added up.
+    seed : int, default=0
+        For the bags.
+
+    Returns
+    -------
+    ndarray of shape (n_members,)
+
+    Examples
+    --------
+    Of two members that err to either side, the nearer one is wanted twice:
+
+    >>> import numpy as np
+    >>> from margrove.select.compare.blending import select
+    >>> truth, above, below = np.zeros(3), np.ones(3), np.full(3, -2.0)
+    >>> select(np.array([above, below]), lambda average: -np.abs(average - truth).mean())
+    array([2, 1])
+    """
+    own = [score(answer) for answer in answers]
+    best_first = np.array(sorted(range(len(answers)), key=lambda member: -own[member]))
+    if not n_bags:
+        return _climb(answers, best_first, score, n_rounds)
+    rng = np.random.default_rng(seed)
+    counts = np.zeros(len(answers), np.int64)
+    for _ in range(n_bags):
+        drawn = rng.permutation(len(answers))[: (len(answers) + 1) // 2]
+        counts += _climb(answers, best_first[np.sort(drawn)], score, n_rounds)
+    return counts
+
+
+def _climb(answers: np.ndarray, best_first: np.ndarray, score: Score, n_rounds: int) -> np.ndarray:
+    counts = np.zeros(len(answers), np.int64)
+    total = np.zeros(answers.shape[1:])
+    found: list[tuple[float, np.ndarray]] = []  # after each member that was added
+    for size, member in enumerate(best_first[:n_rounds], 1):
+        total = total + answers[member]
+        counts[member] += 1
+        found.append((score(total / size), counts.copy()))
+    n_first = 1 + int(np.argmax([value for value, _ in found]))
+    best, counts = found[n_first - 1]
+    kept = counts
+    total = np.tensordot(counts, answers, axes=1)
+    for size in range(n_first + 1, n_rounds + 1):
+        values = [score((total + answers[member]) / size) for member in best_first]
+        member = best_first[int(np.argmax(values))]
+        total = total + answers[member]
+        counts = counts.copy()
+        counts[member] += 1
+        if max(values) > best:
+            best, kept = max(values), counts
+    return kept
+
+
+# -- answers that are known already --------------------------------------------------------------
+
+
+def _has(method: str) -> Callable[[Any], bool]:
+    return lambda recorded: method in recorded.answers
+
+
+class Recorded(BaseEstimator):
+    """Stands in for a fitted model whose answers are known; it does not look at X."""
+
+    def __init__(self, task: Task, answers: dict[str, np.ndarray], classes: Any = None) -> None:
+        self.task, self.answers, self.classes = task, answers, classes
+        if classes is not None:
+            self.classes_ = classes
+
+    @available_if(_has("predict"))
+    def predict(self, X: Any) -> np.ndarray:
+        return self.answers["predict"]
+
+    @available_if(_has("predict_proba"))
+    def predict_proba(self, X: Any) -> np.ndarray:
+        return self.answers["predict_proba"]
+
+    @available_if(_has("decision_function"))
+    def decision_function(self, X: Any) -> np.ndarray:
+        return self.answers["decision_function"]
+
+    def fit(self, X: Any, y: Any) -> Recorded:
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "classifier" if self.task == "classification" else "regressor"
+        return tags
+
+
+# -- fitting all three ---------------------------------------------------------------------------
+
+
+class _Answer(NamedTuple):
+    """What a member says about rows that it has not seen.
+
+    `stacked` is what `method` gives, as stacking uses it. `vote` is what votes are made of:
+    probabilities or 1 for one class (n, n_classes), or numbers (n,).
+    """
+
+    method: str
+    stacked: np.ndarray
+    vote: np.ndarray
+
+
+def fit_blends(
+    members: Mapping[str, Any],
+    examples: Examples,
+    task: Task,
+    scorer: Any,
+    key: int,
+    settings: BlendSettings,
+    *,
+    one_thread: bool = False,
+) -> dict[str, Blend]:
+    """Fit all blends of the members to these rows, and to nothing else.
+
+    `scorer` judges selections, `key` makes everything random.
+    """
+    members = dict(sorted(members.items()))  # so that their order does not matter
+    classes, codes = None, examples.y
+    if task == "classification":
+        classes, codes = np.unique(examples.y, return_inverse=True)
+    coded = examples.with_targets(codes)
+    soft = all(hasattr(member, "predict_proba") for member in members.values())
+    folds = _Folds.of(coded, task, settings.n_folds, key)
+
+    start = time.perf_counter()
+    fitted, answers = {}, []
+    for name, member in members.items():
+        with _naming(name):
+            fitted[name] = fit(seeded_clone(member, key, one_thread=one_thread), coded)
+    fitting = time.perf_counter() - start
+    for name, member in members.items():
+        with _naming(name):
+            answer = _held_out_answer(member, coded, folds.splits, key, soft, classes, one_thread)
+            answers.append(answer)
+    counts = select(
+        np.stack([answer.vote for answer in answers]),
+        _vote_score(scorer, examples, task, classes, soft),
+        n_rounds=settings.n_rounds,
+        n_bags=settings.n_bags,
+        seed=int(stream(key, 0)),
+    )
+    shares = {
+        name: int(count) / int(counts.sum())
+        for name, count in zip(members, counts, strict=True)
+        if count
+    }
+    selecting = time.perf_counter() - start
+    stacking = _stacking(members, fitted, answers, examples, task, classes, folds.splitter)
+    stacked = time.perf_counter() - start
+    voting = _voting(members, fitted, examples, task, soft, None)
+    selection = _voting(members, fitted, examples, task, soft, shares)
+    return {
+        "voting": Blend(voting, fitting, dict.fromkeys(members, 1.0 / len(members))),
+        "selection": Blend(selection, selecting, shares),
+        "stacking": Blend(stacking, stacked, {}),
+    }
+
+
+@contextmanager
+def _naming(member: str) -> Iterator[None]:
+    """Errors say which member they are about."""
+    try:
+        yield
+    except FitCancelled:
+        raise
+    except Exception as error:
+        raise RuntimeError(f"member {member}: {type(error).__name__}: {error}") from error
+
+
+@dataclass(frozen=True)
+class _Folds:
+    """Where members are tried out; `splitter` makes the same ones in scikit-learn, if it can."""
+
+    splits: list[Split]
+    splitter: Any
+
+    @classmethod
+    def of(cls, examples: Examples, task: Task, n_folds: int, key: int) -> _Folds:
+        n_units = len(examples) if examples.groups is None else len(np.unique(examples.groups))
+        if n_units < 2:
+            raise ValueError("A blend tries out its members in folds, and needs two groups.")
+        n_folds = min(n_folds, n_units)
+        seed = int(stream(key, 0)) >> 33
+        splits = [split for split in k_folds(examples, task, n_folds, seed) if len(split.test)]
+        splitter: Any = n_folds
+        if examples.groups is None:
+            kind = StratifiedKFold if task == "classification" else KFold
+            splitter = kind(n_folds, shuffle=True, random_state=seed)
+        if task == "classification":
+            splits = [_with_all_classes(split, examples.y) for split in splits]
+        return cls(splits, splitter)
+
+
+def _with_all_classes(split: Split, codes: np.ndarray) -> Split:
+    """A class that cannot be held out, for want of rows or groups, stays in the training part."""
+    missing = np.setdiff1d(codes, codes[split.train])
+    if not len(missing):
+        return split
+    return Split(np.union1d(split.train, np.flatnonzero(np.isin(codes, missing))), split.test)
+
+
+def _held_out_answer(
+    member: Any,
+    examples: Examples,
+    splits: list[Split],
+    key: int,
+    soft: bool,
+    classes: np.ndarray | None,
+    one_thread: bool,
+) -> _Answer:
+    method = "predict" if classes is None else _stack_method(member)
+    stacked: np.ndarray | None = None
+    predicted = np.empty(len(examples))
+    for number, (train, test) in enumerate(splits, 1):
+        learner = seeded_clone(member, int(stream(key, number)), one_thread=one_thread)
+        fit(learner, examples.take(train))
+        tested = examples.take(test).X
+        answer = np.asarray(getattr(learner, method)(tested))
+        if stacked is None:
+            stacked = np.empty((len(examples), *answer.shape[1:]), answer.dtype)
+        stacked[test] = answer
+        if classes is not None and not soft:
+            predicted[test] = learner.predict(tested)
+    assert stacked is not None
+    if classes is None or soft:
+        return _Answer(method, stacked, stacked.astype(np.float64, copy=False))
+    return _Answer(method, stacked, np.eye(len(classes))[predicted.astype(np.int64)])
+
+
+def _stack_method(member: Any) -> str:
+    return next(method for method in _STACK_METHODS if hasattr(member, method))
+
+
+def _vote_score(
+    scorer: Any, examples: Examples, task: Task, classes: np.ndarray | None, soft: bool
+) -> Score:
+    """The score of an average of answers, which are known already."""
+    has_votes_only = classes is not None and not soft
+    if has_votes_only and getattr(scorer, "_response_method", "predict") != "predict":
+        scorer = get_scorer("accuracy")  # there are no probabilities to be judged by
+    weight = np.ones(len(examples)) if examples.weight is None else examples.weight
+    by_row = row_scorer_of(scorer)
+
+    def recorded(average: np.ndarray) -> Recorded:
+        if classes is None:
+            return Recorded(task, {"predict": average})
+        answers = {"predict": classes[np.argmax(average, axis=1)]}
+        if soft:
+            answers["predict_proba"] = average
+        return Recorded(task, answers, classes)
+
+    def score(average: np.ndarray) -> float:
+        model = recorded(average)
+        if by_row is not None:  # much faster than scikit-learn's metrics, which check everything
+            values = by_row.of_model(model, None, examples.y, weight)
+            return float(np.average(values, weights=weight))
+        weights = {} if examples.weight is None else {"sample_weight": examples.weight}
+        return float(scorer(model, examples.X, examples.y, **weights))
+
+    return score
+
+
+def _voting(
+    members: Mapping[str, Any],
+    fitted: Mapping[str, Any],
+    examples: Examples,
+    task: Task,
+    soft: bool,
+    shares: dict[str, float] | None,
+) -> Any:
+    chosen = list(members if shares is None else shares)
+    weights = None if shares is None else list(shares.values())
+    frozen = [(name, FrozenEstimator(fitted[name])) for name in chosen]
+    if task == "classification":
+        model = VotingClassifier(frozen, voting="soft" if soft else "hard", weights=weights)
+    else:
+        model = VotingRegressor(frozen, weights=weights)
+    model.fit(examples.X, examples.y)  # learns the classes; members stay as they are
+    return _thawed(model, chosen, members, fitted)
+
+
+def _stacking(
+    members: Mapping[str, Any],
+    fitted: Mapping[str, Any],
+    answers: list[_Answer],
+    examples: Examples,
+    task: Task,
+    classes: np.ndarray | None,
+    splitter: Any,
+) -> Any:
+    known = None if classes is None else np.arange(len(classes))
+    recorded = [
+        (name, Recorded(task, {answer.method: answer.stacked}, known))
+        for name, answer in zip(members, answers, strict=True)
+    ]
+    if task == "classification":
+        model = StackingClassifier(recorded, LogisticRegression(max_iter=1000), cv="prefit")
+    else:
+        model = StackingRegressor(recorded, RidgeCV(), cv="prefit")
+    weights = {} if examples.weight is None else {"sample_weight": examples.weight}
+    model.fit(examples.X, examples.y, **weights)
+    return _thawed(model, list(members), members, fitted).set_params(cv=splitter)
+
+
+def _thawed(
+    model: Any, chosen: list[str], members: Mapping[str, Any], fitted: Mapping[str, Any]
+) -> Any:
+    """With the fitted members in it, and with members that can be fitted anew in its clones."""
+    model.set_params(estimators=[(name, clone(members[name])) for name in chosen])
+    model.estimators_ = [fitted[name] for name in chosen]
+    model.named_estimators_ = Bunch(**{name: fitted[name] for name in chosen})
+    names = [getattr(member, "feature_names_in_", None) for member in model.estimators_]
+    known = next((found for found in names if found is not None), None)
+    if known is not None:
+        model.feature_names_in_ = known
+    return model

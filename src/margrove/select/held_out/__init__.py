@@ -1,0 +1,1 @@
+"""Rows held out: folds, estimators fitted to the rest, and their scores."""

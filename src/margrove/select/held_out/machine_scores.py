@@ -1,0 +1,201 @@
+"""How well the machines of a fold do on the rows that it holds out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.metrics import check_scoring, r2_score
+
+from margrove.margin.svm.multiclass import pairs_of, per_class_decisions
+from margrove.margin.svm.single_machine import TargetScale
+from margrove.select.held_out.folds import Fold
+from margrove.select.held_out.known_answers import known_answers
+from margrove.select.machines.machine_paths import FoldPaths
+
+__all__ = ["ClassifierJudge", "HeldOutRows", "Judge", "RegressorJudge"]
+
+
+@dataclass(frozen=True)
+class HeldOutRows:
+    """What is asked of a fold: rows with their targets and weights, and where they stand.
+
+    X, y and weight are as `fit` got them; position (n,) is each row's point in the Gram matrix.
+    """
+
+    X: Any
+    y: np.ndarray
+    weight: np.ndarray
+    position: np.ndarray
+    folds: Sequence[Fold]
+
+    def points(self, fold: int) -> tuple[np.ndarray, np.ndarray]:
+        """The points to be judged, each once, and which of them each row is."""
+        return np.unique(self.position[self.folds[fold].test], return_inverse=True)
+
+
+class Judge:
+    """Scores (n_C, n_kernels, n_folds) and the seconds that each cell took to be judged."""
+
+    _own_scoring: ClassVar[tuple[str, ...]] = ()  # for which no scorer is asked
+
+    def __init__(self, rows: HeldOutRows, shape: tuple[int, int], scoring: Any) -> None:
+        self.rows = rows
+        self._scoring = scoring
+        self.scores = np.full((*shape, len(rows.folds)), np.nan)
+        self.seconds = np.zeros((shape[1], len(rows.folds)))
+
+    def __call__(self, kernel: int, fold: int, K: np.ndarray, paths: FoldPaths) -> None:
+        start = time.perf_counter()
+        points, of_row = self.rows.points(fold)
+        values = _values(K[points], paths, len(self.scores))
+        self.scores[:, kernel, fold] = self._scored(fold, values[of_row])
+        self.seconds[kernel, fold] = time.perf_counter() - start
+
+    def bare(self) -> Self:
+        """One that has judged nothing yet, with the rows only if a scorer will see them."""
+        other = copy(self)
+        other.scores = np.full(self.scores.shape, np.nan)
+        other.seconds = np.zeros(self.seconds.shape)
+        if self._scores_itself():
+            other.rows = replace(self.rows, X=None)
+        return other
+
+    def _scores_itself(self) -> bool:
+        return self._scoring is None or (
+            isinstance(self._scoring, str) and self._scoring in self._own_scoring
+        )
+
+    def _scored(self, fold: int, values: np.ndarray) -> np.ndarray:
+        """A score for each C from values (n_rows, n_C, n_machines)."""
+        raise NotImplementedError
+
+    def _asked(self, fold: int, machine: Callable[[int], BaseEstimator]) -> np.ndarray:
+        """The scores of any scorer: it is shown machines that know their answers."""
+        rows = self.rows
+        test = rows.folds[fold].test
+        weight = rows.weight[test]
+        given = {} if np.all(weight == weight[0]) else {"sample_weight": weight}
+        scorer = check_scoring(machine(0), scoring=self._scoring)
+        X, y = rows.X[test], rows.y[test]
+        return np.array([scorer(machine(c), X, y, **given) for c in range(len(self.scores))])
+
+
+class ClassifierJudge(Judge):
+    """Accuracy, weighted as fits are, or what a scorer says.
+
+    factors (n_folds, n_classes): what class_weight puts on each class in each fold.
+    """
+
+    _own_scoring = ("accuracy",)
+
+    def __init__(
+        self,
+        rows: HeldOutRows,
+        shape: tuple[int, int],
+        scoring: Any,
+        classes: np.ndarray,
+        factors: np.ndarray,
+        one_vs_one: bool,
+    ) -> None:
+        super().__init__(rows, shape, scoring)
+        self._classes = classes
+        self._factors = factors
+        self._one_vs_one = one_vs_one
+
+    def _scored(self, fold: int, values: np.ndarray) -> np.ndarray:
+        codes = self._codes(values)
+        if self._scores_itself():
+            test = self.rows.folds[fold].test
+            weight = self.rows.weight[test]
+            truth = np.searchsorted(self._classes, self.rows.y[test])
+            if self._scoring is None:
+                weight = weight * self._factors[fold][truth]
+            return np.asarray(weight @ (codes == truth[:, None]) / weight.sum())
+        return self._asked(
+            fold,
+            lambda c: known_answers(
+                partial(_answer, self._classes[codes[:, c]], self._decisions(values[:, c])),
+                self._classes,
+            ),
+        )
+
+    def _codes(self, values: np.ndarray) -> np.ndarray:
+        """The predicted class of each row for each C."""
+        n_classes = len(self._classes)
+        if n_classes == 2:
+            return np.asarray(values[:, :, 0] >= 0).astype(np.int64)
+        if not self._one_vs_one:
+            return np.asarray(np.where(np.isnan(values), -np.inf, values).argmax(axis=2))
+        votes = np.zeros((*values.shape[:2], n_classes), dtype=np.int64)
+        for number, (i, j) in enumerate(pairs_of(n_classes)):  # NaN is a pair that does not vote
+            votes[:, :, i] += values[:, :, number] > 0
+            votes[:, :, j] += values[:, :, number] <= 0
+        return np.asarray(votes.argmax(axis=2))
+
+    def _decisions(self, values: np.ndarray) -> np.ndarray:
+        """What `decision_function` gives, one column a class for more than two."""
+        if len(self._classes) == 2:
+            return values[:, 0]
+        if not self._one_vs_one:
+            return np.where(np.isnan(values), -np.inf, values)
+        return per_class_decisions(np.nan_to_num(values), len(self._classes))
+
+
+class RegressorJudge(Judge):
+    """The coefficient of determination, or what a scorer says."""
+
+    _own_scoring = ("r2",)
+
+    def __init__(
+        self, rows: HeldOutRows, shape: tuple[int, int], scoring: Any, scale: TargetScale
+    ) -> None:
+        super().__init__(rows, shape, scoring)
+        self._scale = scale
+
+    def _scored(self, fold: int, values: np.ndarray) -> np.ndarray:
+        predicted = self._scale.centre + values[:, :, 0] / self._scale.factor
+        if self._scores_itself():
+            test = self.rows.folds[fold].test
+            y, weight = self.rows.y[test], self.rows.weight[test]
+            return np.array([r2_score(y, own, sample_weight=weight) for own in predicted.T])
+        return self._asked(fold, lambda c: known_answers(lambda _: predicted[:, c], None))
+
+
+def _values(K: np.ndarray, paths: FoldPaths, n_prices: int) -> np.ndarray:
+    """f of each held-out point for each C and machine; NaN for machines that are not there.
+
+    The machines that share a run of points are computed together: one product a run.
+    """
+    values = np.full((len(K), n_prices, len(paths)), np.nan)
+    of_run: dict[tuple[int, int], list[tuple[int, np.ndarray]]] = {}
+    for number, path in enumerate(paths):
+        if path is None:
+            continue
+        values[:, :, number] = -path.rhos
+        coef = path.machine.coefficients(path.alphas)
+        start = 0
+        for run in path.machine.runs:
+            stop = start + run.stop - run.start
+            of_run.setdefault((run.start, run.stop), []).append((number, coef[start:stop]))
+            start = stop
+    for (start, stop), parts in of_run.items():
+        products = K[:, start:stop] @ np.hstack([coef for _, coef in parts])
+        for place, (number, _) in enumerate(parts):
+            values[:, :, number] += products[:, place * n_prices : (place + 1) * n_prices]
+    return values
+
+
+def _answer(predicted: np.ndarray, decisions: np.ndarray, method: str) -> np.ndarray:
+    if method == "predict_proba":
+        raise ValueError(
+            "A search over C and gamma compares decisions, not probabilities. Use a scoring that "
+            "needs predict or decision_function, such as 'accuracy', 'f1' or 'roc_auc'."
+        )
+    return predicted if method == "predict" else decisions

@@ -1,0 +1,1 @@
+"""Searches over C and gamma that share their work: SVCCV, SVRCV, LinearSVCCV, GridSearchCV."""

@@ -1,0 +1,15 @@
+"""Tuning: regularisation paths, grids and cross-validation that share their work.
+
+SVCCV, SVRCV, LinearSVCCV    machines that choose their own C and gamma
+GridSearchCV                 scikit-learn's, which shares work where machines of ours are tuned
+svm_path                     the machines of ascending C
+autotune                     for every family what is cheap and right, and why
+"""
+
+from margrove.select.autotune.autotune import autotune
+from margrove.select.machines.grid_search import GridSearchCV
+from margrove.select.machines.linear_cv import LinearSVCCV
+from margrove.select.machines.svm_cv import SVCCV, SVRCV
+from margrove.select.machines.svm_path import svm_path
+
+__all__ = ["SVCCV", "SVRCV", "GridSearchCV", "LinearSVCCV", "autotune", "svm_path"]
