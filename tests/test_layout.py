@@ -33,7 +33,7 @@ KEPT_FROM_TESTS = {
 def test_every_room_is_there() -> None:
     rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     assert {
-        "margin", "grove", "ensemble", "select", "plot", "reports", "cli", "studio", "exchange",
+        "margin", "grove", "ensemble", "select", "plot", "workbench", "cli", "studio", "exchange",
         "datasets",
     } <= rooms  # fmt: skip
     assert (PACKAGE / "py.typed").exists()

@@ -61,7 +61,6 @@ if TYPE_CHECKING:
         regions,
         rules,
     )
-    from margrove.health.doctor import doctor
     from margrove.margin import losses
     from margrove.margin.kernels import functions as kernels
     from margrove.margin.kernels.feature_maps import PolynomialMap, RBFTaylorMap
@@ -75,7 +74,6 @@ if TYPE_CHECKING:
     from margrove.margin.svm.one_class_svm import OneClassSVM
     from margrove.margin.svm.svc import SVC, NuSVC
     from margrove.margin.svm.svr import SVR, NuSVR
-    from margrove.reports.reporting import report
     from margrove.select.autotune.autotune import autotune
     from margrove.select.calibrate.calibration import calibrate
     from margrove.select.calibrate.reliability import reliability
@@ -83,9 +81,11 @@ if TYPE_CHECKING:
     from margrove.select.machines.linear_cv import LinearSVCCV
     from margrove.select.machines.svm_cv import SVCCV, SVRCV
     from margrove.select.machines.svm_path import svm_path
-    from margrove.tables.preparation import TablePreparation
-    from margrove.tables.reading import read_table
-    from margrove.tables.table_models import table_model
+    from margrove.workbench.doctor.doctor import doctor
+    from margrove.workbench.report.reporting import report
+    from margrove.workbench.tables.prepare.preparation import TablePreparation
+    from margrove.workbench.tables.read.reading import read_table
+    from margrove.workbench.tables.table_models import table_model
 
 _HOME_OF = {
     # margin machines
@@ -152,12 +152,12 @@ _HOME_OF = {
     "compare": "margrove.select.compare.comparison",
     "reliability": "margrove.select.calibrate.reliability",
     "calibrate": "margrove.select.calibrate.calibration",
-    "doctor": "margrove.health.doctor",
+    "doctor": "margrove.workbench.doctor.doctor",
     # tables
-    "read_table": "margrove.tables.reading",
-    "TablePreparation": "margrove.tables.preparation",
-    "table_model": "margrove.tables.table_models",
-    "report": "margrove.reports.reporting",
+    "read_table": "margrove.workbench.tables.read.reading",
+    "TablePreparation": "margrove.workbench.tables.prepare.preparation",
+    "table_model": "margrove.workbench.tables.table_models",
+    "report": "margrove.workbench.report.reporting",
     # keeping
     "save": "margrove.exchange.model_files",
     "load": "margrove.exchange.model_files",

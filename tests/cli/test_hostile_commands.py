@@ -14,7 +14,7 @@ import sys
 import polars as pl
 import pytest
 from tests.cli.command_cases import good_table
-from tests.reports.pages import require_harmless
+from tests.workbench.report.pages import require_harmless
 
 import margrove
 from margrove._runtime.jit import cache_directory
@@ -120,7 +120,7 @@ def test_the_way_out_is_one_of_the_command_line(place, fails_alone) -> None:
 @pytest.mark.parametrize("limit", ["max_rows", "max_columns", "max_cell_length"])
 def test_limits_are_told_without_python(limit, place, fails_alone, monkeypatch) -> None:
     small = margrove.tables.ReadLimits(**{limit: 2})
-    monkeypatch.setattr("margrove.tables.reading.ReadLimits", lambda: small)
+    monkeypatch.setattr("margrove.workbench.tables.read.reading.ReadLimits", lambda: small)
     err = fails_alone("compare", "table.csv", "--quiet")
     assert "ReadLimits" not in err
     assert re.search(r"at most 2 are (read|taken)", err)
@@ -137,7 +137,7 @@ def test_delimiters_and_decimal_commas_are_said(place, run) -> None:
 
 
 def test_tables_that_unpack_to_too_much(place, fails_alone, monkeypatch) -> None:
-    monkeypatch.setattr("margrove.tables.limits.ReadLimits.content_bytes", 1_000_000)
+    monkeypatch.setattr("margrove.workbench.tables.read.limits.ReadLimits.content_bytes", 1_000_000)
     (place / "bomb.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 1_000_000))
     assert "when decompressed" in fails_alone("compare", "bomb.csv.gz", "--quiet")
 
@@ -342,7 +342,7 @@ def test_files_that_the_system_cuts_off(place) -> None:
     before = sorted(place.iterdir())
     program = (
         "import json, resource, sys\nfrom margrove.cli import main\n"
-        "import margrove.cli.learning, margrove.reports, margrove.exchange.model_files\n"
+        "import margrove.cli.learning, margrove.workbench.report, margrove.exchange.model_files\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))\n"
         "for words in json.loads(sys.argv[1]):\n"
         "    try:\n        main(words)\n"

@@ -145,7 +145,7 @@ def read_on_cluster(request: TableRequest, screen: Screen) -> ClusterTask:
     import numpy as np
     import polars as pl
 
-    from margrove.tables.tasks import _target_values
+    from margrove.workbench.tables.tasks import _target_values
 
     table, name = _files(request)
     table = table.drop(columns=_known(table, request.ignore, name))
@@ -355,7 +355,7 @@ def _score(model: Any, task: ClusterTask, train: Any, test: Any) -> HeldOutScore
     from sklearn.metrics import r2_score
 
     from margrove.dask.predicting import predict
-    from margrove.reports.judgement import r2_interval, wilson
+    from margrove.workbench.report.judgement import r2_interval, wilson
 
     rows, y = task.some(test)
     predicted = np.asarray(predict(model, rows).compute())

@@ -11,7 +11,7 @@ from margrove.cli.requests import TableRequest
 from margrove.cli.screen import Screen, visible
 
 if TYPE_CHECKING:
-    from margrove.health.doctor import Diagnosis
+    from margrove.workbench.doctor.doctor import Diagnosis
 
 __all__ = ["command"]
 
@@ -45,7 +45,7 @@ def command(
     Findings are no failure: the exit code is 0 whatever they are.
     """
     from margrove.exceptions import InvalidDataError
-    from margrove.health.doctor import doctor
+    from margrove.workbench.doctor.doctor import doctor
 
     raw = request.raw(screen)
     frame = raw.frame

@@ -184,7 +184,7 @@ def score_of(model: Any, task: Task, train: Any, test: Any) -> HeldOutScore:
     import numpy as np
     from sklearn.metrics import r2_score
 
-    from margrove.reports.judgement import r2_interval, wilson
+    from margrove.workbench.report.judgement import r2_interval, wilson
 
     y, predicted = task.y[test], np.asarray(model.predict(task.X[test]))
     if task.kind == "classification":

@@ -54,7 +54,7 @@ class OpenedModel:
     @property
     def types(self) -> dict[str, str] | None:
         """Of the columns of raw tables."""
-        from margrove.tables.table_models import types_of_model
+        from margrove.workbench.tables.table_models import types_of_model
 
         return types_of_model(self.inner) or None
 

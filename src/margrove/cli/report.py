@@ -131,7 +131,7 @@ def _of_table(request: TableRequest, screen: Screen, wishes: _Wishes) -> Any:
     from margrove.cli.first_run import compile_learners
     from margrove.cli.learning import learn, tuning_folds
     from margrove.cli.trials import held_out, part_of, run_trial, show_trial
-    from margrove.reports import report
+    from margrove.workbench.report import report
 
     task = request.read(screen)
     show_columns(task, screen)
@@ -179,8 +179,8 @@ def _of_table(request: TableRequest, screen: Screen, wishes: _Wishes) -> Any:
 def _of_model(request: TableRequest, model_file: Path, screen: Screen) -> Any:
     from margrove.cli.keeping import digest_of
     from margrove.cli.models import open_model
-    from margrove.reports import report
     from margrove.tables import task_of_table
+    from margrove.workbench.report import report
 
     opened = open_model(model_file, screen)
     target = request.target or opened.target

@@ -120,9 +120,9 @@ def run_trial(
     n_jobs: int = -1,
 ) -> Trial:
     """Compare learners, all of them by default, and the baseline."""
-    from margrove.reports.score_intervals import with_intervals_of_rows
     from margrove.select.compare.comparison import compare
     from margrove.tables import table_model
+    from margrove.workbench.report.score_intervals import with_intervals_of_rows
 
     seconds = default_seconds(max_time)
     _check_score(scoring)
@@ -277,7 +277,7 @@ def _usable_folds(task: Task, folds: int, screen: Screen) -> int:
 
 def show_trial(trial: Trial, screen: Screen) -> None:
     """The table of learners, and what it means."""
-    from margrove.reports.score_intervals import meaning_of_intervals
+    from margrove.workbench.report.score_intervals import meaning_of_intervals
 
     found = trial.comparison
     is_share = found.in_points

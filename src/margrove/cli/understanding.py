@@ -8,8 +8,8 @@ from margrove.cli.screen import shown, visible
 
 if TYPE_CHECKING:
     from margrove.cli.screen import Screen
-    from margrove.health.doctor import Diagnosis
     from margrove.tables import Task
+    from margrove.workbench.doctor.doctor import Diagnosis
 
 __all__ = ["columns_as_dicts", "diagnosis_of", "show_columns"]
 
@@ -54,7 +54,7 @@ def columns_as_dicts(task: Task) -> list[dict[str, Any]]:
 
 def diagnosis_of(task: Task) -> Diagnosis:
     """What the doctor says of all columns but texts, which are prepared word by word."""
-    from margrove.health.doctor import doctor
+    from margrove.workbench.doctor.doctor import doctor
 
     others = task.X.drop([own.name for own in task.columns if own.type == "text"])
     X = others if others.width else [[]] * len(task.y)  # frames without columns have no rows

@@ -26,8 +26,8 @@ from margrove.exchange.kinds import Kind, Part
 
 __all__ = ["TABLE_KINDS", "TABLE_PARTS"]
 
-_COLUMN = "margrove.tables.column_types:Column"
-_PART = "margrove.tables.column_parts"
+_COLUMN = "margrove.workbench.tables.prepare.column_types:Column"
+_PART = "margrove.workbench.tables.prepare.column_encoders"
 _PART_OF_TYPE = {
     "number": f"{_PART}:NumberPart",
     "category": f"{_PART}:CategoryPart",
@@ -53,7 +53,7 @@ def _other_is_another(values: dict[str, Any], sizes: Sizes) -> None:
 
 
 def _parts_of_dates(value: Any, where: str, sizes: Sizes) -> None:
-    from margrove.tables.date_parts import DATE_PARTS
+    from margrove.workbench.tables.prepare.date_parts import DATE_PARTS
 
     listed(text(*DATE_PARTS), "p", tuple)(value, where, sizes)
     refuse_unless(len(set(value)) == len(value), f"{where} are there twice")
@@ -130,7 +130,7 @@ def _parts_are_those_of_the_columns(fitted: dict[str, Any], sizes: Sizes) -> Non
 
 TABLE_KINDS: dict[str, Kind] = {
     "TablePreparation": Kind(
-        "margrove.tables.preparation:TablePreparation",
+        "margrove.workbench.tables.prepare.preparation:TablePreparation",
         {
             "n_features_in_": size("d", 1),
             "feature_names_in_?": names("d"),

@@ -24,7 +24,7 @@ from margrove.exceptions import InvalidDataError
 from margrove.facts.class_scores import class_scores, classes_of
 from margrove.facts.plain import Plain, frozen
 from margrove.grove.read.conditions import shown
-from margrove.health.examined_table import ExaminedTable, _as_matrix, examined
+from margrove.workbench.doctor.examined_table import ExaminedTable, _as_matrix, examined
 
 __all__ = ["DependenceCurve", "PartialDependenceFacts", "partial_dependence_facts"]
 

@@ -151,8 +151,8 @@ def _likely_target(columns: Any) -> str | None:
 
 
 def _findings(raw: Any, columns: Any, target: str | None) -> list[dict[str, Any]]:
-    from margrove.health.doctor import doctor
-    from margrove.health.findings import KINDS
+    from margrove.workbench.doctor.doctor import doctor
+    from margrove.workbench.doctor.findings import KINDS
 
     texts = {own.name for own in columns if own.type == "text"}  # prepared by fits, not looked at
     kept = [own.name for own in columns if own.name != target and own.name not in texts]
@@ -319,7 +319,7 @@ def report_table(job: Any, table: Any, target: Any, learner: Any) -> dict[str, A
     from margrove.cli.learning import learn
     from margrove.cli.screen import Screen
     from margrove.cli.understanding import diagnosis_of
-    from margrove.reports import report
+    from margrove.workbench.report import report
 
     task = table_task(job, table, target)
     if not isinstance(learner, str) or learner not in for_task(task.kind):

@@ -8,8 +8,8 @@ import re
 
 import numpy as np
 import pytest
-from tests.reports.payloads import payloads
 from tests.studio.browser.visits import expect
+from tests.workbench.report.payloads import payloads
 
 
 def csv_file(name, head, rows):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.reports.payloads import payloads
 from tests.studio.content.scene_cases import GRID, require_sendable
+from tests.workbench.report.payloads import payloads
 
 pl = pytest.importorskip("polars")
 

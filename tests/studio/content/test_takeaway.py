@@ -8,8 +8,8 @@ import sys
 
 import numpy as np
 import pytest
-from tests.reports.payloads import payloads
 from tests.studio.content.scene_cases import CLASSIFIERS, GRID, REGRESSORS, given, scene
+from tests.workbench.report.payloads import payloads
 
 from margrove.studio.pictures import cells_of, fitted, picture_of
 from margrove.studio.scenes import scene_from

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from tests.reports.payloads import payloads
 from tests.studio.content.scene_cases import given, require_sendable, scene
+from tests.workbench.report.payloads import payloads
 
 from margrove import DecisionTreeClassifier, read_tree
 from margrove.studio.pictures import fitted

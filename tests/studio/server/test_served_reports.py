@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from margrove import DecisionTreeClassifier
-from margrove.reports import report
 from margrove.studio.served_reports import ReportShelf, report_headers
+from margrove.workbench.report import report
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,1 @@
+"""From a raw table to a model that can be trusted: tables, doctor, report."""

@@ -1,0 +1,1 @@
+"""What can be wrong with columns, labels, rows and targets."""

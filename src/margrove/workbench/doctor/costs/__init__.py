@@ -1,0 +1,1 @@
+"""What a fit will cost, from a few small fits."""

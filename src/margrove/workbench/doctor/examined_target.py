@@ -1,0 +1,141 @@
+"""The target as the doctor sees it: classes or numbers, and which rows have one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from margrove._data.tables import _is_frame
+from margrove.exceptions import InvalidDataError
+from margrove.workbench.doctor.examined_table import (
+    ReadColumn,
+    _read_array,
+    _read_series,
+    examined,
+    read_cells,
+)
+
+__all__ = ["ExaminedTarget", "Task", "examined_target"]
+
+Task = Literal["classification", "regression"]
+
+_FEW_CLASSES, _MOST_CLASSES = 20, 200
+
+
+@dataclass(frozen=True)
+class ExaminedTarget:
+    """A target of n rows.
+
+    task       what it asks for
+    is_there   bool (n,)  rows that have one
+    codes      int64 (n,)  classes as numbers, -1 where there is none; of numbers, too, their ranks
+    classes    what the codes stand for
+    values     float64 (n,)  numbers; NaN where there is none, and of labels
+    note       what is wrong with it, if something is
+    """
+
+    task: Task
+    is_there: np.ndarray
+    codes: np.ndarray
+    classes: tuple[Any, ...]
+    values: np.ndarray
+    note: str = ""
+
+    def of_rows(self, rows: np.ndarray) -> ExaminedTarget:
+        """The target of some rows; classes that have none of them stay."""
+        return ExaminedTarget(
+            self.task,
+            self.is_there[rows],
+            self.codes[rows],
+            self.classes,
+            self.values[rows],
+            self.note,
+        )
+
+    @property
+    def class_counts(self) -> np.ndarray:
+        return np.bincount(self.codes[self.is_there], minlength=len(self.classes))
+
+
+def examined_target(y: Any, n_rows: int, task: Task | None) -> ExaminedTarget:
+    """Read a target; `task` None is decided by what it holds."""
+    read = _read(y)
+    if len(read.values) != n_rows:
+        raise InvalidDataError(
+            f"X has {n_rows} rows and y has {len(read.values)}. Give one target for each row."
+        )
+    if read.kind == "unusable":
+        raise InvalidDataError(f"y holds {read.note}. Give a class or a number for each row.")
+    is_number = read.kind in ("number", "date")
+    is_there = np.isfinite(read.values)
+    found, codes = np.unique(read.values[is_there], return_inverse=True)
+    task = task or _task_of(found, int(is_there.sum()), is_number)
+    if task == "regression" and not is_number:
+        raise InvalidDataError(
+            "The target holds labels, which are no numbers to be predicted: the task is "
+            "classification, unless numbers are given."
+        )
+    all_codes = np.full(n_rows, -1, np.int64)
+    all_codes[is_there] = codes
+    classes = found.tolist() if is_number else [read.labels[int(k)] for k in found]
+    values = read.values if is_number else np.full(n_rows, np.nan)
+    note = {"mixed": f"It mixes {read.note}.", "date": "It holds dates."}.get(read.kind, "")
+    if np.isinf(read.values).any():
+        note = f"It holds infinity in {int(np.isinf(read.values).sum()):,} rows."
+    return ExaminedTarget(task, is_there, all_codes, tuple(map(_shown, classes)), values, note)
+
+
+def _shown(label: Any) -> Any:
+    """1 for 1.0: labels are shown to people."""
+    return int(label) if isinstance(label, float) and label.is_integer() else label
+
+
+def _task_of(found: np.ndarray, n: int, is_number: bool) -> Task:
+    """Labels are classes; so are integers, unless they are many for so many rows."""
+    if not is_number:
+        return "classification"
+    is_whole = bool(np.all(found == np.floor(found)))
+    is_few = len(found) <= max(_FEW_CLASSES, min(_MOST_CLASSES, 2 * math.sqrt(n)))
+    return "classification" if is_whole and is_few else "regression"
+
+
+def _read(y: Any) -> ReadColumn:
+    if sp.issparse(y):
+        y = y.toarray()
+    if isinstance(y, (str, bytes)) or not hasattr(y, "__len__"):
+        raise InvalidDataError(
+            f"y is a {type(y).__name__}. Give one target for each row: an array or a list."
+        )
+    if isinstance(y, np.ma.MaskedArray):
+        y = np.ma.filled(y.astype(float), np.nan)
+    if isinstance(y, np.ndarray):
+        if y.ndim == 2 and y.shape[1] == 1:
+            y = y[:, 0]
+        if y.ndim != 1:
+            raise InvalidDataError(
+                f"y has shape {y.shape}. The doctor looks at one target at a time: give a column."
+            )
+        return _read_array(y)
+    if isinstance(y, (list, tuple)):
+        if len(y) and all(isinstance(cell, (list, tuple)) and len(cell) == 1 for cell in y):
+            y = [cell[0] for cell in y]
+        return read_cells(list(y))
+    if _is_frame(y):
+        return _read_frame(y)
+    read = _read_series(y)
+    return read if read.kind != "unusable" else _read_array(np.asarray(y))
+
+
+def _read_frame(y: Any) -> ReadColumn:
+    table = examined(y)
+    if table.n_columns != 1:
+        raise InvalidDataError(
+            f"y has {table.n_columns} columns. The doctor looks at one target at a time."
+        )
+    return ReadColumn(
+        table.column(0), table.kinds[0], table.labels.get(0, ()), table.notes.get(0, "")
+    )

@@ -1,0 +1,58 @@
+"""Intervals of compared scores that say no more than the rows can tell.
+
+Scores of folds may be much alike by design: folds have equal shares of the classes, so always
+answering the commonest one has nearly the same accuracy in each, however few rows there are. An
+accuracy that n rows were judged by is therefore never given an interval that is narrower than
+Wilson's of n rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from margrove.ensemble.bootstrap.statistic import ConfidenceInterval
+from margrove.workbench.report.judgement import wilson
+
+__all__ = ["meaning_of_intervals", "with_intervals_of_rows"]
+
+_OF_FOLDS = "corrected_t"
+
+
+def with_intervals_of_rows(comparison: Any) -> Any:
+    """The comparison with accuracies whose intervals hold those of their rows; else as it is."""
+    if not _is_widened(comparison):
+        return comparison
+    level, n = comparison.confidence_level, comparison.n_rows
+    models = []
+    for model in comparison.models:
+        low, high = wilson(n * model.score, n, level)
+        interval = ConfidenceInterval(min(low, model.interval.low), max(high, model.interval.high))
+        models.append(replace(model, interval=interval))
+    return replace(comparison, models=tuple(models))
+
+
+def _is_widened(comparison: Any) -> bool:
+    return comparison.scoring == "accuracy" and comparison.test_used == _OF_FOLDS
+
+
+def meaning_of_intervals(comparison: Any) -> str:
+    """What the intervals are of, in words for people."""
+    level, same = f"{100 * comparison.confidence_level:g} %", "in the same folds"
+    if comparison.test_used != _OF_FOLDS:
+        what = f"Intervals say where the score would lie on other rows ({level} sure)"
+        same = "on the same rows"
+    elif _is_widened(comparison):
+        what = (
+            f"Intervals say where the score would lie with other data of this size ({level} sure), "
+            "by how much it varies from fold to fold and by the number of rows"
+        )
+    else:
+        what = (
+            f"Intervals say where the mean score would lie with other data of this size ({level} "
+            "sure), by how much it varies from fold to fold"
+        )
+    return (
+        f"{what}. Whether two learners differ is judged by their differences {same}, not "
+        "by whether intervals overlap."
+    )

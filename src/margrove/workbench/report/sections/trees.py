@@ -1,0 +1,229 @@
+"""A decision tree: its drawing, its rules, and what it depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from margrove.facts import SketchNode, TreeSketch, ranked_importances, sketch_tree
+from margrove.grove.read.conditions import prediction_text
+from margrove.grove.read.tree_reading import rules
+from margrove.plot.tree_shapes import EDGES, Box, Drawing, Line, Shape, drawing_of
+from margrove.plot.tree_shapes import Words as Text
+from margrove.workbench.report import charts
+from margrove.workbench.report.blocks import (
+    Block,
+    Card,
+    Cards,
+    Cell,
+    Figure,
+    Table,
+    TreeFigure,
+    Words,
+)
+from margrove.workbench.report.markup import Markup, joined, tag
+from margrove.workbench.report.plot_area import series_class
+from margrove.workbench.report.subject import Subject
+from margrove.workbench.report.texts import count, counted, number, percent, visible
+
+__all__ = ["tree_blocks", "tree_figure"]
+
+_MOST_NODES = 40  # in the drawing
+_MOST_RULES = 25
+_IMPORTANT = 15
+_DEEPEST = 8
+_SCALE = 1.25  # of the drawing: its letters are small
+
+
+def tree_blocks(subject: Subject) -> list[Block]:
+    facts = subject.facts
+    first = visible(facts.root_question, 200)
+    blocks: list[Block] = [
+        Words(
+            f"A tree of {counted(facts.n_nodes, 'node')}"
+            + (f"; the first question is “{first}”." if first != "''" else ": it asks nothing.")
+        ),
+        Cards(
+            (
+                Card("leaves", count(facts.n_leaves)),
+                Card("depth", count(facts.depth), "questions on the longest way"),
+                Card("features asked", count(len(facts.features_used)),
+                     f"of {count(facts.n_features)}"),
+                Card("training error", number(facts.training_error),
+                     visible(facts.training_error_name)),
+            )
+        ),
+        tree_figure(subject.named, "tree"),
+        _rule_table(subject),
+    ]  # fmt: skip
+    if len(facts.features_used):
+        found = ranked_importances(subject.named, _IMPORTANT, subject.names)
+        n = int((found.values > 0).sum())
+        chart = charts.ranked_bars(
+            found.names[:n],
+            found.values[:n],
+            title=found.measure,
+            label="Importances of the features",
+        )
+        blocks.append(Figure("What the tree depends on", chart))
+    return blocks
+
+
+def tree_figure(model: Any, key: str) -> TreeFigure:
+    """The upper nodes of a tree, as many as can be taken in."""
+    depth = _DEEPEST
+    sketch = sketch_tree(model, max_depth=depth)
+    while len(sketch.nodes) > _MOST_NODES and depth > 1:
+        depth -= 1
+        sketch = sketch_tree(model, max_depth=depth)
+    drawing = drawing_of(sketch)
+    caption = (
+        "Bars are shares of the classes."
+        if sketch.classes
+        else "The stronger the colour, the higher."
+    )
+    if sketch.cut_at is not None:
+        caption += (
+            f" Shown are {count(len(sketch.nodes))} of {counted(sketch.n_nodes, 'node')}, down to "
+            f"depth {sketch.cut_at} of {sketch.depth}."
+        )
+    return TreeFigure(
+        key=key,
+        title="The tree",
+        chart=_tree_svg(drawing, sketch, key),
+        width=drawing.width,
+        caption=caption,
+        nodes=tuple(_node_data(sketch)),
+    )
+
+
+def _node_data(sketch: TreeSketch) -> Iterator[dict[str, Any]]:
+    """What a click on a node shows: the way to it, and what is there."""
+    ways: list[list[str]] = []
+    for node in sketch.nodes:
+        way: list[str] = []
+        if node.parent is not None:
+            above = sketch.nodes[node.parent]
+            way = [*ways[node.parent], f"{visible(above.question)}: {visible(node.branch)}"]
+        ways.append(way)
+        yield {
+            "number": node.number,
+            "parent": None if node.parent is None else sketch.nodes[node.parent].number,
+            "rule": " → ".join(way) or "all rows",
+            "says": _says(sketch, node),
+        }
+
+
+def _says(sketch: TreeSketch, node: SketchNode) -> str:
+    share = percent(node.coverage)
+    return (
+        f"{counted(node.samples, 'row')} ({share} of the weight), {sketch.criterion} "
+        f"{number(node.impurity)}; prediction here: {visible(node.prediction)}"
+    )
+
+
+def _tree_svg(drawing: Drawing, sketch: TreeSketch, key: str) -> Markup:
+    nodes = {node.number: node for node in sketch.nodes}
+    lines, groups = [], []
+    for group in drawing.groups:
+        own = []
+        for shape in group.shapes:
+            if isinstance(shape, Line) and shape.role in EDGES:
+                lines.append(_shape(shape, nodes.get(group.number or 0), sketch, group.number))
+            elif shape.role != "note":  # the caption says it
+                own.append(_shape(shape, nodes.get(group.number or 0), sketch, None))
+        if group.number is None:
+            groups.append(tag("g", joined(own)))
+        else:
+            told = tag("title", *_lines(group.words))
+            groups.append(tag("g", told, joined(own), class_="tree-group", data_node=group.number))
+    return tag(
+        "svg", joined([*lines, *groups]), class_="tree", data_tree=key, role="img",
+        viewBox=f"0 0 {drawing.width:.0f} {drawing.height:.0f}",
+        width=f"{_SCALE * drawing.width:.0f}", height=f"{_SCALE * drawing.height:.0f}",
+        aria_label=f"Decision tree of {sketch.n_nodes} nodes",
+    )  # fmt: skip
+
+
+def _lines(words: str) -> list[Markup]:
+    """A title may have lines; each is escaped on its own."""
+    parts = [str(tag("a", line))[3:-4] for line in words.splitlines()[:20] if line]
+    return [Markup("\n".join(parts))]
+
+
+def _shape(
+    shape: Shape, node: SketchNode | None, sketch: TreeSketch, number_of: int | None
+) -> Markup:
+    if isinstance(shape, Line):
+        (x1, y1), (x2, y2) = shape.start, shape.end
+        return tag("line", class_=f"tree-{shape.role}", x1=x1, y1=y1, x2=x2, y2=y2,
+                   data_to=number_of)  # fmt: skip
+    if isinstance(shape, Box):
+        return _box(shape, node, sketch)
+    assert isinstance(shape, Text)
+    return tag(
+        "text", visible(shape.text),
+        class_=f"tree-{shape.role}" + (" bold" if shape.is_bold else ""),
+        x=shape.x, y=shape.y + 3.5, text_anchor="middle" if shape.is_centred else None,
+    )  # fmt: skip
+
+
+def _box(shape: Box, node: SketchNode | None, sketch: TreeSketch) -> Markup:
+    place: dict[str, Any] = {
+        "x": shape.x, "y": shape.y, "width": shape.width, "height": shape.height,
+    }  # fmt: skip
+    if shape.role in ("node", "leaf") and node is not None:
+        plate = tag("rect", class_="tree-plate", rx=4.0, **place)
+        return joined([plate, tag("rect", class_=f"tree-{shape.role} {_tint(node)}".strip(), rx=4.0,
+                                  fill_opacity=_strength(node, sketch), **place)])  # fmt: skip
+    return tag("rect", class_=f"tree-{shape.role} {_series_of_fill(shape.fill)}", **place)
+
+
+def _tint(node: SketchNode) -> str:
+    if node.means:
+        return "c0"
+    return "" if node.question else series_class(int(np.argmax(node.shares[0])))
+
+
+def _strength(node: SketchNode, sketch: TreeSketch) -> float | None:
+    """Of a model of numbers, the higher the mean, the darker the box."""
+    if not node.means:
+        return None if node.question else 0.22
+    means = [own.means[0] for own in sketch.nodes]
+    low, high = min(means), max(means)
+    half = 0.5 * high - 0.5 * low
+    return 0.05 + 0.4 * ((0.5 * node.means[0] - 0.5 * low) / half if half > 0 else 0.5)
+
+
+def _series_of_fill(fill: str) -> str:
+    from margrove.plot.canvas import class_style
+
+    known = {str(class_style(code)["color"]).lower(): code for code in range(7)}
+    code = known.get(fill.lower())
+    return "rest" if code is None else series_class(code)
+
+
+def _rule_table(subject: Subject) -> Table:
+    found = sorted(rules(subject.named), key=lambda rule: -rule.coverage)
+    rows = []
+    for rule in found[:_MOST_RULES]:
+        asked = " and ".join(condition.text for condition in rule.conditions) or "always"
+        said = prediction_text(rule.prediction, 4)
+        share = rule.share if isinstance(rule.share, float) else None
+        rows.append(
+            (
+                Cell(visible(asked, 400)),
+                Cell(visible(said, 80)),
+                *([] if share is None else [Cell(percent(share), share, is_number=True)]),
+                Cell(count(rule.samples), rule.samples, is_number=True),
+                Cell(percent(rule.coverage), rule.coverage, is_number=True),
+            )
+        )
+    left_out = len(found) - len(rows)
+    note = f"{counted(left_out, 'rule')} that cover less left out." if left_out else ""
+    has_shares = len(rows[0]) == 5
+    titles = (("if", False), ("then", False), *((("share that is", True),) if has_shares else ()),
+              ("rows", True), ("of all rows", True))  # fmt: skip
+    return Table("Rules, the one that covers most first", titles, tuple(rows), note, style="rules")

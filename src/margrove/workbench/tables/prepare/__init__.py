@@ -1,0 +1,1 @@
+"""Columns of any table as numbers that models take, learnt from one table and applied to others."""

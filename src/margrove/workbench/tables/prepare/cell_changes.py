@@ -1,0 +1,147 @@
+"""Cells of one form as another, where nothing is lost; else an error that names the cell."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from margrove.exceptions import InvalidDataError
+from margrove.workbench.tables.prepare.frame_columns import (
+    Cells,
+    DateCells,
+    LabelCells,
+    NumberCells,
+    label_text,
+)
+from margrove.workbench.tables.read.cell_texts import (
+    MISSING,
+    ReadDates,
+    is_code,
+    is_number_column,
+    number_in,
+    read_dates,
+    shown,
+)
+from margrove.workbench.tables.refusals import of_another_type
+
+__all__ = ["as_dates", "as_labels", "as_numbers", "dates_in", "numbers_in"]
+
+_GLIMPSE = 50
+
+
+def as_labels(cells: Cells) -> LabelCells:
+    """Any cells as labels."""
+    if isinstance(cells, LabelCells):
+        return cells
+    missing = cells.is_missing
+    found, codes = np.unique(cells.values, return_inverse=True)
+    codes = np.where(missing, -1, codes.astype(np.int64))
+    n_labels = int(codes.max(initial=-1)) + 1
+    if isinstance(cells, DateCells):
+        midnight = bool(np.all(found[:n_labels].astype("datetime64[D]") == found[:n_labels]))
+        shortened = found[:n_labels].astype("datetime64[D]" if midnight else "datetime64[s]")
+        return LabelCells(cells.name, codes, [str(own) for own in shortened])
+    return LabelCells(cells.name, codes, [label_text(own) for own in found[:n_labels].tolist()])
+
+
+def as_numbers(cells: Cells, then: str = "is a number") -> NumberCells:
+    """Cells as numbers, all of them."""
+    if isinstance(cells, NumberCells):
+        return cells
+    if isinstance(cells, DateCells):
+        if not np.all(cells.is_missing):
+            raise InvalidDataError(f"Column {shown(cells.name)} of X holds dates, but {then}.")
+        return NumberCells(cells.name, np.full(len(cells), np.nan))
+    numbers = np.empty(len(cells.labels) + 1)
+    numbers[-1] = np.nan
+    for k, label in enumerate(cells.labels):
+        number = number_in(label)
+        if number is None and label not in MISSING:
+            _refuse(cells, k, then)
+        numbers[k] = np.nan if number is None else number
+    return NumberCells(cells.name, numbers[cells.codes])
+
+
+def as_dates(cells: Cells, day_first: bool | None = None, then: str = "is a date") -> DateCells:
+    """Cells as dates, all of them."""
+    if isinstance(cells, DateCells):
+        return cells
+    if isinstance(cells, LabelCells) and cells.labels:
+        found = _labels_as_dates(cells, day_first)
+        if found is not None and found.is_ambiguous:
+            raise InvalidDataError(
+                f"Column {shown(cells.name)} of X holds dates such as {shown(cells.labels[0])}, of "
+                "which nobody can say which number is the day. Write them as 2024-02-29."
+            )
+        read = _of_read(cells, found)
+        if read is None:
+            _refuse(cells, _first_that_is_no_date(cells, day_first), then)
+        return read
+    if isinstance(cells, NumberCells) and not np.all(cells.is_missing):
+        raise InvalidDataError(f"Column {shown(cells.name)} of X holds numbers, but {then}.")
+    return DateCells(cells.name, np.full(len(cells), _NOT_A_TIME))
+
+
+_NOT_A_TIME = np.datetime64("NaT", "us")
+
+
+def _labels_as_dates(cells: LabelCells, day_first: bool | None = None) -> ReadDates | None:
+    """What the different labels are, if all of them are dates."""
+    if read_dates(cells.labels[:_GLIMPSE], day_first) is None:
+        return None
+    return read_dates(cells.labels, day_first)
+
+
+def _first_that_is_no_date(cells: LabelCells, day_first: bool | None) -> int:
+    for k, label in enumerate(cells.labels):
+        if read_dates([label], day_first) is None:
+            return k
+    return 0
+
+
+def _refuse(cells: LabelCells, label: int, then: str) -> NoReturn:
+    raise InvalidDataError(_clash(cells, label, then))
+
+
+def _clash(cells: LabelCells, label: int, then: str) -> str:
+    return (
+        f"Column {shown(cells.name)} of X holds {shown(cells.labels[label])} (first in row "
+        f"{cells.row_of(label)}), but {then}."
+    )
+
+
+def numbers_in(cells: LabelCells) -> NumberCells | None:
+    """Labels as numbers, if all are; an error if nearly all are, and None if they are not meant."""
+    glimpse = cells.labels[:_GLIMPSE]
+    if not glimpse or not any(number_in(label) is not None for label in glimpse):
+        return None
+    numbers = [number_in(label) for label in cells.labels]
+    others = [k for k, number in enumerate(numbers) if number is None]
+    if not others:
+        if any(is_code(label) for label in cells.labels):
+            return None
+        values: Any = np.array([*numbers, np.nan], dtype=np.float64)
+        return NumberCells(cells.name, values[cells.codes])
+    counts = np.bincount(cells.codes[cells.codes >= 0], minlength=len(numbers))
+    with_others = counts[others].tolist()
+    n_numbers = int(counts.sum()) - sum(with_others)
+    if is_number_column(n_numbers, len(numbers) - len(others), with_others):
+        raise of_another_type(
+            _clash(cells, others[0], "nearly all others are numbers"),
+            cells.name,
+            "Correct it, make it missing, or give the column another type:",
+        )
+    return None
+
+
+def dates_in(cells: LabelCells) -> DateCells | None:
+    """Labels as dates, if all are."""
+    return _of_read(cells, _labels_as_dates(cells, None))
+
+
+def _of_read(cells: LabelCells, found: ReadDates | None) -> DateCells | None:
+    if found is None or found.values is None:
+        return None
+    values = np.append(found.values, _NOT_A_TIME)[cells.codes]
+    return DateCells(cells.name, values, found.day_first)

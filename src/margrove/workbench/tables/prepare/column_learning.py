@@ -1,0 +1,158 @@
+"""From the cells of a column to what is remembered of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from margrove.workbench.tables.prepare.cell_changes import as_labels
+from margrove.workbench.tables.prepare.column_encoders import (
+    CategoryPart,
+    ColumnPart,
+    DatePart,
+    NumberPart,
+    TextPart,
+    _finite,
+)
+from margrove.workbench.tables.prepare.column_types import TypedColumn
+from margrove.workbench.tables.prepare.date_parts import DATE_PARTS, date_part
+from margrove.workbench.tables.prepare.frame_columns import (
+    Cells,
+    DateCells,
+    LabelCells,
+    NumberCells,
+)
+from margrove.workbench.tables.prepare.word_counts import common_words, count_words
+
+__all__ = ["Settings", "learn_part"]
+
+_MANY_ROWS = 20
+_MOST_WORDS_LOOKED_AT = 20_000
+_LARGEST = np.finfo(np.float64).max
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a preparation was asked for."""
+
+    form: str
+    max_categories: int
+    max_words: int
+    with_indicators: bool
+
+
+def learn_part(typed: TypedColumn, y: np.ndarray | None, settings: Settings) -> ColumnPart:
+    """What there is to remember of a column of one of the four types."""
+    kind, cells = typed.column.type, typed.cells
+    has_indicator = settings.with_indicators and typed.column.n_missing > 0
+    if kind == "number":
+        assert isinstance(cells, NumberCells)
+        return _number_part(cells, has_indicator)
+    if kind == "date":
+        assert isinstance(cells, DateCells)
+        return _date_part(cells, has_indicator)
+    if kind == "text":
+        return _text_part(as_labels(cells), y, settings)
+    return _category_part(cells, settings.max_categories, has_indicator)
+
+
+def _number_part(cells: NumberCells, has_indicator: bool) -> NumberPart:
+    values = _finite(cells, cells.name)
+    return NumberPart(cells.name, *_typical(values), has_indicator)
+
+
+def _typical(values: np.ndarray) -> tuple[float, float, float]:
+    """Median, and mean and spread with the median for what is missing."""
+    missing = np.isnan(values)
+    has_gaps = bool(missing.any())
+    present = values[~missing] if has_gaps else values
+    largest = max(float(present.max()), -float(present.min()))
+    unit = largest if largest > 1e100 else 1.0  # squares of larger ones overflow
+    if unit != 1.0:
+        present, values = present / unit, values / unit
+    fill = _median(present)
+    filled = np.where(missing, fill, values) if has_gaps else values
+    spread = float(filled.std())
+    if not spread > 0.0 or spread * unit == 0.0:
+        spread = 1.0 / unit
+    return fill * unit, float(filled.mean()) * unit, min(spread * unit, _LARGEST)
+
+
+def _median(values: np.ndarray) -> float:
+    """By sorting: selecting takes ten times as long where most values are the same."""
+    ascending, middle = np.sort(values), len(values) // 2
+    if len(values) % 2:
+        return float(ascending[middle])
+    return float(ascending[middle - 1] / 2.0 + ascending[middle] / 2.0)
+
+
+def _date_part(cells: DateCells, has_indicator: bool) -> DatePart:
+    kept, figures = [], []
+    for part in DATE_PARTS:
+        values = date_part(cells.values, part)
+        present = values[~np.isnan(values)]
+        if present.min() < present.max():
+            kept.append(part)
+            figures.append(_typical(values))
+    fill, center, scale = np.array(figures, dtype=np.float64).reshape(-1, 3).T.copy()
+    return DatePart(cells.name, tuple(kept), fill, center, scale, has_indicator, cells.day_first)
+
+
+def _category_part(cells: Cells, most: int, has_indicator: bool) -> CategoryPart:
+    own = as_labels(cells)
+    counts = np.bincount(own.codes[own.codes >= 0], minlength=len(own.labels)).tolist()
+    ranked = sorted(zip(counts, own.labels, strict=True), key=lambda pair: (-pair[0], pair[1]))
+    kept = sorted(label for _, label in ranked[:most])
+    other = ""
+    if len(ranked) > most:
+        other = "(other)"
+        while other in kept:
+            other = f"({other})"
+    return CategoryPart(cells.name, _objects(kept), other, has_indicator)
+
+
+def _objects(texts: list[str]) -> np.ndarray:
+    array = np.empty(len(texts), dtype=object)
+    array[:] = texts
+    return array
+
+
+def _text_part(cells: LabelCells, y: np.ndarray | None, settings: Settings) -> TextPart:
+    n_rows = np.bincount(cells.codes[cells.codes >= 0], minlength=len(cells.labels))
+    at_least = 2 if len(cells) >= _MANY_ROWS else 1
+    most = settings.max_words
+    looked_at = max(most, _MOST_WORDS_LOOKED_AT) if settings.form == "categories" else most
+    words, n_with = common_words(cells.labels, n_rows, looked_at, at_least)
+    if len(words) > most:
+        kept = _most_telling(cells, words, n_with, y, most)
+        words, n_with = [words[j] for j in kept], n_with[kept]
+    weights = np.log((1.0 + len(cells)) / (1.0 + n_with)) + 1.0
+    return TextPart(cells.name, _objects(words), weights, float(n_with.sum()) / len(cells))
+
+
+def _most_telling(
+    cells: LabelCells, words: list[str], n_with: np.ndarray, y: np.ndarray | None, most: int
+) -> np.ndarray:
+    """The words that depend most on y; without y, those that most rows have."""
+    scores = n_with if y is None else _dependence(cells, words, y)
+    ranked = np.lexsort([np.arange(len(words)), -n_with, -scores])
+    return np.sort(ranked[:most])
+
+
+def _dependence(cells: LabelCells, words: list[str], y: np.ndarray) -> np.ndarray:
+    """chi² of words and classes; |correlation| with numbers."""
+    from sklearn.feature_selection import chi2, r_regression
+    from sklearn.utils.multiclass import type_of_target
+
+    counts: Any = count_words([*cells.labels, ""], words)
+    rows = counts[np.where(cells.codes < 0, len(cells.labels), cells.codes)]
+    kind = type_of_target(y)
+    if kind in ("binary", "multiclass"):
+        scores = chi2(rows, y)[0]
+    elif kind == "continuous":
+        scores = np.abs(r_regression(rows, y))
+    else:
+        return np.zeros(len(words))
+    return np.nan_to_num(np.asarray(scores), nan=0.0)

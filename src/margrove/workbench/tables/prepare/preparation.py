@@ -1,0 +1,336 @@
+"""Raw tables for models: `TablePreparation`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import TransformerMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_feature_names_in,
+    _check_n_features,
+    check_is_fitted,
+)
+
+from margrove._data.tables import _collected, _feature_names
+from margrove._runtime.estimator import Estimator
+from margrove._runtime.memory import require_memory
+from margrove.exceptions import DataWarning, InvalidDataError
+from margrove.workbench.tables.prepare.column_encoders import ColumnPart, TreeColumn, Unknown
+from margrove.workbench.tables.prepare.column_learning import Settings, learn_part
+from margrove.workbench.tables.prepare.column_types import Column, typed_columns
+from margrove.workbench.tables.prepare.frame_columns import Cells, frame_columns, library_of
+from margrove.workbench.tables.prepare.tree_tables import as_tree_table
+from margrove.workbench.tables.read.cell_texts import shown
+
+__all__ = ["TablePreparation"]
+
+_WORDS = {"numbers": 20_000, "categories": 300}
+_WIDE, _DENSE = 100, 0.25
+_ROWS_AT_ONCE = 4096
+
+
+class TablePreparation(TransformerMixin, Estimator):
+    """A raw table, with numbers, categories, dates and texts, as a model wants it.
+
+    What is learnt in `fit` is learnt from the training rows alone: types of the columns (see
+    `describe_columns`), labels, medians, scales, words. Later tables are matched by the names of
+    their columns: the order does not matter, and columns that are not known do no harm.
+
+    Parameters
+    ----------
+    form : {"numbers", "categories"}, default="numbers"
+        "numbers" is for margin machines, and for models of other libraries: numbers are scaled to
+        mean 0 and spread 1, missing ones are the median, labels become indicators, dates their
+        parts, texts weighted words (tf-idf). The result is an array, or CSR where it is wide and
+        mostly zero.
+
+        "categories" is for trees, forests and boosting of margrove: numbers stay as they are with
+        NaN for missing, labels stay labels, which trees split by themselves, texts are counts of
+        the words that tell most about y. The result is a frame of the library that X is of, and an
+        array where X is one.
+    types : dict or None, default=None
+        Types of columns, by name, where they are to be others than those that are found: "number",
+        "category", "date", "text" or "ignored".
+    max_categories : int, default=100
+        Labels of a column that are told apart; all that are rarer are one, "(other)".
+    max_words : int or None, default=None
+        Words of a column of texts. None is 20,000 for "numbers" and 300 for "categories".
+    missing_indicator : bool, default=True
+        With "numbers", whether a column that has missing cells in training gets another one, which
+        is 1 where they are.
+
+    Attributes
+    ----------
+    columns_ : tuple of Column
+        What each column of X was taken for, and why.
+    parts_ : tuple
+        What was learnt of each column that is used.
+    is_sparse_ : bool
+        Whether `transform` gives CSR.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where the columns of X have names.
+
+    Notes
+    -----
+    A label that training has not seen is one of the "(other)", where there are such; else it is
+    missing, as it is for the trees of margrove, and a `DataWarning` says so. A column of numbers
+    that has become text, and a column that is not there, are errors.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from margrove.tables import TablePreparation
+    >>> table = pl.DataFrame({"age": [20, None, 40], "sex": ["f", "m", "f"]})
+    >>> preparation = TablePreparation().fit(table)
+    >>> preparation.get_feature_names_out().tolist()
+    ['age', 'age is missing', 'sex=f', 'sex=m']
+    >>> preparation.transform(table.select("sex", "age"))[1].tolist()
+    [0.0, 1.0, 0.0, 1.0]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "form": [StrOptions({"numbers", "categories"})],
+        "types": [dict, None],
+        "max_categories": [Interval(Integral, 1, None, closed="left")],
+        "max_words": [Interval(Integral, 1, None, closed="left"), None],
+        "missing_indicator": ["boolean"],
+    }
+
+    columns_: tuple[Column, ...]
+    parts_: tuple[ColumnPart, ...]
+    is_sparse_: bool
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+
+    def __init__(
+        self,
+        form: str = "numbers",
+        *,
+        types: dict[str, str] | None = None,
+        max_categories: int = 100,
+        max_words: int | None = None,
+        missing_indicator: bool = True,
+    ) -> None:
+        self.form = form
+        self.types = types
+        self.max_categories = max_categories
+        self.max_words = max_words
+        self.missing_indicator = missing_indicator
+
+    # -- learning --
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn what the columns of a table hold.
+
+        Parameters
+        ----------
+        X : dataframe or array of shape (n, d)
+            Of polars, pandas, pyarrow or another library.
+        y : array of shape (n,) or None, default=None
+            With form "categories", tells which words of texts are kept.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        table = frame_columns(X, self)
+        typed = typed_columns(table.cells, self.types)
+        target = None if y is None else np.asarray(y)
+        settings = self._settings()
+        parts = tuple(learn_part(own, target, settings) for own in typed if own.column.is_used)
+        columns = tuple(replace(own.column, examples=()) for own in typed)
+        _require_some(parts, columns, table.n_rows, self.form)
+        learnt: dict[str, Any] = {
+            "columns_": columns,
+            "parts_": parts,
+            "is_sparse_": self.form == "numbers" and _is_wide(parts),
+            "_form": self.form,
+            "n_features_in_": len(columns),
+        }
+        if table.feature_names is not None:
+            learnt["feature_names_in_"] = table.feature_names
+        self._commit(learnt)
+        return self
+
+    def _settings(self) -> Settings:
+        max_words = _WORDS[self.form] if self.max_words is None else int(self.max_words)
+        has_indicators = self.missing_indicator and self.form == "numbers"
+        return Settings(self.form, int(self.max_categories), max_words, has_indicators)
+
+    # -- applying --
+
+    def transform(self, X: Any) -> Any:
+        """The table as a model wants it.
+
+        Parameters
+        ----------
+        X : dataframe or array
+            Columns of a frame are found by their names.
+
+        Returns
+        -------
+        ndarray, csr_array or dataframe of shape (n, k)
+        """
+        check_is_fitted(self)
+        X = _collected(X)
+        cells = self._matched(X)
+        unknown: Unknown = []
+        if self._form == "numbers":
+            result = self._numbers(cells, unknown)
+        else:
+            columns = [
+                own for part in self.parts_ for own in part.tree_columns(cells[part.name], unknown)
+            ]
+            result = self._tree_table(columns, X)
+        self._warn_of(unknown)
+        return result
+
+    def _matched(self, X: Any) -> dict[str, Cells]:
+        """The columns that are needed, by the names of training."""
+        has_names = hasattr(self, "feature_names_in_")
+        if library_of(X) != "numpy" and has_names:
+            return self._by_name(X)
+        table = frame_columns(X, self)
+        _check_feature_names(self, X, reset=False)
+        if len(table.cells) != self.n_features_in_:
+            _check_n_features(self, np.empty((1, len(table.cells))), reset=False)
+        known = [column.name for column in self.columns_]
+        return {name: replace(own, name=name) for name, own in zip(known, table.cells, strict=True)}
+
+    def _by_name(self, X: Any) -> dict[str, Cells]:
+        import narwhals.stable.v2 as nw
+
+        needed = [part.name for part in self.parts_]
+        _feature_names(X)
+        frame = nw.from_native(X, eager_only=True)
+        there = set(frame.columns)
+        absent = [name for name in needed if name not in there]
+        if absent:
+            named = ", ".join(shown(name) for name in absent[:5])
+            raise InvalidDataError(
+                f"X lacks the column{'s' if len(absent) > 1 else ''} {named}"
+                f"{f' and {len(absent) - 5} more' if len(absent) > 5 else ''}, which training had. "
+                f"It has {', '.join(shown(name) for name in frame.columns[:20])}"
+                f"{' and more' if len(there) > 20 else ''}."
+            )
+        read = frame_columns(frame[needed].to_native(), self)
+        return {own.name: own for own in read.cells}
+
+    def _numbers(self, cells: dict[str, Cells], unknown: Unknown) -> Any:
+        """All blocks side by side."""
+        n_rows = len(next(iter(cells.values())))
+        blocks: list[Any] = [part.block(cells[part.name], unknown) for part in self.parts_]
+        if self.is_sparse_:
+            as_rows = [own if sp.issparse(own) else sp.csr_array(own) for own in blocks]
+            joined = sp.csr_array(sp.hstack(as_rows, format="csr"))
+            joined.sort_indices()
+            return joined
+        width = sum(own.shape[1] for own in blocks)
+        require_memory(8 * n_rows * width, f"The prepared table of {n_rows} rows", "Use fewer.")
+        return _side_by_side(blocks, n_rows, width)
+
+    def _tree_table(self, columns: list[TreeColumn], X: Any) -> Any:
+        from sklearn.utils._set_output import _get_output_config
+
+        wanted = _get_output_config("transform", self)["dense"]
+        library = library_of(X) if wanted == "default" else wanted
+        names = self.get_feature_names_out().tolist()
+        return as_tree_table(columns, names, library)
+
+    def _warn_of(self, unknown: Unknown) -> None:
+        if unknown:
+            warnings.warn(
+                f"TablePreparation has not seen {', '.join(unknown[:3])}"
+                f"{' and others' if len(unknown) > 3 else ''} in training; such values are treated "
+                "as missing.",
+                DataWarning,
+                stacklevel=3,
+            )
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns that `transform` gives.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            If given, the names of the columns of X.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        _check_feature_names_in(self, input_features, generate_names=False)
+        outputs: Callable[[ColumnPart], list[str]] = (
+            (lambda part: part.outputs())
+            if self._form == "numbers"
+            else (lambda part: part.tree_outputs())
+        )
+        names = _all_different([name for part in self.parts_ for name in outputs(part)])
+        return np.array(names, dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.input_tags.sparse = False
+        return tags
+
+
+def _require_some(
+    parts: tuple[ColumnPart, ...], columns: tuple[Column, ...], n_rows: int, form: str
+) -> None:
+    if any(own.outputs() if form == "numbers" else own.tree_outputs() for own in parts):
+        return
+    reasons = "; ".join(f"{shown(own.name)}: {own.reason}" for own in columns[:5])
+    raise InvalidDataError(
+        f"Nothing can be learnt from X with n_samples={n_rows}: no column tells its rows apart "
+        f"({reasons}{'; ...' if len(columns) > 5 else ''}). Give other columns, or other types."
+    )
+
+
+def _side_by_side(blocks: list[Any], n_rows: int, width: int) -> np.ndarray:
+    """Some rows at a time, so that they are written while in the processor's cache."""
+    result = np.zeros((n_rows, width))
+    for first in range(0, n_rows, _ROWS_AT_ONCE):
+        last, start = min(first + _ROWS_AT_ONCE, n_rows), 0
+        for own in blocks:
+            end = start + own.shape[1]
+            if sp.issparse(own):
+                entries = slice(own.indptr[first], own.indptr[last])
+                rows = np.repeat(np.arange(first, last), np.diff(own.indptr[first : last + 1]))
+                result[rows, start + own.indices[entries]] = own.data[entries]
+            else:
+                result[first:last, start:end] = own[first:last]
+            start = end
+    return result
+
+
+def _is_wide(parts: tuple[ColumnPart, ...]) -> bool:
+    width = sum(len(part.outputs()) for part in parts)
+    filled = sum(part.entries_a_row() for part in parts)
+    return width > _WIDE and filled < _DENSE * width
+
+
+def _all_different(names: list[str]) -> list[str]:
+    """Names that are there already get a number."""
+    taken: set[str] = set()
+    result = []
+    for name in names:
+        own, number = name, 2
+        while own in taken:
+            own, number = f"{name} ({number})", number + 1
+        taken.add(own)
+        result.append(own)
+    return result

@@ -1,0 +1,1 @@
+"""Tables from files: CSV, TSV, JSON lines, Parquet, compressed or not."""

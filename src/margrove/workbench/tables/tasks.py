@@ -1,0 +1,317 @@
+"""What is to be predicted from what: `task_of_table`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from margrove.exceptions import InvalidDataError
+from margrove.select.compare.contestants import _task_of_targets
+from margrove.workbench.tables.prepare.cell_changes import as_numbers
+from margrove.workbench.tables.prepare.column_types import Column, TypedColumn, typed_columns
+from margrove.workbench.tables.prepare.frame_columns import (
+    DateCells,
+    LabelCells,
+    NumberCells,
+    frame_columns,
+)
+from margrove.workbench.tables.read.cell_texts import shown
+from margrove.workbench.tables.read.reading import RawTable, check_types
+
+__all__ = ["Task", "task_of_table"]
+
+TaskKind = Literal["classification", "regression"]
+_TASK_OF_TYPE: dict[str, TaskKind] = {"category": "classification", "number": "regression"}
+_EXACT_INTEGERS = 2**53
+_FEWEST_ROWS = 20
+
+
+@dataclass(frozen=True)
+class Task:
+    """A table, and which of its columns is to be predicted from which.
+
+    Attributes
+    ----------
+    name : str
+        Of the table.
+    kind : {"classification", "regression"}
+    target : str
+    id_column : str or None
+    X : polars.DataFrame
+        The features, as they were read.
+    y : ndarray
+        Labels as they are written, or whole numbers, for classes; float64 for numbers.
+    columns : tuple of Column
+        What the features hold.
+    ids : ndarray or None
+        Values of the id column.
+    notes : tuple of str
+        What there is to know before believing a model, such as rows that were left out.
+    """
+
+    name: str
+    kind: TaskKind
+    target: str
+    id_column: str | None
+    X: Any
+    y: np.ndarray
+    columns: tuple[Column, ...]
+    ids: np.ndarray | None
+    notes: tuple[str, ...]
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.y)
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """Labels in order; none for numbers."""
+        return tuple(np.unique(self.y).tolist()) if self.kind == "classification" else ()
+
+    @property
+    def types(self) -> dict[str, str]:
+        """Types of the features, as `table_model` takes them: then all folds agree on them."""
+        return {own.name: own.type for own in self.columns if own.type != "constant"}
+
+    @property
+    def summary(self) -> str:
+        """One line: rows, features by type, and what is predicted."""
+        counts: dict[str, int] = {}
+        for column in self.columns:
+            counts[column.type] = counts.get(column.type, 0) + 1
+        features = ", ".join(f"{n} {kind}" for kind, n in counts.items())
+        what = f"{len(self.classes)} classes" if self.classes else "a number"
+        return f"{self.n_rows} rows; features: {features}; {self.target} is {what}"
+
+
+def task_of_table(
+    table: Any,
+    target: str | None = None,
+    *,
+    task: str | None = None,
+    types: Mapping[str, str] | None = None,
+    ignore: Iterable[str] = (),
+    id_column: str | None = None,
+) -> Task:
+    """Part a table into features and what is to be predicted.
+
+    Parameters
+    ----------
+    table : RawTable or dataframe
+    target : str or None, default=None
+        Name of the column to predict; None is the last one.
+    task : {"classification", "regression"} or None, default=None
+        None is classification where the target holds labels, or whole numbers of which there are
+        few.
+    types : dict or None, default=None
+        Types of columns, by name; see `describe_columns`. A target that is a "category" is one of
+        classes, and one that is a "number" a number.
+    ignore : iterable of str, default=()
+        Columns that are left out.
+    id_column : str or None, default=None
+        A column that names the rows, which is no feature.
+
+    Returns
+    -------
+    Task
+
+    Raises
+    ------
+    InvalidDataError
+        If the target is not there, is missing in all rows, is the same in all rows, or is not what
+        the task needs.
+
+    Examples
+    --------
+    >>> import io
+    >>> from margrove.tables import read_table, task_of_table
+    >>> text = b"age,sex,class\\n" + b"39,m,no\\n50,f,yes\\n" * 2 + b"38,f,\\n"
+    >>> table = read_table(io.BytesIO(text))
+    >>> task = task_of_table(table)
+    >>> task.kind, task.target, task.y.tolist(), task.X.columns
+    ('classification', 'class', ['no', 'yes', 'no', 'yes'], ['age', 'sex'])
+    >>> task.notes
+    ("the target is 'class', the last column", "1 row without 'class' was left out")
+    """
+    _check_task(task)
+    raw = table if isinstance(table, RawTable) else RawTable(_as_polars(table), "the table")
+    frame = raw.frame
+    notes: list[str] = []
+    left_out = [ignore] if isinstance(ignore, str) else list(ignore)
+    _require(frame, [*left_out, *([id_column] if id_column is not None else [])], raw.name)
+    if target is None:
+        target = _last(frame, {*left_out, id_column}, raw.name)
+        notes.append(f"the target is {shown(target)}, the last column")
+    _require(frame, [target], raw.name)
+    if target in (id_column, *left_out):
+        raise InvalidDataError(f"{shown(target)} cannot be both the target and left out.")
+    frame = _with_target(frame, target, raw.name, notes)
+    given = check_types(types)
+    _require(frame, given, raw.name)
+    task = task or _TASK_OF_TYPE.get(given.get(target, ""))
+    kind, y = _target_values(frame[[target]], target, task, raw.name)
+    ids = None if id_column is None else _ids(frame[id_column], notes)
+    features = [name for name in frame.columns if name not in {target, id_column, *left_out}]
+    if not features:
+        raise InvalidDataError(f"{raw.name} has no column but the target, {shown(target)}.")
+    X = frame[features]
+    own_types = {name: own for name, own in given.items() if name in features}
+    described = typed_columns(frame_columns(X).cells, own_types)
+    notes += _notes_on_features(described, y, target)
+    notes += _notes_on_target(kind, y, target)
+    columns = tuple(own.column for own in described)
+    return Task(raw.name, kind, target, id_column, X, y, columns, ids, tuple(notes))
+
+
+def _check_task(task: Any) -> None:
+    if task not in (None, "classification", "regression"):
+        raise ValueError(
+            f"task must be 'classification', 'regression' or None. Got {task!r} instead."
+        )
+
+
+def _as_polars(frame: Any) -> Any:
+    import narwhals.stable.v2 as nw
+
+    return nw.from_native(frame, eager_only=True).to_polars()
+
+
+def _require(frame: Any, columns: Iterable[str], name: str) -> None:
+    for column in columns:
+        if column not in frame.columns:
+            there = ", ".join(shown(own) for own in frame.columns[:20])
+            raise InvalidDataError(
+                f"{name} has no column {shown(column)}. Its columns are {there}"
+                f"{' and more' if frame.width > 20 else ''}."
+            )
+
+
+def _last(frame: Any, others: set[str | None], name: str) -> str:
+    left = [column for column in frame.columns if column not in others]
+    if not left:
+        raise InvalidDataError(f"{name} has no column that could be the target.")
+    return str(left[-1])
+
+
+def _with_target(frame: Any, target: str, name: str, notes: list[str]) -> Any:
+    """The rows whose target is known."""
+    column = frame[target]
+    known = column.is_not_null()
+    if column.dtype.is_float():
+        known &= column.is_not_nan().fill_null(False)
+    n_left_out = frame.height - int(known.sum())
+    if n_left_out == frame.height:
+        raise InvalidDataError(f"The target {shown(target)} of {name} is missing in all rows.")
+    if not n_left_out:
+        return frame
+    rows = "row" if n_left_out == 1 else "rows"
+    was = "was" if n_left_out == 1 else "were"
+    notes.append(f"{n_left_out} {rows} without {shown(target)} {was} left out")
+    return frame.filter(known)
+
+
+def _target_values(
+    frame: Any, target: str, task: str | None, name: str
+) -> tuple[TaskKind, np.ndarray]:
+    import polars as pl
+
+    where = f"The target {shown(target)} of {name}"
+    if frame[target].n_unique() < 2:
+        raise InvalidDataError(
+            f"{where} is {shown(frame[target][0])} in all rows: there is nothing to tell apart."
+        )
+    if task == "regression":
+        return "regression", _finite(
+            as_numbers(_cells(frame), "is to be predicted as a number"), where
+        )
+    if frame[target].dtype == pl.Boolean:
+        return "classification", frame[target].to_numpy()
+    cells = _cells(frame)
+    if isinstance(cells, DateCells):
+        raise InvalidDataError(
+            f"{where} holds dates. Predict a number instead, such as the days since a date."
+        )
+    if isinstance(cells, NumberCells):
+        values = _finite(cells, where)
+        if (task or _task_of_targets(values)) == "classification":
+            return "classification", _labels_of_numbers(values)
+        return "regression", values
+    if len(cells) >= _FEWEST_ROWS and 2 * len(cells.labels) > len(cells):
+        raise InvalidDataError(
+            f"{where} is another text in most rows, such as {shown(cells.labels[0])}: there is "
+            "nothing to learn. Name another column as the target."
+        )
+    return "classification", np.array(cells.labels)[cells.codes]
+
+
+def _cells(frame: Any) -> NumberCells | LabelCells | DateCells:
+    return frame_columns(frame).cells[0]
+
+
+def _finite(cells: NumberCells, where: str) -> np.ndarray:
+    if np.isinf(cells.values).any():
+        row = int(np.argmax(np.isinf(cells.values)))
+        raise InvalidDataError(f"{where} is infinite in row {row}. Replace it, or make it missing.")
+    return np.asarray(cells.values)
+
+
+def _labels_of_numbers(values: np.ndarray) -> np.ndarray:
+    """Whole numbers as integers; others as they are written, for they are names."""
+    if np.all(values == np.floor(values)) and np.all(np.abs(values) < _EXACT_INTEGERS):
+        return values.astype(np.int64)
+    return np.array([repr(value) for value in values.tolist()])
+
+
+def _ids(column: Any, notes: list[str]) -> np.ndarray:
+    different = column.n_unique()
+    if different < len(column):
+        notes.append(
+            f"the id column {shown(column.name)} has {len(column) - different} values that are "
+            "there already: rows of one id may end up both in training and in testing"
+        )
+    return np.asarray(column.to_numpy())
+
+
+def _notes_on_features(columns: Iterable[TypedColumn], y: np.ndarray, target: str) -> Iterable[str]:
+    codes = np.unique(y, return_inverse=True)[1]
+    for own in columns:
+        column = own.column
+        if column.is_used and _says_the_same(own, y, codes):
+            yield (
+                f"the column {shown(column.name)} says the same as the target {shown(target)}: a "
+                "model will look perfect, and be of no use where the target is not known"
+            )
+        elif column.type == "ignored":
+            yield f"the column {shown(column.name)} is ignored: {column.reason}"
+
+
+def _says_the_same(typed: TypedColumn, y: np.ndarray, codes: np.ndarray) -> bool:
+    """Whether a feature is a copy of the target, if by other names."""
+    cells = typed.cells
+    if typed.column.n_missing or typed.column.n_values != int(codes.max()) + 1:
+        return False
+    if len(y) < _FEWEST_ROWS:  # a few rows agree by chance
+        return False
+    if isinstance(cells, NumberCells) and y.dtype.kind == "f":
+        return bool(np.array_equal(cells.values, y))
+    if isinstance(cells, LabelCells):
+        own = cells.codes
+    else:
+        own = np.unique(cells.values, return_inverse=True)[1]
+    partner = np.full(int(codes.max()) + 1, -1)
+    partner[codes] = own
+    return bool(np.array_equal(partner[codes], own))
+
+
+def _notes_on_target(kind: TaskKind, y: np.ndarray, target: str) -> Iterable[str]:
+    if kind == "classification":
+        labels, counts = np.unique(y, return_counts=True)
+        rare = labels[counts == 1]
+        if len(rare):
+            yield (
+                f"{len(rare)} of {len(labels)} classes of {shown(target)} have one row only, such "
+                f"as {shown(rare[0])}: they cannot be both learnt and tested"
+            )
