@@ -19,6 +19,7 @@ from margrove import SVC, SVR, LinearSVC, LinearSVR, OneClassSVM, Perceptron
 from margrove.datasets import load_iris, make_moons
 from margrove.exceptions import ConvergenceWarning, InvalidDataError, NotFittedError
 from margrove.facts import LinearFacts, describe, is_described, outline, strongest_features
+from margrove.facts.strongest import strongest_of
 
 IRIS, SPECIES = load_iris(return_X_y=True)
 IRIS = IRIS - IRIS.mean(axis=0)
@@ -447,3 +448,14 @@ def test_many_classes_and_many_features_take_no_full_sort(monkeypatch) -> None:
     assert sorted_sizes == {10}
     order = argsort(-np.abs(model.coef_[7]))[:10]
     assert [feature.name for feature in strongest] == [f"word {j}" for j in order]
+
+
+def test_weights_that_differ_by_rounding_are_equal() -> None:
+    """Columns that are copies of each other: the first comes first, whatever rounding says."""
+    rng = np.random.default_rng(0)
+    weights = np.repeat(rng.normal(size=20), 3)[None]
+    noisy = weights * (1.0 + 1e-15 * rng.normal(size=60))
+    for n in (5, 60):
+        found = strongest_of(noisy, None, n)
+        known = strongest_of(weights, None, n)
+        assert [feature.index for feature in found] == [feature.index for feature in known]

@@ -24,6 +24,8 @@ __all__ = [
     "weights_of",
 ]
 
+_BITS_THAT_COUNT = 30  # of a weight, when weights are compared
+
 
 def strongest_features(
     model: Any, n: int = 10, feature_names: Any = None
@@ -169,9 +171,12 @@ def _nonzero(row: Any) -> tuple[np.ndarray, np.ndarray]:
 def _largest(sizes: np.ndarray, n: int) -> np.ndarray:
     """Where the n largest are, the largest first; of equals, the first.
 
-    A partition finds the smallest of them in linear time, so that only n are sorted. It leaves
-    open which of several equals it takes, so it is asked for the size alone.
+    Columns that are copies of each other have weights that differ by rounding, which also counts
+    as equal. A partition finds the smallest of them in linear time, so that only n are sorted. It
+    leaves open which of several equals it takes, so it is asked for the size alone.
     """
+    digits, power = np.frexp(sizes)
+    sizes = np.ldexp(np.rint(np.ldexp(digits, _BITS_THAT_COUNT)), power - _BITS_THAT_COUNT)
     if len(sizes) > n:
         least = np.partition(sizes, len(sizes) - n)[len(sizes) - n]
         above = np.flatnonzero(sizes > least)
