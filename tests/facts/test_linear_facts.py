@@ -19,7 +19,7 @@ from margrove import SVC, SVR, LinearSVC, LinearSVR, OneClassSVM, Perceptron
 from margrove.datasets import load_iris, make_moons
 from margrove.exceptions import ConvergenceWarning, InvalidDataError, NotFittedError
 from margrove.facts import LinearFacts, describe, is_described, outline, strongest_features
-from margrove.facts.strongest import strongest_of
+from margrove.facts.models.strongest import strongest_of
 
 IRIS, SPECIES = load_iris(return_X_y=True)
 IRIS = IRIS - IRIS.mean(axis=0)

@@ -186,6 +186,6 @@ def test_axes_that_are_none_are_refused(of_classes) -> None:
 
 
 def test_matplotlib_is_imported_when_something_is_drawn() -> None:
-    code = "import sys, margrove.plot.forest_pictures; print('matplotlib' in sys.modules)"
+    code = "import sys, margrove.plot.models.forests; print('matplotlib' in sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "False"

@@ -41,7 +41,7 @@ from margrove import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from margrove.plot.tuning_pictures import tuning_curve
+from margrove.plot.models.tuning import tuning_curve
 from margrove.select.autotune.autotune import _TUNERS, autotune
 from margrove.select.autotune.scores import Scoring
 

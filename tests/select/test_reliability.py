@@ -33,7 +33,7 @@ from tests.oracles.calibration import (
 
 import margrove
 from margrove.datasets import load_iris
-from margrove.plot.calibration_pictures import reliability_diagram
+from margrove.plot.predictions.calibration import reliability_diagram
 from margrove.select.calibrate import calibration
 from margrove.select.calibrate.calibration import calibrate
 from margrove.select.calibrate.reliability import reliability, reliability_of

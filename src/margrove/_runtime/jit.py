@@ -42,8 +42,8 @@ FAST_SUMS = {"contract", "arcp", "nsz", "reassoc"}
 # Folders in which there are no kernels, and from which kernels take nothing: an edit there, of a
 # picture, say, does not have everything compiled anew.
 WITHOUT_KERNELS = frozenset(
-    ("cli", "dask", "datasets", "exchange", "facts", "plot", "select", "studio", "tune.py",
-     "tables.py", "workbench")
+    ("cli", "dask", "datasets", "exchange", "facts", "plot", "select", "studio",
+     "tables.py", "teaching", "tune.py", "workbench")
 )  # fmt: skip
 
 _KEEP_GENERATIONS = 3

@@ -14,8 +14,14 @@ what a round did. `stump_rules` puts boosted stumps into words. `confusion`, `ro
 data behind the figures of the lectures.
 """
 
-from margrove.facts.boosting import BoostingFacts
-from margrove.facts.boosting_stages import (
+from margrove.facts.dependence import (
+    DependenceCurve,
+    PartialDependenceFacts,
+    partial_dependence_facts,
+)
+from margrove.facts.describing import describe, is_described
+from margrove.facts.models.boosting import BoostingFacts
+from margrove.facts.models.boosting_stages import (
     BoostingErrors,
     BoostingSketches,
     MarginDistribution,
@@ -24,13 +30,7 @@ from margrove.facts.boosting_stages import (
     boosting_sketches,
     margin_distributions,
 )
-from margrove.facts.dependence import (
-    DependenceCurve,
-    PartialDependenceFacts,
-    partial_dependence_facts,
-)
-from margrove.facts.describing import describe, is_described
-from margrove.facts.forests import (
+from margrove.facts.models.forests import (
     BaggingFacts,
     EnsembleFacts,
     ForestFacts,
@@ -45,7 +45,7 @@ from margrove.facts.forests import (
     proximity_plane,
     ranked_importances,
 )
-from margrove.facts.gradient_boosting import (
+from margrove.facts.models.gradient_boosting import (
     GradientFacts,
     GradientStages,
     LossCurve,
@@ -54,6 +54,10 @@ from margrove.facts.gradient_boosting import (
     loss_curve,
     round_facts,
 )
+from margrove.facts.models.split_gains import GainCurve, GainCurves, gain_curves
+from margrove.facts.models.strongest import strongest_features
+from margrove.facts.models.tree_sketches import SketchNode, SplitHistogram, TreeSketch, sketch_tree
+from margrove.facts.models.trees import PruningErrors, TreeRegions, pruning_errors, tree_regions
 from margrove.facts.outlines import outline
 from margrove.facts.prediction_values import (
     ConfusionMatrix,
@@ -74,11 +78,7 @@ from margrove.facts.predictions import (
     roc_curves,
     worst_mistakes,
 )
-from margrove.facts.split_gains import GainCurve, GainCurves, gain_curves
-from margrove.facts.strongest import strongest_features
 from margrove.facts.stump_rules import StumpRule, stump_rules
-from margrove.facts.tree_sketches import SketchNode, SplitHistogram, TreeSketch, sketch_tree
-from margrove.facts.trees import PruningErrors, TreeRegions, pruning_errors, tree_regions
 from margrove.facts.values import (
     ClassifierFacts,
     Facts,

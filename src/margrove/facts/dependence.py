@@ -22,7 +22,7 @@ from margrove._data.result_frames import data_frame
 from margrove._data.tables import _collected, _is_frame
 from margrove.exceptions import InvalidDataError
 from margrove.facts.class_scores import class_scores, classes_of
-from margrove.facts.plain import Plain, frozen
+from margrove.facts.plain_values import Plain, frozen
 from margrove.grove.read.conditions import shown
 from margrove.workbench.doctor.examined_table import ExaminedTable, _as_matrix, examined
 

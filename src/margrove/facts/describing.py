@@ -16,18 +16,18 @@ from margrove.ensemble.forest.estimators import (
     RandomForestRegressor,
 )
 from margrove.ensemble.gradient.boosted_trees import GradientBoosted
-from margrove.facts.boosting import boosting_facts
-from margrove.facts.forests import bagging_facts, forest_facts
-from margrove.facts.gradient_boosting import gradient_facts
-from margrove.facts.linear_machines import linear_classifier_facts, linear_regressor_facts
-from margrove.facts.outlines import Given
-from margrove.facts.perceptrons import kernel_perceptron_facts, perceptron_facts
-from margrove.facts.support_vector_machines import (
+from margrove.facts.models.boosting import boosting_facts
+from margrove.facts.models.forests import bagging_facts, forest_facts
+from margrove.facts.models.gradient_boosting import gradient_facts
+from margrove.facts.models.linear_machines import linear_classifier_facts, linear_regressor_facts
+from margrove.facts.models.perceptrons import kernel_perceptron_facts, perceptron_facts
+from margrove.facts.models.support_vector_machines import (
     classifier_facts,
     one_class_facts,
     regressor_facts,
 )
-from margrove.facts.trees import tree_facts
+from margrove.facts.models.trees import tree_facts
+from margrove.facts.outlines import Given
 from margrove.facts.values import Outline
 from margrove.grove.estimators import DecisionTreeClassifier, DecisionTreeRegressor
 from margrove.margin.linear.linear_svc import LinearSVC

@@ -20,7 +20,7 @@ from margrove.facts.class_scores import (
     codes_of,
     predicted_codes,
 )
-from margrove.facts.plain import frozen
+from margrove.facts.plain_values import frozen
 from margrove.facts.prediction_values import Mistake, ResidualFacts, WorstMistakes
 
 __all__ = ["residual_facts", "worst_mistakes"]

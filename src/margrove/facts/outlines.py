@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.facts.plain import frozen, in_words
+from margrove.facts.plain_values import frozen, in_words
 from margrove.facts.values import Outline
 
 __all__ = ["Given", "estimator_fields", "outline"]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from margrove._data.result_frames import data_frame
-from margrove.facts.plain import Plain
+from margrove.facts.plain_values import Plain
 
 __all__ = [
     "ConfusionMatrix",

@@ -28,7 +28,7 @@ from margrove.facts.class_scores import (
     required_scores,
 )
 from margrove.facts.mistakes import residual_facts, worst_mistakes
-from margrove.facts.plain import frozen
+from margrove.facts.plain_values import frozen
 from margrove.facts.prediction_values import (
     ConfusionMatrix,
     MarginFacts,

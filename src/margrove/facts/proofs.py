@@ -10,7 +10,7 @@ import numpy as np
 
 from margrove.exceptions import InvalidDataError
 from margrove.facts.outlines import Given
-from margrove.facts.plain import frozen
+from margrove.facts.plain_values import frozen
 from margrove.facts.values import Proof, SupportKind
 from margrove.margin.svm.certificate import Certificate, MachineCertificate, certificate
 from margrove.margin.svm.one_class_svm import OneClassSVM

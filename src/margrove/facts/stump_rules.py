@@ -14,9 +14,9 @@ import scipy.sparse as sp
 
 from margrove.ensemble.adaboost.algorithms import VotingRule
 from margrove.ensemble.adaboost.weak_learners import StumpMembers
-from margrove.facts.boosting import require_boosting
-from margrove.facts.plain import Plain
-from margrove.facts.strongest import feature_names_of
+from margrove.facts.models.boosting import require_boosting
+from margrove.facts.models.strongest import feature_names_of
+from margrove.facts.plain_values import Plain
 from margrove.grove.read.conditions import Condition, branch_conditions, names_of, shown
 from margrove.grove.serve.tree_arrays import TreeArrays
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from margrove.facts.plain import Plain
+from margrove.facts.plain_values import Plain
 
 if TYPE_CHECKING:
     from margrove.grove.read.tree_reading import NodeReading, TreeReading

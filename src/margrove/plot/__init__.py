@@ -67,54 +67,54 @@ All but the two of text return a `Picture`: `axes` to go on drawing, `frame()` f
 Matplotlib is imported when something is drawn; `pip install "margrove[plot]"` brings it.
 """
 
-from margrove.plot.bagging_pictures import bagged_boundaries, bootstrap_histogram, member_votes
-from margrove.plot.boosting_pictures import (
+from margrove.plot.coefficients import coefficients
+from margrove.plot.decision_boundary import decision_boundary
+from margrove.plot.models.boosting import (
     boosting,
     boosting_errors,
     boosting_margins,
     boosting_rounds,
 )
-from margrove.plot.calibration_pictures import reliability_diagram
-from margrove.plot.coefficients import coefficients
-from margrove.plot.comparison_pictures import compared_models
-from margrove.plot.decision_boundary import decision_boundary
-from margrove.plot.dependence_pictures import partial_dependence, support_vectors
-from margrove.plot.forest_pictures import (
+from margrove.plot.models.comparisons import compared_models
+from margrove.plot.models.forests import (
     importances,
     oob_curve,
     prediction_intervals,
     proximity_map,
 )
-from margrove.plot.gradient_pictures import (
+from margrove.plot.models.gradient_boosting import (
     gradient_importances,
     gradient_stages,
     gradient_tree,
     loss_curve,
 )
-from margrove.plot.loss_pictures import loss_functions
-from margrove.plot.machine_pictures import circle_to_line, effect_of_c_and_gamma, svm_and_bayes
-from margrove.plot.margin_pictures import distances, hulls, separating_lines, slacks
-from margrove.plot.mistake_pictures import residuals, worst_mistakes
-from margrove.plot.path_pictures import score_map, svm_path
-from margrove.plot.perceptron_pictures import perceptron_steps
+from margrove.plot.models.paths import score_map, svm_path
+from margrove.plot.models.tuning import tuning_curve
 from margrove.plot.picture import Picture
-from margrove.plot.prediction_pictures import (
+from margrove.plot.predictions.calibration import reliability_diagram
+from margrove.plot.predictions.dependence import partial_dependence, support_vectors
+from margrove.plot.predictions.mistakes import residuals, worst_mistakes
+from margrove.plot.predictions.predictions import (
     confusion_matrix,
     margin_distribution,
     precision_recall_curve,
     roc_curve,
 )
-from margrove.plot.region_pictures import regions, regression_surface
-from margrove.plot.smo_pictures import coordinate_ascent, multipliers, smo_box
-from margrove.plot.split_pictures import regression_blocks, split_children, tree_growth
 from margrove.plot.tree import tree
-from margrove.plot.tree_markup import tree_html, tree_svg
-from margrove.plot.tree_pictures import (
+from margrove.plot.trees.markup import tree_html, tree_svg
+from margrove.plot.trees.pictures import (
     error_against_size,
     gain_against_threshold,
     impurity_curves,
 )
-from margrove.plot.tuning_pictures import tuning_curve
+from margrove.plot.trees.regions import regions, regression_surface
+from margrove.teaching.pictures.bagging import bagged_boundaries, bootstrap_histogram, member_votes
+from margrove.teaching.pictures.losses import loss_functions
+from margrove.teaching.pictures.machines import circle_to_line, effect_of_c_and_gamma, svm_and_bayes
+from margrove.teaching.pictures.margins import distances, hulls, separating_lines, slacks
+from margrove.teaching.pictures.perceptron import perceptron_steps
+from margrove.teaching.pictures.smo import coordinate_ascent, multipliers, smo_box
+from margrove.teaching.pictures.splits import regression_blocks, split_children, tree_growth
 
 __all__ = [
     "Picture",

@@ -15,7 +15,17 @@ import numpy as np
 from margrove.facts import TreeSketch, sketch_tree
 from margrove.plot.canvas import new_panels, usable_axes
 from margrove.plot.picture import Picture, drawn, table
-from margrove.plot.tree_shapes import EDGES, FONT, INK, PAPER, Box, Drawing, Line, Words, drawing_of
+from margrove.plot.trees.shapes import (
+    EDGES,
+    FONT,
+    INK,
+    PAPER,
+    Box,
+    Drawing,
+    Line,
+    Words,
+    drawing_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

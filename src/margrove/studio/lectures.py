@@ -17,10 +17,10 @@ import numpy as np
 
 from margrove.datasets import load_play_tennis, load_restaurant
 from margrove.ensemble.bootstrap.statistic import BootstrapResult, bootstrap
-from margrove.facts.lecture_bagging import bootstrap_histogram
 from margrove.grove.criteria import CRITERIA
 from margrove.grove.estimators import DecisionTreeClassifier
 from margrove.studio.scenes import StudioError
+from margrove.teaching.facts.bagging import bootstrap_histogram
 
 __all__ = [
     "LECTURE_TABLES",

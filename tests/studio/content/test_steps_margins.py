@@ -9,7 +9,6 @@ import pytest
 from tests.studio.content.scene_cases import GRID, scene
 
 import margrove
-from margrove.facts.lecture_hulls import hull_facts
 from margrove.margin.solvers.dual.hull import HullStep
 from margrove.margin.solvers.dual.primal_sgd import SubgradientStep
 from margrove.studio.pictures import cells_of
@@ -18,6 +17,7 @@ from margrove.studio.steps import MOST_STEPS, step_of, steps_of
 from margrove.studio.steps.hull import nearest_points
 from margrove.studio.steps.stepwise_machines import ended_after, fitted_with
 from margrove.studio.steps.subgradient import iterate_of
+from margrove.teaching.facts.hulls import hull_facts
 
 
 def trace_of(estimator, shown):

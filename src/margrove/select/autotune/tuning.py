@@ -156,7 +156,7 @@ class Tuning:
         -------
         Picture
         """
-        from margrove.plot.tuning_pictures import tuning_curve
+        from margrove.plot.models.tuning import tuning_curve
 
         return tuning_curve(self, ax=ax)
 

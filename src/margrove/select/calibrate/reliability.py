@@ -217,7 +217,7 @@ class Reliability:
         -------
         Picture
         """
-        from margrove.plot.calibration_pictures import reliability_diagram
+        from margrove.plot.predictions.calibration import reliability_diagram
 
         return reliability_diagram(self, ax=ax, **settings)
 

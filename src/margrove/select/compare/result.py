@@ -284,7 +284,7 @@ class Comparison:
         Picture
             What is drawn is in `models` and `pairs`.
         """
-        from margrove.plot.comparison_pictures import compared_models
+        from margrove.plot.models.comparisons import compared_models
 
         return compared_models(self, what=what, ax=ax)
 

@@ -108,7 +108,7 @@ class SvmPath:
 
     def plot(self, axes: Any = None) -> Any:
         """Support vectors, margin and objective against C; see `margrove.plot.svm_path`."""
-        from margrove.plot.path_pictures import svm_path as draw
+        from margrove.plot.models.paths import svm_path as draw
 
         return draw(self, axes=axes)
 

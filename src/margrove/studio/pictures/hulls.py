@@ -9,8 +9,8 @@ import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
 from margrove.exceptions import NotSeparableError
-from margrove.facts.lecture_hulls import hull_facts
 from margrove.studio.scenes import Scene
+from margrove.teaching.facts.hulls import hull_facts
 
 __all__ = ["hulls_of"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.facts.boosting_stages import boosting_errors, boosting_sketches
+from margrove.facts.models.boosting_stages import boosting_errors, boosting_sketches
 from margrove.studio.pictures.planes import plane_of
 from margrove.studio.scenes import Scene
 from margrove.studio.steps.boosted import Boosted, boosted

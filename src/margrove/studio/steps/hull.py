@@ -10,7 +10,6 @@ import numpy as np
 
 from margrove._runtime.slices import watch
 from margrove.exceptions import NotSeparableError
-from margrove.facts.lecture_hulls import hull_facts
 from margrove.studio.pictures.planes import plane_of
 from margrove.studio.recent import Recent
 from margrove.studio.scenes import Scene, StudioError
@@ -25,6 +24,7 @@ from margrove.studio.steps.traces import (
     state_of,
     told,
 )
+from margrove.teaching.facts.hulls import hull_facts
 
 __all__ = ["trace"]
 

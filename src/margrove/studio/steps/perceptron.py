@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from margrove.facts.lecture_perceptron import PerceptronSteps, perceptron_steps
 from margrove.studio.pictures.planes import plane_of
 from margrove.studio.scenes import Scene
 from margrove.studio.steps.traces import (
@@ -22,6 +21,7 @@ from margrove.studio.steps.traces import (
     state_of,
     told,
 )
+from margrove.teaching.facts.perceptron import PerceptronSteps, perceptron_steps
 
 __all__ = ["trace"]
 

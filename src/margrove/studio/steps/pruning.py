@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.facts.trees import PruningErrors, pruning_errors
+from margrove.facts.models.trees import PruningErrors, pruning_errors
 from margrove.grove.prune.pruning import prune
 from margrove.studio.pictures.curves import curve_of
 from margrove.studio.pictures.planes import plane_of

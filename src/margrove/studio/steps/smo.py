@@ -15,7 +15,6 @@ import numpy as np
 from sklearn.base import clone
 
 from margrove._runtime.slices import watch
-from margrove.facts.lecture_smo import SmoBox, smo_boxes
 from margrove.studio.pictures.planes import plane_of
 from margrove.studio.recent import Recent
 from margrove.studio.scenes import Scene, StudioError
@@ -31,6 +30,7 @@ from margrove.studio.steps.traces import (
     state_of,
     told,
 )
+from margrove.teaching.facts.smo import SmoBox, smo_boxes
 
 __all__ = ["trace"]
 

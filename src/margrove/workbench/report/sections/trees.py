@@ -10,8 +10,8 @@ import numpy as np
 from margrove.facts import SketchNode, TreeSketch, ranked_importances, sketch_tree
 from margrove.grove.read.conditions import prediction_text
 from margrove.grove.read.tree_reading import rules
-from margrove.plot.tree_shapes import EDGES, Box, Drawing, Line, Shape, drawing_of
-from margrove.plot.tree_shapes import Words as Text
+from margrove.plot.trees.shapes import EDGES, Box, Drawing, Line, Shape, drawing_of
+from margrove.plot.trees.shapes import Words as Text
 from margrove.workbench.report import charts
 from margrove.workbench.report.blocks import (
     Block,

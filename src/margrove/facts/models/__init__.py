@@ -1,0 +1,1 @@
+"""What describe tells of each family of models."""

@@ -1,0 +1,1 @@
+"""Pictures of how models came about: boosting, forests, paths, tuning, comparisons."""

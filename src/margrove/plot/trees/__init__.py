@@ -1,0 +1,1 @@
+"""Pictures of decision trees and of their regions."""

@@ -1,0 +1,1 @@
+"""What belongs to the lectures: values and pictures of algorithms at work."""

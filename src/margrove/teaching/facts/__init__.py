@@ -1,0 +1,1 @@
+"""Values behind the pictures of the lectures."""

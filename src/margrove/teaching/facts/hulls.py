@@ -1,0 +1,209 @@
+"""Two separable classes in the plane: their hulls, the nearest points, and the lines between them.
+
+The hard margin's dual finds the nearest points u and v of the two convex hulls; w is along u - v
+and the plane cuts the middle: ||u - v|| = 2 / ||w||.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.spatial import ConvexHull, QhullError
+
+from margrove._data.result_frames import data_frame
+from margrove.facts.plain_values import Plain, frozen
+from margrove.margin.perceptron.perceptron import Perceptron
+from margrove.margin.svm.svc import SVC
+from margrove.teaching.facts.planes import PlaneRows, plane_rows, require_count
+
+__all__ = ["HullFacts", "SeparatingLines", "hull_facts", "separating_lines"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HullFacts(Plain):
+    """Hulls of two classes and the plane in the middle.
+
+    Attributes
+    ----------
+    rows : PlaneRows
+    corners : tuple of two ndarray of int
+        Rows at the corners of the hull of each class, in order around it.
+    nearest : ndarray of shape (2, 2)
+        The nearest points of both hulls.
+    weights : ndarray of shape (2,)
+    intercept : float
+        Of the plane weights . x + intercept = 0, which is 1 and -1 at the nearest points.
+    distance : float
+        Between the nearest points: twice the margin.
+    support : ndarray of int
+        Rows that the nearest points are averages of.
+    shares : ndarray
+        Their parts in these averages, which sum to 1 in each class.
+    """
+
+    rows: PlaneRows
+    corners: tuple[np.ndarray, np.ndarray]
+    nearest: np.ndarray
+    weights: np.ndarray
+    intercept: float
+    distance: float
+    support: np.ndarray
+    shares: np.ndarray
+
+    def frame(self) -> Any:
+        """A pandas DataFrame: corners of the hulls, support vectors and nearest points."""
+        classes = self.rows.classes
+        parts: list[tuple[str, str, np.ndarray, np.ndarray]] = [
+            ("corner", classes[k], self.rows.points[own], np.ones(len(own)))
+            for k, own in enumerate(self.corners)
+        ]
+        for row, share in zip(self.support.tolist(), self.shares.tolist(), strict=True):
+            own = self.rows.points[[row]]
+            parts.append(("support", classes[self.rows.codes[row]], own, np.array([share])))
+        parts += [("nearest", classes[k], self.nearest[[k]], np.ones(1)) for k in (0, 1)]
+        return data_frame(
+            {
+                "part": [part for part, _, points, _ in parts for _ in points],
+                "class": [name for _, name, points, _ in parts for _ in points],
+                "x": np.concatenate([points[:, 0] for _, _, points, _ in parts]),
+                "y": np.concatenate([points[:, 1] for _, _, points, _ in parts]),
+                "share": np.concatenate([shares for *_, shares in parts]),
+            }
+        )
+
+
+def hull_facts(X: Any, y: Any) -> HullFacts:
+    """The hulls of two separable classes, their nearest points, and the plane of largest margin.
+
+    Parameters
+    ----------
+    X : array-like or dataframe of shape (n_samples, 2)
+    y : array-like of shape (n_samples,)
+        Two classes that a line separates; `NotSeparableError` names the point that hulls share
+        where none does.
+
+    Returns
+    -------
+    HullFacts
+
+    Examples
+    --------
+    >>> from margrove.teaching.facts.hulls import hull_facts
+    >>> told = hull_facts([[0, 0], [0, 2], [3, 1], [4, 5]], [-1, -1, 1, 1])
+    >>> told.nearest.round(6).tolist(), round(told.distance, 6)
+    ([[0.0, 1.0], [3.0, 1.0]], 3.0)
+    """
+    rows = plane_rows(X, y, "hulls")
+    machine = SVC(kernel="linear", C=np.inf, solver="hull", tol=1e-8).fit(rows.points, rows.codes)
+    signed = machine.dual_coef_[0]
+    is_second = signed > 0
+    shares = np.abs(signed)
+    for own in (is_second, ~is_second):
+        shares[own] /= shares[own].sum()
+    vectors = rows.points[machine.support_]
+    nearest = np.stack([shares[own] @ vectors[own] for own in (~is_second, is_second)])
+    corners = tuple(_corners(rows.points, np.flatnonzero(rows.codes == k)) for k in (0, 1))
+    return HullFacts(
+        rows=rows,
+        corners=(frozen(corners[0]), frozen(corners[1])),
+        nearest=frozen(nearest),
+        weights=frozen(machine.coef_[0]),
+        intercept=float(machine.intercept_[0]),
+        distance=float(np.linalg.norm(nearest[1] - nearest[0])),
+        support=frozen(machine.support_),
+        shares=frozen(shares),
+    )
+
+
+def _corners(points: np.ndarray, members: np.ndarray) -> np.ndarray:
+    """In order around the hull; of points on a line, its ends."""
+    own = points[members]
+    try:
+        return members[ConvexHull(own).vertices] if len(members) > 2 else members
+    except QhullError:
+        centred = own - own.mean(axis=0)
+        along = centred @ np.linalg.svd(centred)[2][0]
+        ends = [int(np.argmin(along)), int(np.argmax(along))]
+        return members[np.unique(ends)]
+
+
+# -- other lines ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SeparatingLines(Plain):
+    """Lines weights . x + intercept = 0 that separate two classes, the last with the most room.
+
+    Attributes
+    ----------
+    rows : PlaneRows
+    weights : ndarray of shape (n_lines + 1, 2)
+    intercepts : ndarray of shape (n_lines + 1,)
+    margins : ndarray of shape (n_lines + 1,)
+        The least distance of a row from each line.
+    """
+
+    rows: PlaneRows
+    weights: np.ndarray
+    intercepts: np.ndarray
+    margins: np.ndarray
+
+    def frame(self) -> Any:
+        """A pandas DataFrame, a row for each line."""
+        n = len(self.margins) - 1
+        return data_frame(
+            {
+                "learner": ["Perceptron"] * n + ["SVC"],
+                "w1": self.weights[:, 0],
+                "w2": self.weights[:, 1],
+                "b": self.intercepts,
+                "margin": self.margins,
+            }
+        )
+
+
+def separating_lines(X: Any, y: Any, n_lines: int = 8) -> SeparatingLines:
+    """Lines that perceptrons find when they see rows in different orders, and that of the SVM.
+
+    Parameters
+    ----------
+    X : array-like or dataframe of shape (n_samples, 2)
+    y : array-like of shape (n_samples,)
+        Two classes that a line separates.
+    n_lines : int, default=8
+        Perceptrons.
+
+    Returns
+    -------
+    SeparatingLines
+
+    Examples
+    --------
+    >>> from margrove.teaching.facts.hulls import separating_lines
+    >>> told = separating_lines([[0, 0], [0, 2], [3, 1], [4, 5]], [-1, -1, 1, 1], n_lines=5)
+    >>> bool((told.margins[:-1] <= told.margins[-1]).all()), round(float(told.margins[-1]), 6)
+    (True, 1.5)
+    """
+    rows = plane_rows(X, y, "separating_lines")
+    count = require_count("n_lines", n_lines)
+    machine = SVC(kernel="linear", C=np.inf, tol=1e-8).fit(rows.points, rows.codes)
+    # Far from the origin a perceptron creeps; where rows are does not matter to the picture.
+    middle = rows.points.mean(axis=0)
+    learners = [
+        Perceptron(random_state=seed, tol=None, max_iter=10_000).fit(
+            rows.points - middle, rows.codes
+        )
+        for seed in range(count)
+    ]
+    weights = np.stack([own.coef_[0] for own in learners] + [machine.coef_[0]])
+    intercepts = np.array([own.intercept_[0] for own in learners] + [machine.intercept_[0]])
+    intercepts[:-1] -= weights[:-1] @ middle
+    values = (rows.points @ weights.T + intercepts) * rows.signs[:, None]
+    return SeparatingLines(
+        rows=rows,
+        weights=frozen(weights),
+        intercepts=frozen(intercepts),
+        margins=frozen(values.min(axis=0) / np.linalg.norm(weights, axis=1)),
+    )

@@ -1,0 +1,63 @@
+"""What pictures of the plane share: rows by class, lines w.x + b = level, names on the axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from margrove.plot.canvas import class_style
+from margrove.plot.plane import range_of
+from margrove.teaching.facts.planes import PlaneRows
+
+__all__ = ["draw_line", "draw_rows", "frame_plane", "shade_sides"]
+
+_DOTS: dict[str, Any] = {"s": 36, "linewidths": 0.6, "edgecolors": "white"}
+
+
+def draw_rows(axes: Any, rows: PlaneRows, *, points: np.ndarray | None = None) -> list[Any]:
+    """The rows, or other points of the same classes; a handle for each class."""
+    places = rows.points if points is None else points
+    handles = []
+    for code in range(len(rows.classes)):
+        own = places[rows.codes == code]
+        handles.append(axes.scatter(*own.T, zorder=3, **class_style(code), **_DOTS))
+        handles[-1].set_gid("data")
+    return handles
+
+
+def draw_line(axes: Any, weights: np.ndarray, shift: float, gid: str, **look: Any) -> Any:
+    """The line weights . x + shift = 0, from edge to edge; nothing where all weights are 0."""
+    length = float(np.linalg.norm(weights))
+    if length == 0.0:
+        return None
+    normal = np.asarray(weights) / length
+    foot = -shift / length * normal
+    line = axes.axline(tuple(foot), tuple(foot + np.array([-normal[1], normal[0]])), **look)
+    line.set_gid(gid)
+    return line
+
+
+def shade_sides(axes: Any, x: np.ndarray, y: np.ndarray, values: np.ndarray) -> None:
+    """Pale colours of both classes, where values over a grid are below and above 0."""
+    from margrove.plot.canvas import tint
+
+    levels = [min(0.0, float(values.min())) - 1.0, 0.0, max(0.0, float(values.max())) + 1.0]
+    axes.contourf(x, y, values, levels=levels, colors=[tint(0), tint(1)], zorder=0).set_gid(
+        "regions"
+    )
+
+
+def frame_plane(axes: Any, points: np.ndarray, names: tuple[str, str], *, equal: bool) -> None:
+    """Limits around the points, names, and, where angles matter, the same scale on both axes."""
+    (left, right), (bottom, top) = range_of(points)
+    if equal:
+        half = 0.5 * max(right - left, top - bottom)
+        middle_x, middle_y = 0.5 * (left + right), 0.5 * (bottom + top)
+        left, right = middle_x - half, middle_x + half
+        bottom, top = middle_y - half, middle_y + half
+        axes.set_aspect("equal", adjustable="box")
+    axes.set_xlim(left, right)
+    axes.set_ylim(bottom, top)
+    axes.set_xlabel(names[0], parse_math=False)
+    axes.set_ylabel(names[1], parse_math=False)
