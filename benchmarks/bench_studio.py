@@ -107,8 +107,8 @@ def opened_page():
 
 
 def load(page, learner, parameters, size):
-    from margrove.studio.presets import points_of
-    from margrove.studio.scenes import scene_from
+    from margrove.studio.content.presets import points_of
+    from margrove.studio.content.scenes import scene_from
 
     points = points_of("moons", size=size, noise=0.25, seed=0)
     scene = scene_from(

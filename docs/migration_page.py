@@ -16,7 +16,7 @@ import sklearn
 
 import margrove
 import margrove.tune
-from margrove.exchange.replacements import PUBLIC_HOMES, original
+from margrove.exchange.scikit_learn.replacements import PUBLIC_HOMES, original
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))

@@ -38,6 +38,9 @@ __all__ = [
 
 PATIENCE = 300.0  # seconds: nothing takes that long, unless it hangs
 
+# Tests may run in the background, where shells have Ctrl-C ignored, also by children.
+_HEARS_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+
 # Processes that also look at the clock within a slice.
 _OWN_SLICES = (
     "ensemble.forest.grower",
@@ -139,7 +142,7 @@ def run_with_signals(
 ) -> subprocess.CompletedProcess[str]:
     """Run a program that gets a signal whenever it says "now"; what else it says, and its end."""
     with subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", code, *map(str, arguments)],
+        [sys.executable, "-W", "ignore", "-c", _HEARS_CTRL_C + code, *map(str, arguments)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd,
     ) as process:  # fmt: skip
         assert process.stdout is not None

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
         HistGradientBoostingRegressor,
     )
     from margrove.ensemble.gradient.losses import GradientLoss, register_gradient_loss
-    from margrove.exchange.model_files import inspect_file, load, save
-    from margrove.exchange.patching import patch_sklearn, patched, unpatch_sklearn
+    from margrove.exchange.model_file.files import inspect_file, load, save
     from margrove.exchange.scikit_learn import from_sklearn
+    from margrove.exchange.scikit_learn.patching import patch_sklearn, patched, unpatch_sklearn
     from margrove.grove.criteria import register_criterion
     from margrove.grove.estimators import DecisionTreeClassifier, DecisionTreeRegressor
     from margrove.grove.explain.importances import permutation_importances
@@ -159,17 +159,17 @@ _HOME_OF = {
     "table_model": "margrove.workbench.tables.table_models",
     "report": "margrove.workbench.report.reporting",
     # keeping
-    "save": "margrove.exchange.model_files",
-    "load": "margrove.exchange.model_files",
-    "inspect_file": "margrove.exchange.model_files",
+    "save": "margrove.exchange.model_file.files",
+    "load": "margrove.exchange.model_file.files",
+    "inspect_file": "margrove.exchange.model_file.files",
     "from_sklearn": "margrove.exchange.scikit_learn",
     "checkpoint": "margrove._runtime.checkpoints",
     # in place of scikit-learn
-    "patch_sklearn": "margrove.exchange.patching",
-    "unpatch_sklearn": "margrove.exchange.patching",
-    "patched": "margrove.exchange.patching",
-    "load_ipython_extension": "margrove.exchange.patching",
-    "unload_ipython_extension": "margrove.exchange.patching",
+    "patch_sklearn": "margrove.exchange.scikit_learn.patching",
+    "unpatch_sklearn": "margrove.exchange.scikit_learn.patching",
+    "patched": "margrove.exchange.scikit_learn.patching",
+    "load_ipython_extension": "margrove.exchange.scikit_learn.patching",
+    "unload_ipython_extension": "margrove.exchange.scikit_learn.patching",
     # watching and preparing
     "Progress": "margrove._runtime.slices",
     "watch": "margrove._runtime.slices",

@@ -342,7 +342,8 @@ def test_files_that_the_system_cuts_off(place) -> None:
     before = sorted(place.iterdir())
     program = (
         "import json, resource, sys\nfrom margrove.cli import main\n"
-        "import margrove.cli.learning, margrove.workbench.report, margrove.exchange.model_files\n"
+        "import margrove.cli.learning, margrove.workbench.report\n"
+        "import margrove.exchange.model_file.files\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))\n"
         "for words in json.loads(sys.argv[1]):\n"
         "    try:\n        main(words)\n"

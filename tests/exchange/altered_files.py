@@ -24,8 +24,8 @@ from tests.exchange.golden_files import path_of
 from tests.exchange.zoo import ZOO, answers
 
 from margrove.exceptions import ModelFileError
-from margrove.exchange.archive import pack, seal, unpack
-from margrove.exchange.model_files import load
+from margrove.exchange.model_file.archive import pack, seal, unpack
+from margrove.exchange.model_file.files import load
 
 _STRANGE = (0, 1, -1, 2, 7, 100, 2**15, 2**31 - 1, -(2**31), 2**31, 2**53, 2**63 - 1, -(2**63))
 _STRANGE_FLOATS = (0.0, -1.0, 1e300, -1e300, float("nan"), float("inf"), 0.5, 1e9, -0.0)

@@ -14,8 +14,8 @@ import numpy as np
 from tests.exchange.zoo import ZOO, Specimen, answers
 from threadpoolctl import threadpool_info
 
-from margrove.exchange.archive import FORMAT_VERSION, read_archive, write_archive
-from margrove.exchange.model_files import save
+from margrove.exchange.model_file.archive import FORMAT_VERSION, read_archive, write_archive
+from margrove.exchange.model_file.files import save
 
 __all__ = ["GOLDEN", "architecture", "few_rows", "golden_answers", "path_of"]
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from margrove.exchange.model_files import load, save
+from margrove.exchange.model_file.files import load, save
 from margrove.margin.kernels.feature_maps import PolynomialMap
 
 

@@ -13,8 +13,8 @@ from tests.exchange.zoo import NUMBERS, X
 
 import margrove
 from margrove.exceptions import ModelFileError, UnsavableModelError
-from margrove.exchange.archive import pack, unpack
-from margrove.exchange.model_files import inspect_file, load, load_with_about, save
+from margrove.exchange.model_file.archive import pack, unpack
+from margrove.exchange.model_file.files import inspect_file, load, load_with_about, save
 
 ABOUT = {
     "target": "income",

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from margrove.exceptions import ModelFileError, UnsavableModelError
-from margrove.exchange.archive import (
+from margrove.exchange.model_file.archive import (
     FORMAT_VERSION,
     MAGIC,
     pack,

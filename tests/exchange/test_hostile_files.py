@@ -17,8 +17,8 @@ from tests.exchange.golden_files import path_of
 from tests.exchange.zoo import ZOO
 
 from margrove.exceptions import ModelFileError
-from margrove.exchange.archive import pack, unpack
-from margrove.exchange.model_files import inspect_file, load
+from margrove.exchange.model_file.archive import pack, unpack
+from margrove.exchange.model_file.files import inspect_file, load
 
 ROOT = Path(__file__).parents[2]
 

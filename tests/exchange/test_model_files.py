@@ -32,10 +32,10 @@ from tests.exchange.zoo import NUMBERS, THREE, TWO, ZOO, X, answers
 import margrove
 from margrove.ensemble.gradient.losses import GRADIENT_LOSSES
 from margrove.exceptions import ModelFileError, UnsavableModelError
-from margrove.exchange.archive import FORMAT_VERSION, pack, unpack
-from margrove.exchange.kinds import kinds
-from margrove.exchange.model_files import inspect_file, load, save
-from margrove.exchange.model_values import LEFT_OUT
+from margrove.exchange.model_file.archive import FORMAT_VERSION, pack, unpack
+from margrove.exchange.model_file.files import inspect_file, load, save
+from margrove.exchange.model_file.kinds import kinds
+from margrove.exchange.model_file.values import LEFT_OUT
 
 
 def saved(model: Any) -> bytes:
@@ -154,7 +154,7 @@ def test_bytes_do_not_depend_on_hashes() -> None:
     code = (
         "import io, hashlib\nfrom sklearn.feature_extraction.text import TfidfVectorizer\n"
         "from sklearn.preprocessing import OneHotEncoder\n"
-        "from margrove.exchange.model_files import save\n"
+        "from margrove.exchange.model_file.files import save\n"
         "labels = [[word] for word in 'ab bc cd de ef'.split()]\n"
         "digest = hashlib.sha256()\n"
         "for model in (TfidfVectorizer(stop_words=['a', 'b']).fit(sum(labels, [])),\n"

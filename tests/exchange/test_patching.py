@@ -19,8 +19,8 @@ from sklearn.datasets import load_iris
 
 import margrove
 from margrove.exceptions import FallbackWarning, MalformedSparseError
-from margrove.exchange import patching
-from margrove.exchange.replacements import PUBLIC_HOMES, fit_counts, original
+from margrove.exchange.scikit_learn import patching
+from margrove.exchange.scikit_learn.replacements import PUBLIC_HOMES, fit_counts, original
 
 X, y = load_iris(return_X_y=True)
 

@@ -58,7 +58,7 @@ from margrove.exceptions import (
     InterruptedFitWarning,
     ModelFileError,
 )
-from margrove.exchange.archive import read_archive, write_archive
+from margrove.exchange.model_file.archive import read_archive, write_archive
 from margrove.margin.solvers.dual import many_problems as many
 from margrove.margin.solvers.linear import dual_coordinate_descent as linear_cd
 from margrove.margin.solvers.linear.newton import NewtonProcess
@@ -876,7 +876,7 @@ def test_a_fit_that_fails_at_once_leaves_no_file(tmp_path) -> None:
 
 def test_files_are_written_every_so_often(tmp_path, monkeypatch) -> None:
     path, times = tmp_path / "fit.margrove", []
-    from margrove.exchange import archive
+    from margrove.exchange.model_file import archive
 
     usual = archive.write_archive
     monkeypatch.setattr(
@@ -896,7 +896,7 @@ def test_files_are_written_every_so_often(tmp_path, monkeypatch) -> None:
 
 
 def test_a_full_disk_does_not_end_the_fit(tmp_path, monkeypatch) -> None:
-    from margrove.exchange import archive
+    from margrove.exchange.model_file import archive
 
     def full(*given):
         raise OSError(28, "No space left on device")

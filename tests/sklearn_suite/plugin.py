@@ -13,7 +13,7 @@ import sys
 import pytest
 
 import margrove
-from margrove.exchange.replacements import PUBLIC_HOMES, original, replacement
+from margrove.exchange.scikit_learn.replacements import PUBLIC_HOMES, original, replacement
 from tests.sklearn_suite.differences import DIFFERENCES
 
 

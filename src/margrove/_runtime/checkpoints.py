@@ -185,7 +185,7 @@ def _require_free(target: Path) -> None:
 
 
 def _read(source: Path) -> dict[str, Any]:
-    from margrove.exchange.archive import read_archive
+    from margrove.exchange.model_file.archive import read_archive
 
     kind, values = read_archive(source)
     if kind != _KIND:
@@ -364,7 +364,7 @@ class _Keeper:
 
     def _write(self) -> None:
         """What is new; a disk that is full is no reason to lose the fit as well."""
-        from margrove.exchange.archive import write_archive
+        from margrove.exchange.model_file.archive import write_archive
 
         if self._is_written:
             return

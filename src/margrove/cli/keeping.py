@@ -20,7 +20,7 @@ __all__ = ["about", "digest_of", "learnt_as_dict", "save_learnt", "show_learnt"]
 
 def save_learnt(learnt: Learnt, task: Task | ClusterTask, path: Path, seed: int) -> None:
     """The model, and beside it what a prediction needs to know."""
-    from margrove.exchange.model_files import save
+    from margrove.exchange.model_file.files import save
 
     save(learnt.model, path, about=about(learnt, task, seed))
 

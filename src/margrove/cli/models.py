@@ -88,7 +88,7 @@ def _text(value: Any) -> str | None:
 
 def open_model(path: Path | None, screen: Screen) -> OpenedModel:
     """Load a file, which never runs anything in it; with none, learn from a built-in set."""
-    from margrove.exchange.model_files import load_with_about
+    from margrove.exchange.model_file.files import load_with_about
 
     if path is None:
         return _example(screen)

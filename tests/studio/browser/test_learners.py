@@ -13,7 +13,7 @@ from tests.studio.browser import readings
 from tests.studio.browser.visits import expect
 from tests.studio.content.scene_cases import given
 
-from margrove.studio.learners import LEARNERS
+from margrove.studio.learners.registry import LEARNERS
 from margrove.studio.pictures import picture_of
 
 GRID = 120  # cells along each side of the playground's picture

@@ -6,9 +6,9 @@ import re
 
 from tests.studio.browser.visits import expect
 
+from margrove.studio.content.scenes import scene_from
 from margrove.studio.lessons import LESSONS
 from margrove.studio.lessons.lesson import Choice
-from margrove.studio.scenes import scene_from
 
 FITTED = {
     "playground": "lesson-plane",

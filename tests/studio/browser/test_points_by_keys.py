@@ -6,7 +6,7 @@ import numpy as np
 from tests.studio.browser.visits import expect
 from tests.studio.content.scene_cases import given
 
-from margrove.studio.scenes import scene_from
+from margrove.studio.content.scenes import scene_from
 
 SCENE = given("separable_clouds", "SVC", {"kernel": "linear"}, size=12)
 

@@ -9,7 +9,7 @@ from tests.studio.browser.conftest import WINDOW
 from tests.studio.browser.visits import MODES, expect
 from tests.studio.content.scene_cases import given
 
-from margrove.studio.scenes import scene_from
+from margrove.studio.content.scenes import scene_from
 
 _KEYS = (
     "Tab", "Shift+Tab", "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Enter", "Space",

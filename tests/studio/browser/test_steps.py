@@ -12,8 +12,8 @@ from tests.studio.browser.visits import expect
 from tests.studio.content.scene_cases import given
 
 import margrove
-from margrove.studio.learners import LEARNERS
-from margrove.studio.scenes import scene_from
+from margrove.studio.content.scenes import scene_from
+from margrove.studio.learners.registry import LEARNERS
 from margrove.studio.steps import STEPS, steps_of
 
 PERCEPTRON = given("separable_clouds", "Perceptron", size=24, noise=0.1, test_share=0.2)

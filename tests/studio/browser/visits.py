@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from margrove.studio.scenes import scene_from
+from margrove.studio.content.scenes import scene_from
 
 _TWO_FRAMES = """() => new Promise((resolve) =>
     requestAnimationFrame(() => requestAnimationFrame(() => resolve(null))))"""

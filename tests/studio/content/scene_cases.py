@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from margrove.studio.presets import points_of
-from margrove.studio.scenes import Scene, scene_from
+from margrove.studio.content.presets import points_of
+from margrove.studio.content.scenes import Scene, scene_from
 
 GRID = [12, 16]
 CLASSIFIERS = (

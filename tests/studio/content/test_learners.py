@@ -15,9 +15,9 @@ from tests.studio.content.scene_cases import (
 )
 
 import margrove
-from margrove.studio.learners import LEARNERS, NOT_OFFERED
+from margrove.studio.content.scenes import StudioError, scene_from
+from margrove.studio.learners.registry import LEARNERS, NOT_OFFERED
 from margrove.studio.pictures import fitted, picture_of
-from margrove.studio.scenes import StudioError, scene_from
 
 
 def points_for(name: str) -> str:

@@ -8,8 +8,8 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from tests.studio.content.scene_cases import require_sendable, scene
 
 from margrove import SVC
-from margrove.studio.maps import map_of
-from margrove.studio.scenes import StudioError
+from margrove.studio.content.maps import map_of
+from margrove.studio.content.scenes import StudioError
 
 
 def test_cells_are_what_cross_validation_says() -> None:

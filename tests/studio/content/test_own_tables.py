@@ -9,10 +9,10 @@ from tests.workbench.report.payloads import payloads
 
 pl = pytest.importorskip("polars")
 
-from margrove.studio.answers import ANSWERS  # noqa: E402
+from margrove.studio.content.scenes import StudioError, scene_from  # noqa: E402
 from margrove.studio.pictures import picture_of  # noqa: E402
-from margrove.studio.scenes import StudioError, scene_from  # noqa: E402
-from margrove.studio.workroom import Job  # noqa: E402
+from margrove.studio.worker.answers import ANSWERS  # noqa: E402
+from margrove.studio.worker.worker_main import Job  # noqa: E402
 
 CITIES = ["Graz", "Linz", "Wien", "Steyr", "Wels", "Enns"]
 

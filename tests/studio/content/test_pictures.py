@@ -7,6 +7,7 @@ import pytest
 from tests.studio.content.scene_cases import CLASSIFIERS, GRID, given, require_sendable, scene
 
 import margrove
+from margrove.studio.content.scenes import StudioError, scene_from
 from margrove.studio.pictures import (
     cells_of,
     curve_from_values,
@@ -15,7 +16,6 @@ from margrove.studio.pictures import (
     plane_from_values,
     plane_of,
 )
-from margrove.studio.scenes import StudioError, scene_from
 
 MARGINS = ("SVC", "NuSVC", "LinearSVC")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.studio.content.scene_cases import given, require_sendable
 
-from margrove.studio.presets import PRESETS, points_of
-from margrove.studio.scenes import StudioError, scene_from
+from margrove.studio.content.presets import PRESETS, points_of
+from margrove.studio.content.scenes import StudioError, scene_from
 
 
 def learner_for(preset: str) -> str:

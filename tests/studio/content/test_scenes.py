@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.studio.content.scene_cases import given, scene
 
-from margrove.studio.scenes import MAX_POINTS, StudioError, scene_from
+from margrove.studio.content.scenes import MAX_POINTS, StudioError, scene_from
 
 
 def test_a_scene_comes_back_as_it_was() -> None:

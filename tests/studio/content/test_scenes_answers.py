@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tests.studio.content.scene_cases import GRID, given, require_sendable
 
-from margrove.studio.answers import ANSWERS
-from margrove.studio.scenes import StudioError
-from margrove.studio.workroom import Job
+from margrove.studio.content.scenes import StudioError
+from margrove.studio.worker.answers import ANSWERS
+from margrove.studio.worker.worker_main import Job
 
 PROTOCOL = Path(__file__).parents[3] / "studio-ui" / "src" / "protocol.ts"
 

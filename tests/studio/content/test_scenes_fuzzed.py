@@ -8,9 +8,9 @@ import random
 import pytest
 from tests.studio.content.scene_cases import CLASSIFIERS, REGRESSORS, given, require_sendable
 
-from margrove.studio.answers import ANSWERS
-from margrove.studio.scenes import StudioError
-from margrove.studio.workroom import Job
+from margrove.studio.content.scenes import StudioError
+from margrove.studio.worker.answers import ANSWERS
+from margrove.studio.worker.worker_main import Job
 
 NASTY = (
     None, True, False, 0, 1, -1, 3, 0.5, 1e308, -1e308, 5e-324, 2**63, 10**400, float("nan"),

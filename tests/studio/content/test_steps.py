@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from tests.studio.content.scene_cases import GRID, given, require_sendable, scene
 
-from margrove.studio.answers import ANSWERS
-from margrove.studio.learners import LEARNERS
-from margrove.studio.lectures import LECTURE_TABLES, lecture_table
+from margrove.studio.content.lectures import LECTURE_TABLES, lecture_table
+from margrove.studio.content.scenes import Scene, StudioError, scene_from
+from margrove.studio.learners.registry import LEARNERS
 from margrove.studio.pictures import picture_of
-from margrove.studio.recent import Recent, key_of
-from margrove.studio.scenes import Scene, StudioError, scene_from
 from margrove.studio.steps import MOST_STEPS, STEPS, step_of, steps_of
 from margrove.studio.steps.traces import FirstAndLast, shown_numbers, told
-from margrove.studio.workroom import Job
+from margrove.studio.worker.answers import ANSWERS
+from margrove.studio.worker.recent_fits import Recent, key_of
+from margrove.studio.worker.worker_main import Job
 
 KEYS = {
     "number",

@@ -8,7 +8,7 @@ from tests.studio.content.scene_cases import GRID, scene
 
 import margrove
 from margrove.facts import gain_curves
-from margrove.studio.lectures import lecture_table
+from margrove.studio.content.lectures import lecture_table
 from margrove.studio.steps import step_of, steps_of
 from margrove.studio.steps.growth import Growth
 

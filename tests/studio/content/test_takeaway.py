@@ -11,9 +11,9 @@ import pytest
 from tests.studio.content.scene_cases import CLASSIFIERS, GRID, REGRESSORS, given, scene
 from tests.workbench.report.payloads import payloads
 
+from margrove.studio.content.scenes import scene_from
+from margrove.studio.content.takeaway import python_of
 from margrove.studio.pictures import cells_of, fitted, picture_of
-from margrove.studio.scenes import scene_from
-from margrove.studio.takeaway import python_of
 
 PYTHON_PAYLOADS = [
     "'; import os; os.abort() #",

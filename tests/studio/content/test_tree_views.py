@@ -10,9 +10,9 @@ from tests.studio.content.scene_cases import given, require_sendable, scene
 from tests.workbench.report.payloads import payloads
 
 from margrove import DecisionTreeClassifier, read_tree
+from margrove.studio.content.scenes import StudioError
+from margrove.studio.content.tree_views import answer_follow, answer_tree, tree_of
 from margrove.studio.pictures import fitted
-from margrove.studio.scenes import StudioError
-from margrove.studio.tree_views import answer_follow, answer_tree, tree_of
 
 WITH_TREES = (
     ("DecisionTreeClassifier", 1), ("RandomForestClassifier", 50), ("ExtraTreesClassifier", 50),

@@ -15,11 +15,11 @@ import numpy as np
 from tests.interrupts import PATIENCE
 from websockets.sync.client import connect
 
-from margrove.studio.addresses import bound_sockets
-from margrove.studio.application import Settings, Studio
-from margrove.studio.foreman import Limits
-from margrove.studio.serving import quiet_server
-from margrove.studio.uploads import UploadLimits
+from margrove.studio.server.addresses import bound_sockets
+from margrove.studio.server.application import Settings, Studio
+from margrove.studio.server.serving import quiet_server
+from margrove.studio.server.uploads import UploadLimits
+from margrove.studio.worker.worker_supervisor import Limits
 
 TYPES = {"f4": np.float32, "f8": np.float64, "i4": np.int32, "u1": np.uint8}
 SETTINGS = Settings(

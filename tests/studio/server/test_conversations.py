@@ -12,9 +12,9 @@ from tests.studio.server.running import Tab
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 import margrove
-from margrove.studio import conversations
-from margrove.studio.keys import KeyRing
-from margrove.studio.messages import LONGEST_MESSAGE, progress
+from margrove.studio.server import conversations
+from margrove.studio.server.messages import LONGEST_MESSAGE, progress
+from margrove.studio.server.tab_keys import KeyRing
 
 
 def test_a_tab_is_welcomed_once_for_a_token_and_ever_after_for_its_key(studio):

@@ -9,7 +9,7 @@ import pytest
 from tests.interrupts import PATIENCE, is_alive
 from tests.studio.server.running import RunningStudio
 
-from margrove.studio.foreman import Limits, memory_for_the_child
+from margrove.studio.worker.worker_supervisor import Limits, memory_for_the_child
 
 
 def test_135_a_fit_hears_the_cancel_and_the_server_answers_meanwhile(studio, tab):

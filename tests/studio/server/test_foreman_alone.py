@@ -7,12 +7,12 @@ import json
 
 import pytest
 
-from margrove.studio import foreman as foreman_module
-from margrove.studio.foreman import Foreman, Limits
-from margrove.studio.letters import Kind, Letter
-from margrove.studio.messages import Ask
-from margrove.studio.turns import Request
-from margrove.studio.workroom import Plan
+from margrove.studio.server.messages import Ask
+from margrove.studio.worker import worker_supervisor as foreman_module
+from margrove.studio.worker.request_queue import Request
+from margrove.studio.worker.worker_main import Plan
+from margrove.studio.worker.worker_protocol import Kind, Letter
+from margrove.studio.worker.worker_supervisor import Foreman, Limits
 
 
 class PlayedChild:

@@ -18,8 +18,8 @@ from tests.studio.server.asked import asked
 from tests.studio.server.running import SETTINGS, written_page
 
 import margrove.studio
-from margrove.studio.application import Studio
-from margrove.studio.guard import Guard, page_policy
+from margrove.studio.server.application import Studio
+from margrove.studio.server.guard import Guard, page_policy
 
 HOSTS = ("127.0.0.1:8642", "localhost:8642", "[::1]:8642")
 HOST = (b"host", b"127.0.0.1:8642")

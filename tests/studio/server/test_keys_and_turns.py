@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from margrove.studio.keys import KeyRing
-from margrove.studio.messages import Ask
-from margrove.studio.turns import MOST_CHANNELS, Request, TooManyError, Turns
+from margrove.studio.server.messages import Ask
+from margrove.studio.server.tab_keys import KeyRing
+from margrove.studio.worker.request_queue import MOST_CHANNELS, Request, TooManyError, Turns
 
 
 def test_122_tokens_and_keys_are_long_and_never_the_same():

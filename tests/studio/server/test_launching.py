@@ -22,9 +22,9 @@ from tests.studio.server.running import Tab, written_page
 from websockets.sync.client import connect
 
 from margrove.cli import main
-from margrove.studio import addresses, browsers
-from margrove.studio.addresses import Address, bound_sockets, is_loopback
-from margrove.studio.static_files import static_files
+from margrove.studio.server import addresses, browsers
+from margrove.studio.server.addresses import Address, bound_sockets, is_loopback
+from margrove.studio.server.static_files import static_files
 
 
 @pytest.fixture
@@ -200,7 +200,7 @@ class _Command:
     def __init__(self, folder, terminal=None):
         self.folder = folder
         program = (
-            "import sys; from margrove.studio.launching import *; "
+            "import sys; from margrove.studio.server.launching import *; "
             "wish = Launch(lambda text: print(text, flush=True), opens_browser=False, "
             "answers='tests.studio.server.own_answers'); sys.exit(launch(wish))"
         )

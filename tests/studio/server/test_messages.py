@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from tests.studio.server.running import unpacked
 
-from margrove.studio.letters import Kind, Letter, order_of, ordered
-from margrove.studio.messages import (
+from margrove.studio.server.messages import (
     MessageError,
     cancelled,
     failure,
@@ -21,6 +20,7 @@ from margrove.studio.messages import (
     progress,
     request_of,
 )
+from margrove.studio.worker.worker_protocol import Kind, Letter, order_of, ordered
 
 TYPES = [np.float32, np.float64, np.int32, np.uint8, np.bool_]
 

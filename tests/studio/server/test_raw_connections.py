@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import pytest
 from tests.interrupts import PATIENCE
 
-from margrove.studio.patience import ImpatientProtocol
+from margrove.studio.server.timeouts import ImpatientProtocol
 
 
 def _exchanged(studio, sent):

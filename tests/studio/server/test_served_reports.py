@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from margrove import DecisionTreeClassifier
-from margrove.studio.served_reports import ReportShelf, report_headers
+from margrove.studio.server.served_reports import ReportShelf, report_headers
 from margrove.workbench.report import report
 
 

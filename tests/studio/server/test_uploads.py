@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from tests.interrupts import PATIENCE
 
-from margrove.studio.uploads import UploadLimits, harmless_name
+from margrove.studio.server.uploads import UploadLimits, harmless_name
 
 
 @pytest.fixture

@@ -10,8 +10,9 @@ import pytest
 
 import margrove
 from margrove._runtime.jit import compiled_for_user
-from margrove.studio import warming, workroom
-from margrove.studio.workroom import Job, _is_compiling
+from margrove.studio.worker import small_fits as warming
+from margrove.studio.worker import worker_main as workroom
+from margrove.studio.worker.worker_main import Job, _is_compiling
 
 
 def test_a_job_can_be_had_without_a_server():

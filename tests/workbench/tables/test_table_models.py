@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import margrove as m
-from margrove.exchange.model_files import load, save
+from margrove.exchange.model_file.files import load, save
 from margrove.tables import TablePreparation, read_table, table_model, task_of_table
 from margrove.workbench.tables.table_models import form_for, types_of_model
 

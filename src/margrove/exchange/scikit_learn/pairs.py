@@ -8,8 +8,8 @@ from typing import Any
 
 from sklearn.utils._param_validation import InvalidParameterError, validate_parameter_constraints
 
-from margrove.exchange.checks import class_at
-from margrove.exchange.replacements import PUBLIC_HOMES, original
+from margrove.exchange.model_file.checks import class_at
+from margrove.exchange.scikit_learn.replacements import PUBLIC_HOMES, original
 
 __all__ = ["Pair", "class_of", "columns_of", "no_settings", "parameters_for"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from margrove.studio.content.scenes import Scene, StudioError
 from margrove.studio.pictures.fits import missing
-from margrove.studio.scenes import Scene, StudioError
 
 __all__ = ["fitted_to"]
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from margrove.studio.presets import points_of
-from margrove.studio.scenes import Scene, scene_from
+from margrove.studio.content.presets import points_of
+from margrove.studio.content.scenes import Scene, scene_from
 
 __all__ = ["Choice", "Count", "Lesson", "Measure", "Right", "preset_scene"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from margrove.studio.content.scenes import Scene
 from margrove.studio.lessons.learning import fitted_to
 from margrove.studio.lessons.lesson import Count, Lesson, preset_scene
-from margrove.studio.scenes import Scene
 
 __all__ = ["LESSON"]
 

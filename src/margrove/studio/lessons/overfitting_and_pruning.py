@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from margrove.facts.models.trees import pruning_errors
+from margrove.studio.content.scenes import Scene, StudioError
 from margrove.studio.lessons.learning import fitted_to
 from margrove.studio.lessons.lesson import Count, Lesson, preset_scene
-from margrove.studio.scenes import Scene, StudioError
 
 __all__ = ["LESSON"]
 

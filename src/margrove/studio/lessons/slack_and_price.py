@@ -6,9 +6,9 @@ from functools import partial
 
 import numpy as np
 
+from margrove.studio.content.scenes import Scene
 from margrove.studio.lessons.learning import fitted_to
 from margrove.studio.lessons.lesson import Choice, Lesson, preset_scene
-from margrove.studio.scenes import Scene
 
 __all__ = ["LESSON"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from margrove.studio.lectures import lecture_table
+from margrove.studio.content.lectures import lecture_table
 from margrove.studio.lessons.lesson import Lesson, Measure
 from margrove.teaching.facts.splits import split_children
 

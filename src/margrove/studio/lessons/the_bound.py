@@ -6,9 +6,9 @@ from functools import partial
 
 import numpy as np
 
+from margrove.studio.content.scenes import Scene, StudioError
 from margrove.studio.lessons.learning import fitted_to
 from margrove.studio.lessons.lesson import Count, Lesson, preset_scene
-from margrove.studio.scenes import Scene, StudioError
 
 __all__ = ["LESSON"]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from margrove.studio.content.scenes import Scene
 from margrove.studio.pictures.members import curves_of_members
 from margrove.studio.pictures.support import support_of
 from margrove.studio.pictures.surfaces import within_domain
-from margrove.studio.scenes import Scene
 
 __all__ = ["curve_from_values", "curve_of", "places_of"]
 

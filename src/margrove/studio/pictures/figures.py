@@ -17,8 +17,8 @@ from margrove.facts import (
 )
 from margrove.grove.decision_tree import DecisionTree
 from margrove.grove.serve.tree_arrays import LEAF
+from margrove.studio.content.scenes import Scene
 from margrove.studio.pictures.fits import Fitted
-from margrove.studio.scenes import Scene
 
 __all__ = ["empty_figures", "figures_of"]
 

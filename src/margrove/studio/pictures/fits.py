@@ -13,8 +13,8 @@ import numpy as np
 
 from margrove.exceptions import NotSeparableError
 from margrove.facts import describe
-from margrove.studio.recent import Recent
-from margrove.studio.scenes import Scene, StudioError
+from margrove.studio.content.scenes import Scene, StudioError
+from margrove.studio.worker.recent_fits import Recent
 
 __all__ = ["Fitted", "fitted", "missing", "remarks_of"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.studio.scenes import StudioError, View
+from margrove.studio.content.scenes import StudioError, View
 
 __all__ = ["Cells", "as_grid", "cells_of"]
 
@@ -42,7 +42,7 @@ def cells_of(view: View, grid: Any) -> Cells:
     Examples
     --------
     >>> from margrove.studio.pictures import cells_of
-    >>> from margrove.studio.scenes import View
+    >>> from margrove.studio.content.scenes import View
     >>> cells_of(View((0.0, 4.0), (0.0, 1.0)), [2, 4]).points.tolist()[:5]
     [[0.5, 0.25], [1.5, 0.25], [2.5, 0.25], [3.5, 0.25], [0.5, 0.75]]
     """

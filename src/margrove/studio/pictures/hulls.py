@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
 from margrove.exceptions import NotSeparableError
-from margrove.studio.scenes import Scene
+from margrove.studio.content.scenes import Scene
 from margrove.teaching.facts.hulls import hull_facts
 
 __all__ = ["hulls_of"]

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from margrove.studio.content.scenes import Scene
 from margrove.studio.pictures.grids import as_grid, cells_of
 from margrove.studio.pictures.hulls import hulls_of
 from margrove.studio.pictures.members import classes_of_members
 from margrove.studio.pictures.regions import regions_of
 from margrove.studio.pictures.support import boosting_weights, support_of
 from margrove.studio.pictures.surfaces import SurfaceKind, Wanted, range_of, surface_of
-from margrove.studio.scenes import Scene
 
 __all__ = ["plane_from_values", "plane_of"]
 

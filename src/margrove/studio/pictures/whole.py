@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from margrove.exceptions import InvalidDataError, NumericalOverflowError
+from margrove.studio.content.scenes import Scene, StudioError
 from margrove.studio.pictures.curves import curve_of
 from margrove.studio.pictures.figures import empty_figures, figures_of
 from margrove.studio.pictures.fits import Fitted, fitted, missing
 from margrove.studio.pictures.planes import plane_of
 from margrove.studio.pictures.support import MACHINES
 from margrove.studio.pictures.surfaces import Wanted
-from margrove.studio.scenes import Scene, StudioError
 
 __all__ = ["picture_of"]
 
@@ -35,8 +35,8 @@ def picture_of(scene: Scene, grid: Sequence[int], surface: Wanted = "score") -> 
     Examples
     --------
     >>> from margrove.studio.pictures import picture_of
-    >>> from margrove.studio.presets import points_of
-    >>> from margrove.studio.scenes import scene_from
+    >>> from margrove.studio.content.presets import points_of
+    >>> from margrove.studio.content.scenes import scene_from
     >>> points = points_of("moons", size=100, noise=0.1, seed=0)
     >>> scene = scene_from(points | {
     ...     "version": 1, "testShare": 0.2, "seed": 0, "learner": "SVC", "parameters": {},

@@ -23,10 +23,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from margrove.studio.lectures import LectureTable
+from margrove.studio.content.lectures import LectureTable
+from margrove.studio.content.scenes import Scene, StudioError
 from margrove.studio.pictures.fits import missing
-from margrove.studio.recent import Recent, key_of
-from margrove.studio.scenes import Scene, StudioError
 from margrove.studio.steps import (
     adaboost,
     gradient,
@@ -39,6 +38,7 @@ from margrove.studio.steps import (
     subgradient,
 )
 from margrove.studio.steps.traces import MOST_STEPS, Trace
+from margrove.studio.worker.recent_fits import Recent, key_of
 
 __all__ = ["MOST_STEPS", "STEPS", "StepMode", "step_of", "steps_of"]
 
@@ -170,7 +170,7 @@ def steps_of(kind: Any, scene: Scene | LectureTable) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from margrove.studio.lectures import lecture_table
+    >>> from margrove.studio.content.lectures import lecture_table
     >>> from margrove.studio.steps import steps_of
     >>> [step["text"] for step in steps_of("splits", lecture_table("play_tennis"))["steps"]][:1]
     ['A leaf of 14 rows asks outlook = ?. Its impurity, 0.940, falls by 0.247.']

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from margrove.facts.models.boosting_stages import boosting_errors, boosting_sketches
+from margrove.studio.content.scenes import Scene
 from margrove.studio.pictures.planes import plane_of
-from margrove.studio.scenes import Scene
 from margrove.studio.steps.boosted import Boosted, boosted
 from margrove.studio.steps.traces import (
     GridShape,

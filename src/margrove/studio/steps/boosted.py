@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from margrove.studio.recent import Recent
-from margrove.studio.scenes import Scene
+from margrove.studio.content.scenes import Scene
+from margrove.studio.worker.recent_fits import Recent
 
 __all__ = ["Boosted", "boosted"]
 

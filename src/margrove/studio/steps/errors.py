@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.studio.scenes import Scene
+from margrove.studio.content.scenes import Scene
 
 __all__ = ["Judge", "error_name"]
 

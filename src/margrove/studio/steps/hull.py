@@ -10,9 +10,8 @@ import numpy as np
 
 from margrove._runtime.slices import watch
 from margrove.exceptions import NotSeparableError
+from margrove.studio.content.scenes import Scene, StudioError
 from margrove.studio.pictures.planes import plane_of
-from margrove.studio.recent import Recent
-from margrove.studio.scenes import Scene, StudioError
 from margrove.studio.steps.stepwise_machines import ended_after
 from margrove.studio.steps.traces import (
     FirstAndLast,
@@ -24,6 +23,7 @@ from margrove.studio.steps.traces import (
     state_of,
     told,
 )
+from margrove.studio.worker.recent_fits import Recent
 from margrove.teaching.facts.hulls import hull_facts
 
 __all__ = ["trace"]

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from margrove.ensemble.bagging.bagged_ensemble import Bagging
+from margrove.studio.content.scenes import Scene
 from margrove.studio.pictures.curves import curve_from_values, curve_of, places_of
 from margrove.studio.pictures.planes import plane_of
-from margrove.studio.scenes import Scene
 from margrove.studio.steps.errors import Judge, error_name
 from margrove.studio.steps.traces import (
     GridShape,

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from margrove.studio.content.scenes import Scene
 from margrove.studio.pictures.planes import plane_of
-from margrove.studio.scenes import Scene
 from margrove.studio.steps.traces import (
     GridShape,
     Trace,

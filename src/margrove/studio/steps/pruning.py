@@ -11,10 +11,9 @@ import numpy as np
 
 from margrove.facts.models.trees import PruningErrors, pruning_errors
 from margrove.grove.prune.pruning import prune
+from margrove.studio.content.scenes import Scene
 from margrove.studio.pictures.curves import curve_of
 from margrove.studio.pictures.planes import plane_of
-from margrove.studio.recent import Recent
-from margrove.studio.scenes import Scene
 from margrove.studio.steps.errors import error_name
 from margrove.studio.steps.traces import (
     GridShape,
@@ -25,6 +24,7 @@ from margrove.studio.steps.traces import (
     told,
 )
 from margrove.studio.steps.trees import tree_of_scene
+from margrove.studio.worker.recent_fits import Recent
 
 __all__ = ["trace"]
 

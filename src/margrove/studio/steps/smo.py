@@ -15,9 +15,8 @@ import numpy as np
 from sklearn.base import clone
 
 from margrove._runtime.slices import watch
+from margrove.studio.content.scenes import Scene, StudioError
 from margrove.studio.pictures.planes import plane_of
-from margrove.studio.recent import Recent
-from margrove.studio.scenes import Scene, StudioError
 from margrove.studio.steps.traces import (
     MOST_STEPS,
     FirstAndLast,
@@ -30,6 +29,7 @@ from margrove.studio.steps.traces import (
     state_of,
     told,
 )
+from margrove.studio.worker.recent_fits import Recent
 from margrove.teaching.facts.smo import SmoBox, smo_boxes
 
 __all__ = ["trace"]

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from margrove.studio.lectures import LectureTable
+from margrove.studio.content.lectures import LectureTable
+from margrove.studio.content.scenes import Scene
 from margrove.studio.pictures.curves import curve_of
 from margrove.studio.pictures.planes import plane_of
-from margrove.studio.scenes import Scene
 from margrove.studio.steps.candidates import gains_at, question_at
 from margrove.studio.steps.growth import Growth
 from margrove.studio.steps.traces import (

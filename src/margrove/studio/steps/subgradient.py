@@ -21,9 +21,9 @@ import numpy as np
 
 from margrove._runtime.slices import watch
 from margrove.margin.solvers.dual.primal_sgd import primal_objective
+from margrove.studio.content.scenes import Scene, StudioError
 from margrove.studio.pictures.planes import plane_of
 from margrove.studio.pictures.support import over_points
-from margrove.studio.scenes import Scene, StudioError
 from margrove.studio.steps.stepwise_machines import fitted_with
 from margrove.studio.steps.traces import (
     MOST_STEPS,

@@ -1,0 +1,46 @@
+"""margrove inspect"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from margrove.cli.options import shows_results
+from margrove.cli.screen import Screen
+
+__all__ = ["command"]
+
+_MOST_LINES = 60
+
+
+@click.command("inspect")
+@click.argument("model", required=False, type=click.Path(path_type=Path))
+@click.option("--all", "every_field", is_flag=True, help="List every field, however many.")
+@shows_results
+def command(model: Path | None, every_field: bool, screen: Screen) -> None:
+    """Say what is in a model file, without making a model of it."""
+    import io
+
+    from margrove.cli.models import open_model
+    from margrove.exchange.model_file.files import inspect_file, save
+
+    if model is None:
+        opened = open_model(None, screen)
+        buffer = io.BytesIO()
+        save(opened.model, buffer, about=opened.about)
+        buffer.seek(0)
+        summary = inspect_file(buffer)
+    else:
+        if not model.is_file():
+            what = "is a folder" if model.is_dir() else "does not exist"
+            raise click.UsageError(f"{model} {what}. `margrove fit` makes model files.")
+        summary = inspect_file(model)
+    if screen.as_json:
+        screen.json(asdict(summary))
+    else:
+        lines = str(summary).splitlines()
+        screen.text("\n".join(lines if every_field else lines[:_MOST_LINES]))
+        if len(lines) > _MOST_LINES and not every_field:
+            screen.note(f"and {len(lines) - _MOST_LINES:,} lines more; see --all.")

@@ -1,0 +1,403 @@
+"""Estimators of scikit-learn that may travel with a machine of ours in a model file.
+
+Preprocessing, pipelines, and estimators that combine others. None of them runs code of its own: a
+FunctionTransformer is taken only where it does nothing, functions as parameters are refused.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from margrove.exchange.model_file.checks import (
+    Check,
+    Sizes,
+    array,
+    class_at,
+    either,
+    flag,
+    instance_of,
+    labels,
+    listed,
+    mapping,
+    names,
+    optional,
+    plain,
+    real,
+    refuse_unless,
+    size,
+    text,
+    whole,
+)
+from margrove.exchange.model_file.kinds import Kind, Part
+
+__all__ = ["SKLEARN_KINDS", "SKLEARN_PARTS"]
+
+_COLUMNS: dict[str, Check] = {"n_features_in_": size("d"), "feature_names_in_?": names("d")}
+_OUTPUT: dict[str, Check] = {
+    "_sklearn_output_config?": mapping(text("default", "pandas", "polars"))
+}
+_NUMBERS = array("f4 f8", "d")
+_SEEN = either(real(), array("i8 f8", "d"))
+
+
+def _estimator(value: Any, where: str, sizes: Sizes) -> None:
+    refuse_unless(
+        hasattr(value, "get_params") or value in ("passthrough", "drop"),
+        f"{where} is not an estimator",
+    )
+
+
+def _scaler(class_name: str, **attributes: Check) -> Kind:
+    return Kind(f"sklearn.preprocessing._data:{class_name}", {**_COLUMNS, **attributes, **_OUTPUT})
+
+
+# -- missing values --
+
+
+def _with_dtypes(fitted: dict[str, Any]) -> dict[str, Any]:
+    """Types as their names; see `_DTYPES`."""
+    kept = {name: fitted[name].str for name in _DTYPES if name in fitted}
+    return fitted | kept
+
+
+def _without_dtypes(fitted: dict[str, Any]) -> dict[str, Any]:
+    return fitted | {name: np.dtype(fitted[name]) for name in _DTYPES if name in fitted}
+
+
+_DTYPES = ("_fit_dtype", "_fill_dtype")
+_DTYPE = text("|O", "|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f4", "<f8")
+
+_MISSING_INDICATOR = "sklearn.impute._base:MissingIndicator"
+_IMPUTING = {
+    "SimpleImputer": Kind(
+        "sklearn.impute._base:SimpleImputer",
+        {
+            **_COLUMNS,
+            "statistics_": array("f4 f8 i4 i8 O", "d"),
+            "indicator_": optional(instance_of(_MISSING_INDICATOR)),
+            "_fit_dtype": _DTYPE,
+            "_fill_dtype?": _DTYPE,
+            **_OUTPUT,
+        },
+        take=_with_dtypes,
+        make=_without_dtypes,
+    ),
+    "MissingIndicator": Kind(
+        _MISSING_INDICATOR,
+        {
+            **_COLUMNS,
+            "features_": array("i4 i8", "*", low=0, below="d"),
+            "_n_features": size("d"),
+            "_precomputed": flag,
+            **_OUTPUT,
+        },
+    ),
+}
+
+
+# -- categories --
+
+
+def _sorted_labels(value: Any, where: str, sizes: Sizes) -> None:
+    """Where they are numbers, they are looked for by halving; NaN and None come last."""
+    labels("*")(value, where, sizes)
+    numbers = [own for own in value.tolist() if isinstance(own, (int, float)) and own == own]  # noqa: PLR0124
+    refuse_unless(
+        all(a < b for a, b in pairwise(numbers)) and (not numbers or value[0] == numbers[0]),
+        f"{where} are not sorted",
+    )
+
+
+def _columns_add_up(fitted: dict[str, Any], sizes: Sizes) -> None:
+    """Each category, or group of rare ones, has a column of its own, unless it is dropped."""
+    n_groups = [len(own) for own in fitted["categories_"]]
+    groups = fitted.get("_default_to_infrequent_mappings")
+    refuse_unless(fitted["_infrequent_enabled"] == (groups is not None), "groups are missing")
+    for column, group in enumerate(groups or ()):
+        if group is not None:
+            refuse_unless(len(group) == n_groups[column], "categories_ and their groups differ")
+            n_groups[column] = int(group.max(initial=-1)) + 1
+    dropped = fitted["_drop_idx_after_grouping"]
+    for column, number in enumerate(() if dropped is None else dropped):
+        if number is not None:
+            whole(0, n_groups[column] - 1)(number, "a dropped category", sizes)
+            n_groups[column] -= 1
+    refuse_unless(
+        [int(n) for n in fitted["_n_features_outs"]] == n_groups, "_n_features_outs does not add up"
+    )
+
+
+_ENCODED: dict[str, Check] = {
+    **_COLUMNS,
+    "categories_": listed(_sorted_labels, "d"),
+    "_infrequent_enabled": flag,
+    "_infrequent_indices?": listed(optional(array("i8", "*", low=0)), "d"),
+    "_default_to_infrequent_mappings?": listed(optional(array("i8", "*", low=0)), "d"),
+}
+_ENCODING = {
+    "OneHotEncoder": Kind(
+        "sklearn.preprocessing._encoders:OneHotEncoder",
+        {
+            **_ENCODED,
+            "drop_idx_": optional(array("O", "d")),
+            "_drop_idx_after_grouping": optional(array("O", "d")),
+            "_n_features_outs": listed(whole(0), "d"),
+            **_OUTPUT,
+        },
+        examine=_columns_add_up,
+    ),
+    "OrdinalEncoder": Kind(
+        "sklearn.preprocessing._encoders:OrdinalEncoder",
+        {**_ENCODED, "_missing_indices": mapping(whole(0)), **_OUTPUT},
+    ),
+    "LabelEncoder": Kind("sklearn.preprocessing._label:LabelEncoder", {"classes_": labels("*")}),
+}
+
+
+# -- columns and steps --
+
+
+def _fitted_step(value: Any, where: str, sizes: Sizes) -> None:
+    refuse_unless(isinstance(value, tuple) and len(value) == 3, f"{where} is not a step")
+    text()(value[0], where, sizes)
+    _estimator(value[1], where, sizes)
+
+
+_COMPOSING = {
+    "ColumnTransformer": Kind(
+        "sklearn.compose._column_transformer:ColumnTransformer",
+        {
+            **_COLUMNS,
+            "transformers_": listed(_fitted_step),
+            "_columns": listed(plain),
+            "_transformer_to_input_indices": mapping(listed(whole(0))),
+            "_remainder": _fitted_step,
+            "_n_features?": size("d"),
+            "sparse_output_": flag,
+            "output_indices_": mapping(plain),
+            **_OUTPUT,
+        },
+    ),
+    "FunctionTransformer": Kind(
+        "sklearn.preprocessing._function_transformer:FunctionTransformer",
+        {"n_features_in_?": size("d"), "feature_names_in_?": names("d"), **_OUTPUT},
+    ),
+    "Pipeline": Kind("sklearn.pipeline:Pipeline", {}),
+}
+
+
+# -- texts --
+
+
+def _vocabulary_is_numbered(fitted: dict[str, Any], sizes: Sizes) -> None:
+    numbers = sorted(int(number) for number in fitted["vocabulary_"].values())
+    refuse_unless(numbers == list(range(len(numbers))), "vocabulary_ is not numbered throughout")
+
+
+_WORDS: dict[str, Check] = {
+    "vocabulary_": mapping(whole(0)),
+    "fixed_vocabulary_": flag,
+}
+_NO_WORDS = frozenset({"_stop_words_id"})
+_READING = {
+    "CountVectorizer": Kind(
+        "sklearn.feature_extraction.text:CountVectorizer",
+        _WORDS,
+        examine=_vocabulary_is_numbered,
+        passed_over=_NO_WORDS,
+    ),
+    "TfidfTransformer": Kind(
+        "sklearn.feature_extraction.text:TfidfTransformer",
+        {**_COLUMNS, "idf_?": array("f4 f8", "d", finite=True), **_OUTPUT},
+    ),
+    "TfidfVectorizer": Kind(
+        "sklearn.feature_extraction.text:TfidfVectorizer",
+        {**_WORDS, "_tfidf": instance_of("sklearn.feature_extraction.text:TfidfTransformer")},
+        examine=_vocabulary_is_numbered,
+        passed_over=_NO_WORDS,
+    ),
+}
+
+
+# -- models of models --
+
+
+def _without_members(fitted: dict[str, Any]) -> dict[str, Any]:
+    """By name there are the estimators of the list once more: their names are enough."""
+    if "named_estimators_" not in fitted:
+        return fitted
+    named = fitted["named_estimators_"]
+    return fitted | {"named_estimators_": [[name, own == "drop"] for name, own in named.items()]}
+
+
+def _with_members(fitted: dict[str, Any]) -> dict[str, Any]:
+    from sklearn.utils import Bunch
+
+    members, named = iter(fitted["estimators_"]), Bunch()
+    for name, is_dropped in fitted["named_estimators_"]:
+        named[name] = "drop" if is_dropped else next(members)
+    return fitted | {"named_estimators_": named}
+
+
+def _all_are_named(fitted: dict[str, Any], sizes: Sizes) -> None:
+    kept = [name for name, is_dropped in fitted["named_estimators_"] if not is_dropped]
+    refuse_unless(len(kept) == len(fitted["estimators_"]), "named_estimators_ are others")
+
+
+def _name_and_flag(value: Any, where: str, sizes: Sizes) -> None:
+    refuse_unless(isinstance(value, list) and len(value) == 2, f"{where} is not a pair")
+    text()(value[0], where, sizes)
+    flag(value[1], where, sizes)
+
+
+def _combining(home: str, **attributes: Check) -> Kind:
+    return Kind(
+        home,
+        {
+            "feature_names_in_?": names("d"),
+            "estimators_": listed(_estimator),
+            "named_estimators_": listed(_name_and_flag),
+            **attributes,
+            **_OUTPUT,
+        },
+        examine=_all_are_named,
+        take=_without_members,
+        make=_with_members,
+        passed_over=frozenset({"stack_method"}),
+    )
+
+
+_LABEL_ENCODER = "sklearn.preprocessing._label:LabelEncoder"
+_STACKED: dict[str, Check] = {
+    "final_estimator_": _estimator,
+    "stack_method_": listed(text("predict_proba", "decision_function", "predict")),
+    "_n_feature_outs": listed(whole(0)),
+}
+
+
+def _steps_ascend(fitted: dict[str, Any], sizes: Sizes) -> None:
+    refuse_unless(np.all(np.diff(fitted["X_thresholds_"]) >= 0), "X_thresholds_ do not ascend")
+
+
+def _with_function(fitted: dict[str, Any]) -> dict[str, Any]:
+    """Isotonic regressions interpolate; scikit-learn makes the function of the steps."""
+    model = class_at("sklearn.isotonic:IsotonicRegression")(out_of_bounds="clip")
+    model.__dict__ |= fitted
+    model._build_f(fitted["X_thresholds_"], fitted["y_thresholds_"])
+    return fitted | {"f_": model.f_}
+
+
+_COMBINING = {
+    "VotingClassifier": _combining(
+        "sklearn.ensemble._voting:VotingClassifier",
+        le_=instance_of(_LABEL_ENCODER),
+        classes_=labels("*"),
+    ),
+    "VotingRegressor": _combining("sklearn.ensemble._voting:VotingRegressor"),
+    "StackingClassifier": _combining(
+        "sklearn.ensemble._stacking:StackingClassifier",
+        _label_encoder=either(instance_of(_LABEL_ENCODER), listed(instance_of(_LABEL_ENCODER))),
+        classes_=labels("*"),
+        **_STACKED,
+    ),
+    "StackingRegressor": _combining("sklearn.ensemble._stacking:StackingRegressor", **_STACKED),
+    "CalibratedClassifierCV": Kind(
+        "sklearn.calibration:CalibratedClassifierCV",
+        {
+            "n_features_in_?": size("d"),
+            "feature_names_in_?": names("d"),
+            "classes_": labels("*"),
+            "calibrated_classifiers_": listed(
+                instance_of("sklearn.calibration:_CalibratedClassifier")
+            ),
+        },
+    ),
+    "SigmoidCalibration": Kind(
+        "sklearn.calibration:_SigmoidCalibration", {"a_": real(), "b_": real()}
+    ),
+    "TemperatureScaling": Kind("sklearn.calibration:_TemperatureScaling", {"beta_": real()}),
+    "IsotonicRegression": Kind(
+        "sklearn.isotonic:IsotonicRegression",
+        {
+            "increasing_": flag,
+            "X_min_": real(),
+            "X_max_": real(),
+            "X_thresholds_": array("f4 f8", "n", finite=True),
+            "y_thresholds_": array("f4 f8", "n", finite=True),
+        },
+        examine=_steps_ascend,
+        make=_with_function,
+        passed_over=frozenset({"f_"}),
+    ),
+    "DummyClassifier": Kind(
+        "sklearn.dummy:DummyClassifier",
+        {
+            "n_features_in_": size("d"),
+            "feature_names_in_?": names("d"),
+            "_strategy": text("prior", "most_frequent", "uniform", "stratified", "constant"),
+            "sparse_output_": flag,
+            "n_outputs_": whole(1, 1),
+            "classes_": labels("C"),
+            "n_classes_": size("C"),
+            "class_prior_": array("f8", "C"),
+        },
+    ),
+    "DummyRegressor": Kind(
+        "sklearn.dummy:DummyRegressor",
+        {
+            "n_features_in_": size("d"),
+            "feature_names_in_?": names("d"),
+            "n_outputs_": size("o"),
+            "constant_": array("f4 f8", "1 o"),
+        },
+    ),
+}
+
+SKLEARN_KINDS: dict[str, Kind] = {
+    "StandardScaler": _scaler(
+        "StandardScaler",
+        scale_=optional(_NUMBERS),
+        mean_=optional(_NUMBERS),
+        var_=optional(_NUMBERS),
+        n_samples_seen_=_SEEN,
+    ),
+    "MinMaxScaler": _scaler(
+        "MinMaxScaler",
+        **dict.fromkeys(("scale_", "min_", "data_min_", "data_max_", "data_range_"), _NUMBERS),
+        n_samples_seen_=_SEEN,
+    ),
+    "MaxAbsScaler": _scaler(
+        "MaxAbsScaler", scale_=_NUMBERS, max_abs_=_NUMBERS, n_samples_seen_=_SEEN
+    ),
+    "RobustScaler": _scaler("RobustScaler", center_=optional(_NUMBERS), scale_=optional(_NUMBERS)),
+    **_IMPUTING,
+    **_ENCODING,
+    **_COMPOSING,
+    **_READING,
+    **_COMBINING,
+}
+
+SKLEARN_PARTS: dict[str, Part] = {
+    "CalibratedClassifier": Part(
+        "sklearn.calibration:_CalibratedClassifier",
+        {
+            "estimator": _estimator,
+            "calibrators": listed(
+                instance_of(
+                    "sklearn.calibration:_SigmoidCalibration",
+                    "sklearn.calibration:_TemperatureScaling",
+                    "sklearn.isotonic:IsotonicRegression",
+                )
+            ),
+            "classes": labels("*"),
+            "method": text("sigmoid", "isotonic", "temperature"),
+        },
+    ),
+    "ColumnSelector": Part(
+        "sklearn.compose._column_transformer:make_column_selector",
+        {"pattern": optional(text()), "dtype_include": plain, "dtype_exclude": plain},
+    ),
+}

@@ -1,0 +1,287 @@
+"""Models as plain values and back: the step between estimators and archives.
+
+Values stay as they are. Everything else becomes a dictionary whose entry "is" names what it is:
+
+    an estimator       parameters and fitted attributes, as `kinds` describes them
+    a part of one      its fields, likewise
+    "pairs"            a dictionary whose keys are not all strings
+    "set"              a set or frozenset
+    "slice", "type"    of columns; of numbers
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from margrove.exceptions import ModelFileError, UnsavableModelError
+from margrove.exchange.model_file.checks import Sizes, class_at, refuse_unless
+from margrove.exchange.model_file.kinds import Kind, Part, kind_name_of, kinds, part_name_of, parts
+
+__all__ = ["LEFT_OUT", "model_of", "values_of"]
+
+LEFT_OUT = frozenset({"n_jobs", "verbose", "memory"})  # that are a matter of the machine
+_NOT_LEARNT = frozenset({"_committed", "_skl_callbacks", "tuning_"})  # how, and not what
+_PLAIN = (type(None), bool, int, float, str, bytes)
+_TYPES: dict[str, Any] = {
+    **{kind.__name__: kind for kind in (bool, int, float, str, object)},
+    **{
+        f"numpy.{name}": getattr(np, name)
+        for name in ("bool_", "int32", "int64", "float32", "float64", "number", "object_")
+    },
+}
+
+
+# -- from models --
+
+
+def values_of(thing: Any, where: str = "") -> Any:
+    """Anything that a model is made of, as plain values; UnsavableModelError if that cannot be."""
+    where = where or type(thing).__name__
+    if hasattr(type(thing), "to_local"):  # a learner on a cluster is saved as the ordinary one
+        thing = thing.to_local()
+    if isinstance(thing, (*_PLAIN, np.ndarray, np.generic)):
+        return thing
+    part = part_name_of(thing)
+    if part is not None:
+        return _values_of_part(thing, part, where)
+    if type(thing) in (list, tuple):
+        return type(thing)(values_of(item, f"{where}[{i}]") for i, item in enumerate(thing))
+    if isinstance(thing, dict):
+        return _values_of_dictionary(thing, where)
+    if type(thing) in (set, frozenset):
+        return _values_of_set(thing, where)
+    if isinstance(thing, slice):
+        return {"is": "slice", "ends": [thing.start, thing.stop, thing.step]}
+    kind = kind_name_of(thing)
+    if kind is not None:
+        return _values_of_estimator(thing, kind, where)
+    for name, known in _TYPES.items():
+        if thing is known:
+            return {"is": "type", "name": name}
+    if getattr(thing, "format", None) == "csr":
+        return thing
+    raise UnsavableModelError(where, *_why_not(thing))
+
+
+def _values_of_part(thing: Any, name: str, where: str) -> dict[str, Any]:
+    values = parts()[name].values_of(thing)
+    return {"is": name} | {own: values_of(v, f"{where}.{own}") for own, v in values.items()}
+
+
+def _values_of_dictionary(given: dict[Any, Any], where: str) -> dict[str, Any]:
+    if all(type(key) is str for key in given) and "is" not in given:
+        return {key: values_of(value, f"{where}[{key!r}]") for key, value in given.items()}
+    for key in given:
+        if not isinstance(key, (*_PLAIN, np.generic)):
+            raise UnsavableModelError(f"the key {key!r} of {where}", *_why_not(key))
+    return {
+        "is": "pairs",
+        "pairs": [[key, values_of(own, f"{where}[{key!r}]")] for key, own in given.items()],
+    }
+
+
+def _values_of_set(given: set[Any] | frozenset[Any], where: str) -> dict[str, Any]:
+    """In an order that is not that of hashes."""
+    for item in given:
+        if not isinstance(item, (*_PLAIN, np.generic)):
+            raise UnsavableModelError(f"an item of {where}", *_why_not(item))
+    items = sorted(given, key=lambda item: (type(item).__name__, item is not None and item))
+    return {"is": "set", "items": items, "frozen": isinstance(given, frozenset)}
+
+
+def _values_of_estimator(model: Any, name: str, where: str) -> dict[str, Any]:
+    kind = kinds()[name]
+    given = model.get_params(deep=False)
+    _refuse_own_criterion(given.get("criterion"), where)
+    parameters = {
+        own: values_of(value, f"{where}.{own}")
+        for own, value in given.items()
+        if own not in LEFT_OUT
+    }
+    fitted = _fitted_attributes(model, kind, given, where)
+    return {
+        "is": name,
+        "parameters": parameters,
+        "fitted": {own: values_of(value, f"{where}.{own}") for own, value in fitted.items()},
+    }
+
+
+def _fitted_attributes(
+    model: Any, kind: Kind, parameters: dict[str, Any], where: str
+) -> dict[str, Any]:
+    """What a fit has left, in the order of the file; nothing, if there was none."""
+    state = {name: value for name, value in vars(model).items() if name not in parameters}
+    passed_over = kind.passed_over | _NOT_LEARNT
+    learnt = kind.take({name: own for name, own in state.items() if name not in passed_over})
+    for name in learnt:
+        if name not in kind.checks:
+            raise UnsavableModelError(
+                f"{where}.{name}",
+                "an attribute that is not part of such a model",
+                f"Keep it elsewhere and delete it: del model.{name}.",
+            )
+    return {name: learnt[name] for name in kind.checks if name in learnt}
+
+
+def _refuse_own_criterion(criterion: Any, where: str) -> None:
+    from margrove.grove.criteria import CRITERIA
+
+    known = CRITERIA.get(criterion) if isinstance(criterion, str) else None
+    if known is not None and known.own is not None:
+        raise UnsavableModelError(
+            f"{where}.criterion",
+            f"{criterion!r}, a criterion of your own",
+            "It is code, which a model file does not hold. Set one of margrove's: "
+            "model.set_params(criterion=...) keeps what was learnt.",
+        )
+
+
+def _why_not(thing: Any) -> tuple[str, str]:
+    """What something is, and the way out."""
+    kind = type(thing)
+    if isinstance(thing, (np.random.RandomState, np.random.Generator)):
+        return f"a {kind.__name__}", (
+            "Use a number: model.set_params(random_state=0) keeps what was learnt."
+        )
+    base = {own.__name__ for own in kind.__mro__}
+    if {"Kernel", "GradientLoss"} & base:
+        return f"{thing!r}, of your own", (
+            "It is code, which a model file does not hold. Use one of margrove's, or pickle the "
+            "model for your own use."
+        )
+    if hasattr(thing, "get_params"):
+        return f"a {kind.__module__}.{kind.__name__}", (
+            "Model files hold margrove's estimators and some of scikit-learn around them, which "
+            "the page on model files lists. Save the machine without it, or pickle the whole for "
+            "your own use."
+        )
+    if callable(thing):
+        name = getattr(thing, "__qualname__", kind.__qualname__)
+        return f"the function {name}", (
+            "It is code, which a model file does not hold. Use one that margrove has a name for, "
+            "or pickle the model for your own use."
+        )
+    return f"a {kind.__module__}.{kind.__qualname__}", (
+        "Replace it by plain values, or pickle the model for your own use."
+    )
+
+
+# -- to models --
+
+
+def model_of(values: Any, where: str = "") -> Any:
+    """What plain values describe, checked; ModelFileError if they cannot be right."""
+    if type(values) in (list, tuple):
+        return type(values)(model_of(item, f"{where}[{i}]") for i, item in enumerate(values))
+    if not isinstance(values, dict):
+        return values
+    if "is" not in values:
+        return {key: model_of(value, f"{where}.{key}") for key, value in values.items()}
+    name = values["is"]
+    own = {key: value for key, value in values.items() if key != "is"}
+    refuse_unless(isinstance(name, str), f"{where} is of no kind")
+    if name in _OTHERS:
+        return _OTHERS[name](own, where)
+    if name in parts():
+        return _part_of(parts()[name], own, where or name)
+    if name in kinds():
+        return _estimator_of(kinds()[name], own, where or name)
+    raise ModelFileError(
+        f"{where or 'it'} is a {name[:50]!r}, which this margrove does not know. Install a newer "
+        "margrove."
+    )
+
+
+def _pairs_of(own: dict[str, Any], where: str) -> dict[Any, Any]:
+    _require_keys(own, {"pairs"}, where)
+    found: dict[Any, Any] = {}
+    for pair in own["pairs"]:
+        refuse_unless(
+            isinstance(pair, list)
+            and len(pair) == 2
+            and isinstance(pair[0], (*_PLAIN, np.generic)),
+            f"{where} is not made of pairs",
+        )
+        refuse_unless(pair[0] not in found, f"{where} has a key twice")
+        found[pair[0]] = model_of(pair[1], f"{where}[{pair[0]!r}]")
+    return found
+
+
+def _set_of(own: dict[str, Any], where: str) -> set[Any] | frozenset[Any]:
+    _require_keys(own, {"items", "frozen"}, where)
+    is_plain = all(isinstance(item, (*_PLAIN, np.generic)) for item in own["items"])
+    refuse_unless(is_plain, f"{where} is not a set of plain values")
+    return frozenset(own["items"]) if own["frozen"] else set(own["items"])
+
+
+def _slice_of(own: dict[str, Any], where: str) -> slice:
+    _require_keys(own, {"ends"}, where)
+    refuse_unless(
+        len(own["ends"]) == 3 and all(isinstance(end, _PLAIN) for end in own["ends"]),
+        f"{where} is not a slice",
+    )
+    return slice(*own["ends"])
+
+
+def _type_of(own: dict[str, Any], where: str) -> Any:
+    _require_keys(own, {"name"}, where)
+    refuse_unless(own["name"] in _TYPES, f"{where} is a type that is not known")
+    return _TYPES[own["name"]]
+
+
+_OTHERS: dict[str, Callable[[dict[str, Any], str], Any]] = {
+    "pairs": _pairs_of,
+    "set": _set_of,
+    "slice": _slice_of,
+    "type": _type_of,
+}
+
+
+def _require_keys(values: dict[str, Any], wanted: set[str], where: str) -> None:
+    missing, strange = wanted - set(values), set(values) - wanted
+    refuse_unless(not missing, f"{where} lacks {min(missing, default='')!r}")
+    refuse_unless(not strange, f"{where} has an entry {min(strange, default='')[:50]!r}")
+
+
+def _part_of(part: Part, own: dict[str, Any], where: str) -> Any:
+    _require_keys(own, set(part.fields), where)
+    sizes = Sizes()
+    made: dict[str, Any] = {}
+    for name, check in part.fields.items():
+        made[name] = model_of(own[name], f"{where}.{name}")
+        check(made[name], f"{where}.{name}", sizes)
+    part.examine(made, sizes)
+    return part.made_of(made)
+
+
+def _estimator_of(kind: Kind, own: dict[str, Any], where: str) -> Any:
+    _require_keys(own, {"parameters", "fitted"}, where)
+    estimator: Any = class_at(kind.home)
+    known = set(estimator._get_param_names()) - LEFT_OUT
+    given = own["parameters"]  # those that are missing, of older files, have their defaults
+    _require_keys(given, set(given) & known, f"{where}.parameters")
+    model = estimator(**{name: model_of(own, f"{where}.{name}") for name, own in given.items()})
+    fitted = _checked(kind, own["fitted"], where)
+    if fitted and hasattr(model, "_commit"):
+        model._commit(fitted)
+    else:
+        vars(model).update(fitted)
+    return model
+
+
+def _checked(kind: Kind, given: dict[str, Any], where: str) -> dict[str, Any]:
+    is_fitted = bool(set(given) & set(kind.required))
+    wanted = set(kind.required) if is_fitted else set()
+    _require_keys(given, wanted | set(given) & set(kind.checks), f"{where}.fitted")
+    sizes = Sizes()
+    fitted: dict[str, Any] = {}
+    for name, check in kind.checks.items():
+        if name in given:
+            fitted[name] = model_of(given[name], f"{where}.{name}")
+            check(fitted[name], f"{where}.{name}", sizes)
+    if is_fitted:
+        kind.examine(fitted, sizes)
+    return kind.make(fitted) if is_fitted else fitted

@@ -1,0 +1,207 @@
+"""Programs written for scikit-learn run on margrove, without a change.
+
+Names in scikit-learn's public packages are replaced; its own modules keep theirs, since there its
+pickles and its own ensembles would break.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import sklearn
+from sklearn.utils.fixes import parse_version
+
+from margrove.exchange.scikit_learn.replacements import (
+    PUBLIC_HOMES,
+    Replacement,
+    original,
+    replacement,
+)
+
+__all__ = [
+    "Patched",
+    "load_ipython_extension",
+    "patch_sklearn",
+    "patched",
+    "unload_ipython_extension",
+    "unpatch_sklearn",
+]
+
+_OLDEST = "1.8"
+# Modules of scikit-learn that take names from the public packages when they are first imported.
+# They are imported before anything is replaced.
+_TAKERS = ("sklearn.calibration", "sklearn.inspection")
+_DRAWINGS = ("export_graphviz", "export_text", "plot_tree")  # they look into scikit-learn's trees
+
+_in_place: dict[str, Any] = {}  # what stood under each replaced name
+
+
+@dataclass(frozen=True)
+class Patched:
+    """What is replaced now.
+
+    Attributes
+    ----------
+    replaced : tuple of str
+        Names in scikit-learn that are margrove's now, such as "sklearn.svm.SVC".
+    bound_before : tuple of str
+        Names in other modules that were imported before the patch and still are scikit-learn's.
+    """
+
+    replaced: tuple[str, ...]
+    bound_before: tuple[str, ...]
+
+
+def patch_sklearn(names: Iterable[str] | None = None, *, fallback: bool = True) -> None:
+    """Put margrove's estimators in place of scikit-learn's.
+
+    After this, `from sklearn.svm import SVC` is margrove's. Names that were imported before stay
+    as they are, and so do scikit-learn's own modules; `patched` lists both. What margrove refuses
+    and scikit-learn accepts is fitted by scikit-learn, with a `FallbackWarning`.
+
+    Parameters
+    ----------
+    names : iterable of str, optional
+        Names of estimators, such as ["SVC", "RandomForestClassifier"]. Default: all.
+    fallback : bool, default=True
+        False raises margrove's error instead of falling back to scikit-learn.
+
+    Examples
+    --------
+    >>> import margrove
+    >>> margrove.patch_sklearn(["SVC"])
+    >>> from sklearn.svm import SVC
+    >>> issubclass(SVC, margrove.SVC)
+    True
+    >>> margrove.patched().replaced
+    ('sklearn.svm.SVC',)
+    >>> margrove.unpatch_sklearn()
+    """
+    _require_version()
+    chosen = _chosen(names)
+    again = [name for name in chosen if name in _in_place]
+    if again:
+        raise ValueError(
+            f"{', '.join(again)} of scikit-learn is patched already. Call "
+            "margrove.unpatch_sklearn() first."
+        )
+    for module in (*PUBLIC_HOMES.values(), *_TAKERS):
+        importlib.import_module(module)
+    made = {name: replacement(name) for name in chosen}  # whatever fails, fails before a change
+    Replacement.falls_back = fallback
+    for name, ours in made.items():
+        _in_place[name] = original(name)
+        setattr(sys.modules[PUBLIC_HOMES[name]], name, ours)
+    _translate_drawings()
+
+
+def unpatch_sklearn(names: Iterable[str] | None = None) -> None:
+    """Put scikit-learn's own estimators back.
+
+    Parameters
+    ----------
+    names : iterable of str, optional
+        Names that were patched. Default: all of them.
+    """
+    chosen = list(_in_place) if names is None else _chosen(names)
+    absent = [name for name in chosen if name not in _in_place]
+    if absent:
+        raise ValueError(f"{', '.join(absent)} of scikit-learn is not patched.")
+    for name in chosen:
+        setattr(sys.modules[PUBLIC_HOMES[name]], name, _in_place.pop(name))
+    if not _in_place:
+        _restore_drawings()
+        Replacement.falls_back = True
+
+
+def patched() -> Patched:
+    """What `patch_sklearn` has replaced, and which names still are scikit-learn's.
+
+    Returns
+    -------
+    Patched
+    """
+    replaced = tuple(f"{PUBLIC_HOMES[name]}.{name}" for name in sorted(_in_place))
+    return Patched(replaced, tuple(sorted(_bound_before())))
+
+
+def _bound_before() -> Iterable[str]:
+    """Names in modules other than scikit-learn's and ours that hold a class that was replaced."""
+    theirs = {id(found) for found in _in_place.values()}
+    for module_name, module in list(sys.modules.items()):
+        if module is None or module_name.partition(".")[0] in ("sklearn", "margrove"):
+            continue
+        for name, value in list(getattr(module, "__dict__", {}).items()):
+            if isinstance(value, type) and id(value) in theirs:
+                yield f"{module_name}.{name}"
+
+
+def _require_version() -> None:
+    if parse_version(sklearn.__version__) < parse_version(_OLDEST):
+        raise ImportError(
+            f"patch_sklearn needs scikit-learn {_OLDEST} or later. Got {sklearn.__version__}; "
+            "upgrade scikit-learn."
+        )
+
+
+def _chosen(names: Iterable[str] | None) -> list[str]:
+    if names is None:
+        return list(PUBLIC_HOMES)
+    chosen = [names] if isinstance(names, str) else list(dict.fromkeys(names))
+    unknown = [name for name in chosen if name not in PUBLIC_HOMES]
+    if unknown:
+        raise ValueError(
+            f"names has {unknown[0]!r}, which margrove does not replace. It can be any of "
+            f"{', '.join(sorted(PUBLIC_HOMES))}."
+        )
+    return chosen
+
+
+# -- drawings of trees --
+
+
+def _translate_drawings() -> None:
+    """Let scikit-learn's drawings of trees take ours as well."""
+    tree = sys.modules["sklearn.tree"]
+    for name in _DRAWINGS:
+        function = getattr(tree, name)
+        if not hasattr(function, "_of_their_trees"):
+            setattr(tree, name, _translated(function))
+
+
+def _restore_drawings() -> None:
+    tree = sys.modules["sklearn.tree"]
+    for name in _DRAWINGS:
+        function = getattr(tree, name)
+        setattr(tree, name, getattr(function, "_of_their_trees", function))
+
+
+def _translated(function: Callable[..., Any]) -> Callable[..., Any]:
+    from margrove.grove.decision_tree import DecisionTree
+
+    @functools.wraps(function)
+    def drawn(decision_tree: Any, *args: Any, **more: Any) -> Any:
+        is_ours = isinstance(decision_tree, DecisionTree)
+        return function(decision_tree.to_sklearn() if is_ours else decision_tree, *args, **more)
+
+    drawn._of_their_trees = function  # type: ignore[attr-defined]
+    return drawn
+
+
+# -- notebooks --
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """`%load_ext margrove` patches scikit-learn, unless it is patched already."""
+    if not _in_place:
+        patch_sklearn()
+
+
+def unload_ipython_extension(ipython: Any) -> None:
+    """`%unload_ext margrove` puts scikit-learn's own estimators back."""
+    unpatch_sklearn()

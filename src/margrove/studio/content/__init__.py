@@ -1,0 +1,1 @@
+"""What the page shows: scenes, presets, maps, trees, tables of the user's."""

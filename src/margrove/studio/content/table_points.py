@@ -1,0 +1,197 @@
+"""Two columns of a table, or what two directions show of all of them, as a scene."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from margrove.studio.content.own_tables import table_task
+from margrove.studio.content.presets import view_of
+from margrove.studio.content.scenes import MAX_CLASSES, MAX_POINTS, StudioError, scene_from
+
+__all__ = ["scene_of_table"]
+
+_LEARNER = {"classification": "RandomForestClassifier", "regression": "RandomForestRegressor"}
+_REST: dict[str, Any] = {"version": 1, "testShare": 0.25, "seed": 0, "parameters": {}}
+_LARGEST_SEED = 2**32 - 1
+_UNEQUAL = 20.0  # times the spread of the other: then both are scaled
+_LARGE = 1e6
+_LONGEST = 60  # characters of a name that others are added to
+_FEW_LABELS, _LONGEST_LABEL = 4, 12
+
+
+def scene_of_table(
+    job: Any, table: Any, target: Any, features: Any, rows: Any, seed: Any
+) -> dict[str, Any]:
+    """A `Scene` of the protocol, from a table, with a forest to begin with.
+
+    Parameters
+    ----------
+    job : Job
+    table, target : str
+    features : pair of str or None
+        Columns to draw; None draws the first two principal components of the prepared table. Of a
+        target that is a number only the first is drawn, and the target over it.
+    rows : int
+        How many rows, drawn by lot.
+    seed : int
+    """
+    task = table_task(job, table, target)
+    n = _whole(rows, "rows", 1, MAX_POINTS)
+    lot = np.random.default_rng(_whole(seed, "seed", 0, _LARGEST_SEED))
+    chosen = np.sort(lot.permutation(task.n_rows)[:n])
+    X, y = task.X[chosen], task.y[chosen]
+    n_axes = 2 if task.kind == "classification" else 1
+    if features is None:
+        x, names = _components(X, task.types, n_axes)
+    else:
+        x, names = _drawn_columns(X, _pair(features, task)[:n_axes])
+    kept = np.isfinite(x).all(axis=1)
+    x, y = x[kept], y[kept]
+    if not len(x):
+        raise StudioError("These columns have no row with values in both. Choose other columns.")
+    second = "" if n_axes == 1 else names[1]
+    told: dict[str, Any] = {"task": task.kind, "features": [names[0], second]}
+    if task.kind == "classification":
+        codes, classes = _classes(y)
+        told |= {"y": codes.tolist(), "classes": classes, "view": view_of(x).as_dict()}
+        told["target"] = task.target
+    else:
+        values, name = _moderate(np.asarray(y, dtype=np.float64), task.target)
+        told |= {"y": values.tolist(), "classes": [], "view": view_of(x, values).as_dict()}
+        told["target"] = name
+        told["features"][1] = name
+    return scene_from(told | {"x": x.tolist()} | _REST | {"learner": _LEARNER[task.kind]}).as_dict()
+
+
+# -- coordinates -----------------------------------------------------------------------------------
+
+
+def _pair(features: Any, task: Any) -> list[str]:
+    is_pair = isinstance(features, (list, tuple)) and len(features) == 2
+    if not is_pair or not all(isinstance(own, str) for own in features):
+        raise StudioError("features must be the names of two columns.")
+    for name in features:
+        if name not in task.X.columns:
+            known = [own for own in task.X.columns if own != name][:10]
+            raise StudioError(
+                f"There is no feature {ascii(name)[:60]}. There are {', '.join(map(ascii, known))}."
+            )
+    return list(features)
+
+
+def _drawn_columns(X: Any, names: list[str]) -> tuple[np.ndarray, list[str]]:
+    """Coordinates, and what stands at their axes. Labels keep their numbers, which are told."""
+    read = [_numbers(X[[name]], name) for name in names]
+    x, told = np.column_stack([own for own, _, _ in read]), [own for _, own, _ in read]
+    if any(is_label for _, _, is_label in read):
+        return x, told
+    return _comparable(x, told)
+
+
+def _numbers(column: Any, name: str) -> tuple[np.ndarray, str, bool]:
+    """Values of a column, its name with what they mean, and whether they are labels.
+
+    Numbers; dates as years; labels as numbers in the order of their names, -1 for what is missing.
+    """
+    from margrove.workbench.tables.prepare.column_types import typed_columns
+    from margrove.workbench.tables.prepare.frame_columns import DateCells, LabelCells, frame_columns
+
+    cells = typed_columns(frame_columns(column).cells)[0].cells
+    if cells.is_missing.all():
+        return np.zeros(len(cells)), name, False
+    if isinstance(cells, LabelCells):
+        order = np.argsort(np.argsort(np.array(cells.labels, dtype=str), kind="stable"))
+        codes = np.where(cells.is_missing, -1.0, order[np.maximum(cells.codes, 0)].astype(float))
+        return codes, _with_labels(name, sorted(cells.labels), bool(cells.is_missing.any())), True
+    if isinstance(cells, DateCells):
+        days = cells.values.astype("datetime64[D]").astype(np.float64)
+        return np.where(cells.is_missing, np.nan, 1970.0 + days / 365.25), name, False
+    values = np.asarray(cells.values, dtype=np.float64)
+    known = values[np.isfinite(values)]
+    middle = float(np.median(known)) if len(known) else 0.0
+    filled = f"{name[:_LONGEST]} (gaps: the median)" if np.isnan(values).any() else name
+    return np.where(np.isnan(values), middle, values), filled, False
+
+
+def _with_labels(name: str, labels: list[str], has_gaps: bool) -> str:
+    """A few labels are named; of many, their order."""
+    if len(labels) <= _FEW_LABELS:
+        told = ", ".join(f"{k} {label[:_LONGEST_LABEL]}" for k, label in enumerate(labels))
+    else:
+        told = f"{len(labels)} labels in the order of their names"
+    return f"{name[:_LONGEST]} ({told}{', -1 missing' if has_gaps else ''})"
+
+
+def _components(X: Any, types: dict[str, str], n_axes: int) -> tuple[np.ndarray, list[str]]:
+    """Directions in which the prepared rows vary most."""
+    from margrove.studio.content.own_tables import for_people
+    from margrove.tables import TablePreparation
+
+    with for_people():
+        prepared = TablePreparation("numbers", types=types, max_words=300).fit_transform(X)
+    rows = prepared.toarray() if sp.issparse(prepared) else np.asarray(prepared, dtype=np.float64)
+    rows = rows - rows.mean(axis=0)
+    scatter = rows.T @ rows
+    values, vectors = np.linalg.eigh(scatter)
+    order = np.argsort(-values)[:n_axes]
+    total = float(values.sum()) or 1.0
+    along = vectors[:, order]
+    along = along * np.where(along[np.argmax(np.abs(along), axis=0), range(len(order))] < 0, -1, 1)
+    x = rows @ along
+    names = [
+        f"component {k + 1} ({max(values[own], 0.0) / total:.0%} of the variance)"
+        for k, own in enumerate(order.tolist())
+    ]
+    if x.shape[1] < n_axes:  # a table of one column
+        x = np.column_stack([x, np.zeros(len(x))])
+        names.append("nothing else")
+    return x, names
+
+
+def _comparable(x: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[str]]:
+    """Large numbers in other units; columns of very unequal spread scaled, which machines need."""
+    moderate = [_moderate(x[:, k], name) for k, name in enumerate(names)]
+    x = np.column_stack([own for own, _ in moderate])
+    names = [name for _, name in moderate]
+    with np.errstate(invalid="ignore"):
+        spreads = np.nanstd(np.where(np.isfinite(x), x, np.nan), axis=0)
+    if len(names) < 2 or not (spreads > 0).all() or spreads.max() <= _UNEQUAL * spreads.min():
+        return x, names
+    middles = np.nanmean(np.where(np.isfinite(x), x, np.nan), axis=0)
+    return (x - middles) / spreads, [f"{name[:_LONGEST]} (scaled)" for name in names]
+
+
+def _moderate(values: np.ndarray, name: str) -> tuple[np.ndarray, str]:
+    """Divided by a power of ten where numbers are larger than a screen can show well."""
+    finite = np.abs(values[np.isfinite(values)])
+    largest = float(finite.max(initial=0.0))
+    if largest <= _LARGE:
+        return values, name
+    power = 3 * int(np.log10(largest) // 3)
+    return values / 10.0**power, f"{name[:_LONGEST]} / 1e{power}"
+
+
+# -- classes ---------------------------------------------------------------------------------------
+
+
+def _classes(y: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """Numbers of classes; where there are too many, the most frequent ones and all others."""
+    labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    names = [str(own) for own in labels.tolist()]
+    if len(labels) <= MAX_CLASSES:
+        return codes, names
+    frequent = np.sort(np.argsort(-counts, kind="stable")[: MAX_CLASSES - 1])
+    number_of = np.full(len(labels), MAX_CLASSES - 1)
+    number_of[frequent] = np.arange(len(frequent))
+    kept = [names[own] for own in frequent.tolist()]
+    other = "other" if "other" not in kept else "all other classes"
+    return number_of[codes], [*kept, other]
+
+
+def _whole(given: Any, name: str, low: int, high: int) -> int:
+    if isinstance(given, bool) or not isinstance(given, int) or not low <= given <= high:
+        raise StudioError(f"{name} must be a whole number from {low} to {high}.")
+    return given

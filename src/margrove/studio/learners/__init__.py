@@ -1,0 +1,1 @@
+"""The learners that the page offers, and their parameters."""

@@ -1,0 +1,95 @@
+"""Menus, made from the registries of the library each time they are asked for."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from margrove.studio.learners.parameters import Choice, Value, When
+
+__all__ = [
+    "boosting_algorithms",
+    "boosting_losses",
+    "criteria",
+    "gradient_losses",
+    "kernels",
+    "kernels_with",
+    "menu",
+    "solvers",
+    "while_",
+]
+
+
+def kernels() -> list[Choice]:
+    from margrove.margin.kernels.functions import KERNELS
+
+    return [Choice(name, name) for name in KERNELS]
+
+
+def kernels_with(parameter: str) -> Callable[[], list[Value]]:
+    """Names of the kernels that have a parameter, the user's own among them."""
+
+    def names() -> list[Value]:
+        from margrove.margin.kernels.functions import KERNELS
+
+        return [
+            name
+            for name, kernel in KERNELS.items()
+            if parameter in {field.name for field in dataclasses.fields(kernel) if field.init}
+        ]
+
+    return names
+
+
+def criteria(*, for_classes: bool, in_forests: bool = False) -> Callable[[], list[Choice]]:
+    """Those of trees; forests take neither the gain ratio nor registered ones."""
+
+    def choices() -> list[Choice]:
+        from margrove.grove.criteria import CRITERIA
+
+        return [
+            Choice(name, f"{name}: {own.summary}")
+            for name, own in CRITERIA.items()
+            if own.for_classes == for_classes
+            and name != "friedman_mse"  # deprecated, and the same as "squared_error"
+            and not (in_forests and (name == "gain_ratio" or own.own is not None))
+        ]
+
+    return choices
+
+
+def gradient_losses(*, for_classes: bool) -> Callable[[], list[Choice]]:
+    def choices() -> list[Choice]:
+        from margrove.ensemble.gradient.losses import loss_names
+
+        return [Choice(name, name) for name in loss_names(for_classes=for_classes)]
+
+    return choices
+
+
+def boosting_algorithms() -> list[Choice]:
+    from margrove.ensemble.adaboost.algorithms import ALGORITHMS
+
+    return [Choice(name, name) for name in ALGORITHMS]
+
+
+def boosting_losses() -> list[Choice]:
+    from margrove.ensemble.adaboost.r2_rounds import LOSSES
+
+    return [Choice(name, name) for name in LOSSES]
+
+
+def solvers() -> list[Choice]:
+    from margrove.margin.solvers.dual.choice import DENSE_SOLVERS
+
+    titles = {"cd": "cd, without an intercept"}
+    return [Choice(name, titles.get(name, name)) for name in ("auto", "smo", *DENSE_SOLVERS)]
+
+
+def menu(**titles: str) -> Callable[[], list[Choice]]:
+    """A fixed menu: value="title"."""
+    return lambda: [Choice(value, title) for value, title in titles.items()]
+
+
+def while_(name: str, *values: Value) -> When:
+    return When(name, lambda: values)

@@ -1,0 +1,293 @@
+"""Trees and ensembles of trees, as the page offers them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from margrove.studio.learners.choices import (
+    boosting_algorithms,
+    boosting_losses,
+    criteria,
+    gradient_losses,
+    menu,
+    while_,
+)
+from margrove.studio.learners.offer import Learner
+from margrove.studio.learners.parameters import Parameter, Value, When
+
+__all__ = ["GROVE_LEARNERS"]
+
+_ENOUGH_TREES = 20  # to leave no point in the bags of all of them
+
+
+def _criterion(*, for_classes: bool, default: str, in_forests: bool = False) -> Parameter:
+    return Parameter(
+        name="criterion", title="criterion", kind="choice", default=default,
+        choices=criteria(for_classes=for_classes, in_forests=in_forests),
+        summary="What makes a node impure.",
+    )  # fmt: skip
+
+
+_MAX_DEPTH = Parameter(
+    name="max_depth", title="depth", kind="integer", default=None, low=1, high=20, none="no limit",
+    summary="The most questions on the way to a leaf.",
+)  # fmt: skip
+_LEAF_SIZE = Parameter(
+    name="min_samples_leaf", title="points in a leaf", kind="integer", default=1, low=1, high=50,
+    summary="A split that leaves fewer is not made.",
+)  # fmt: skip
+_TREE_LIMITS = (
+    _MAX_DEPTH,
+    Parameter(
+        name="max_leaf_nodes", title="leaves", kind="integer", default=None, low=2, high=64,
+        none="no limit", summary="The most leaves; the best splits are made first.",
+    ),
+    _LEAF_SIZE,
+    Parameter(
+        name="ccp_alpha", title="price of a leaf", kind="number", default=0.0, low=0.0, high=0.1,
+        summary="Branches that gain less than this for each of their leaves are pruned.",
+    ),
+    Parameter(
+        name="splitter", title="splits", kind="choice", default="best",
+        choices=menu(best="best threshold", random="random threshold", oblique="slanting lines"),
+        summary="Which questions a node considers.",
+    ),
+)  # fmt: skip
+_OBLIQUE = Parameter(
+    name="oblique_learner", title="lines by", kind="choice", default="svm",
+    choices=menu(
+        svm="a support vector machine", perceptron="a perceptron", prototypes="class means"
+    ),
+    summary="What finds the slanting lines.", when=while_("splitter", "oblique"),
+)  # fmt: skip
+_MEMBERS = Parameter(
+    name="n_estimators", title="members", kind="integer", default=50, scale="log", low=1, high=300,
+    summary="How many are asked.",
+)  # fmt: skip
+_FOREST = (
+    Parameter(
+        name="max_features", title="features a split considers", kind="integer", default=1,
+        low=1, high=2, summary="One, drawn by lot, or both.",
+    ),
+    Parameter(
+        name="bootstrap", title="bootstrap", kind="flag", default=True,
+        summary="Whether each tree learns from points drawn with replacement, or from all.",
+    ),
+)  # fmt: skip
+_VOTING = Parameter(
+    name="voting", title="voting", kind="choice", default="soft",
+    choices=menu(soft="mean of probabilities", hard="one vote each"),
+    summary="How the members decide together.",
+)  # fmt: skip
+_RATE = Parameter(
+    name="learning_rate", title="learning rate", kind="number", default=0.1, scale="log", low=1e-2,
+    high=2.0, summary="How much of what a round has found is added.",
+)  # fmt: skip
+_SUBSAMPLE = Parameter(
+    name="subsample", title="share of the points a round", kind="number", default=1.0, low=0.1,
+    high=1.0, summary="Below 1, each round learns from points drawn by lot.",
+)  # fmt: skip
+_BAG = (
+    dataclasses.replace(_MEMBERS, default=12),
+    Parameter(
+        name="max_samples", title="share of the points drawn", kind="number", default=1.0, low=0.05,
+        high=1.0, summary="How many points each member learns from.",
+    ),
+    Parameter(
+        name="bootstrap", title="with replacement", kind="flag", default=True,
+        summary="Whether a point can be drawn more than once.",
+    ),
+)  # fmt: skip
+
+
+def _out_of_bag(values: dict[str, Value]) -> dict[str, Any]:
+    """Intervals need errors on points that trees have not seen, of which few trees leave none."""
+    n_trees = values["n_estimators"]
+    assert isinstance(n_trees, int)
+    return {"oob_score": True} if values["bootstrap"] and n_trees >= _ENOUGH_TREES else {}
+
+
+def _of_members(*parameters: Parameter) -> tuple[Parameter, ...]:
+    return tuple(dataclasses.replace(own, of_member=True) for own in parameters)
+
+
+def _gradient_loss(*, for_classes: bool, quantile: str | None = None) -> tuple[Parameter, ...]:
+    default = "log_loss" if for_classes else "squared_error"
+    loss = Parameter(
+        name="loss", title="loss", kind="choice", default=default,
+        choices=gradient_losses(for_classes=for_classes),
+        summary="What is lowered, round by round.",
+    )  # fmt: skip
+    if quantile is None:
+        return (loss,)
+    return loss, Parameter(
+        name=quantile, title="quantile", kind="number", default=0.9, low=0.05, high=0.95,
+        summary="Which share of the values lies below the curve.", when=while_("loss", "quantile"),
+    )  # fmt: skip
+
+
+def _gradient(*loss: Parameter) -> tuple[Parameter, ...]:
+    return (
+        dataclasses.replace(
+            _MEMBERS, title="rounds", default=100, summary="How many trees are added."
+        ),
+        _RATE,
+        dataclasses.replace(_MAX_DEPTH, default=3, high=10),
+        _LEAF_SIZE,
+        _SUBSAMPLE,
+        *loss,
+    )  # fmt: skip
+
+
+def _histogram_gradient(*loss: Parameter) -> tuple[Parameter, ...]:
+    return (
+        dataclasses.replace(
+            _MEMBERS, name="max_iter", title="rounds", default=100,
+            summary="How many trees are added.",
+        ),
+        _RATE,
+        Parameter(
+            name="max_leaf_nodes", title="leaves of a tree", kind="integer", default=31, low=2,
+            high=64, none="no limit", summary="The most leaves; the best splits are made first.",
+        ),
+        _MAX_DEPTH,
+        dataclasses.replace(_LEAF_SIZE, default=5),
+        Parameter(
+            name="l2_regularization", title="shrinkage of leaves", kind="number", default=0.0,
+            low=0.0, high=20.0, summary="Pulls what leaves say towards 0.",
+        ),
+        *loss,
+    )  # fmt: skip
+
+
+_CLASS_TREE = _criterion(for_classes=True, default="gini")
+_NUMBER_TREE = _criterion(for_classes=False, default="squared_error")
+_CLASS_FOREST = _criterion(for_classes=True, default="gini", in_forests=True)
+_NUMBER_FOREST = _criterion(for_classes=False, default="squared_error", in_forests=True)
+# Algorithms whose members fit numbers, so that they are regression trees.
+_OF_NUMBERS = ("gentle", "logit")
+
+
+def _algorithms_of_classes() -> list[Value]:
+    return [own.value for own in boosting_algorithms() if own.value not in _OF_NUMBERS]
+
+
+def _boosted_tree(values: dict[str, Value]) -> str:
+    is_of_numbers = values["algorithm"] in _OF_NUMBERS
+    return "DecisionTreeRegressor" if is_of_numbers else "DecisionTreeClassifier"
+
+
+_TREES = (
+        Learner(
+            name="DecisionTreeClassifier", title="Decision tree", family="tree",
+            task="classification", summary="Asks one question after the other.",
+            parameters=(_CLASS_TREE, *_TREE_LIMITS, _OBLIQUE), steps=("splits", "pruning"),
+        ),
+        Learner(
+            name="DecisionTreeRegressor", title="Regression tree", family="tree", task="regression",
+            summary="A constant in each leaf.",
+            parameters=(_NUMBER_TREE, *_TREE_LIMITS[:-1]), steps=("splits", "pruning"),
+        ),
+    )  # fmt: skip
+
+
+_NO_BOOTSTRAP = dataclasses.replace(_FOREST[1], default=False)
+_ENSEMBLES = (
+        Learner(
+            name="BaggingClassifier", title="Bagged trees", family="ensemble",
+            task="classification", summary="Trees that have seen different draws of the points.",
+            parameters=(*_BAG, _VOTING, *_of_members(_MAX_DEPTH, _CLASS_TREE)),
+            member="DecisionTreeClassifier", steps=("members",),
+        ),
+        Learner(
+            name="BaggingRegressor", title="Bagged regression trees", family="ensemble",
+            task="regression", summary="The mean of trees that have seen different draws.",
+            parameters=(*_BAG, *_of_members(_MAX_DEPTH, _NUMBER_TREE)),
+            member="DecisionTreeRegressor", steps=("members",),
+        ),
+        Learner(
+            name="RandomForestClassifier", title="Random forest", family="ensemble",
+            task="classification", summary="Bagged trees whose splits consider few features.",
+            parameters=(_MEMBERS, _CLASS_FOREST, _MAX_DEPTH, _LEAF_SIZE, *_FOREST, _VOTING),
+            steps=("members",), also=_out_of_bag,
+        ),
+        Learner(
+            name="RandomForestRegressor", title="Random forest of numbers", family="ensemble",
+            task="regression", summary="The mean of trees, with an interval around it.",
+            parameters=(_MEMBERS, _NUMBER_FOREST, _MAX_DEPTH, _LEAF_SIZE, _FOREST[1]),
+            steps=("members",), also=_out_of_bag,
+        ),
+        Learner(
+            name="ExtraTreesClassifier", title="Extra trees", family="ensemble",
+            task="classification", summary="A forest whose thresholds are drawn by lot.",
+            parameters=(
+                _MEMBERS, _CLASS_FOREST, _MAX_DEPTH, _LEAF_SIZE, _FOREST[0], _NO_BOOTSTRAP, _VOTING,
+            ),
+            steps=("members",),
+        ),
+        Learner(
+            name="ExtraTreesRegressor", title="Extra regression trees",
+            family="ensemble", task="regression",
+            summary="The mean of trees whose thresholds are drawn by lot.",
+            parameters=(_MEMBERS, _NUMBER_FOREST, _MAX_DEPTH, _LEAF_SIZE, _NO_BOOTSTRAP),
+            steps=("members",), also=_out_of_bag,
+        ),
+        Learner(
+            name="AdaBoostClassifier", title="AdaBoost", family="ensemble", task="classification",
+            summary="Rules of thumb, each trained on what the ones before got wrong.",
+            parameters=(
+                dataclasses.replace(_MEMBERS, title="rounds"),
+                dataclasses.replace(_RATE, default=1.0),
+                Parameter(
+                    name="algorithm", title="algorithm", kind="choice", default="samme",
+                    choices=boosting_algorithms, summary="How rounds weigh points and members.",
+                ),
+                *_of_members(
+                    dataclasses.replace(_MAX_DEPTH, default=1, high=10, title="depth of a member"),
+                    dataclasses.replace(
+                        _CLASS_TREE, when=When("algorithm", _algorithms_of_classes)
+                    ),
+                ),
+            ),
+            member=_boosted_tree, steps=("adaboost",),
+        ),
+        Learner(
+            name="AdaBoostRegressor", title="AdaBoost of numbers", family="ensemble",
+            task="regression", summary="Trees, each trained more on what is far off.",
+            parameters=(
+                dataclasses.replace(_MEMBERS, title="rounds"),
+                dataclasses.replace(_RATE, default=1.0),
+                Parameter(
+                    name="loss", title="loss", kind="choice", default="linear",
+                    choices=boosting_losses, summary="How far off a point counts as.",
+                ),
+                *_of_members(dataclasses.replace(_MAX_DEPTH, default=3, high=10)),
+            ),
+            member="DecisionTreeRegressor",
+        ),
+        Learner(
+            name="GradientBoostingClassifier", title="Gradient boosting", family="ensemble",
+            task="classification", summary="Adds trees where the loss is steepest.",
+            parameters=_gradient(*_gradient_loss(for_classes=True)), steps=("gradient",),
+        ),
+        Learner(
+            name="GradientBoostingRegressor", title="Gradient boosting of numbers",
+            family="ensemble", task="regression", summary="Each tree learns what is left over.",
+            parameters=_gradient(*_gradient_loss(for_classes=False, quantile="alpha")),
+            steps=("gradient",),
+        ),
+        Learner(
+            name="HistGradientBoostingClassifier", title="Histogram boosting",
+            family="ensemble", task="classification", summary="The same, fast for many points.",
+            parameters=_histogram_gradient(*_gradient_loss(for_classes=True)), steps=("gradient",),
+        ),
+        Learner(
+            name="HistGradientBoostingRegressor", title="Histogram boosting of numbers",
+            family="ensemble", task="regression", summary="The same, fast for many points.",
+            parameters=_histogram_gradient(*_gradient_loss(for_classes=False, quantile="quantile")),
+            steps=("gradient",),
+        ),
+    )  # fmt: skip
+
+GROVE_LEARNERS = (*_TREES, *_ENSEMBLES)

@@ -1,0 +1,1 @@
+"""The server of the studio: routes, guards, sockets, uploads."""
