@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.naive_bayes import GaussianNB
-from tests.dask.killing import kill, processes, require_same_whoever_dies
+from tests.dask.killing import require_same_whoever_dies
 
 import margrove
 from margrove import DecisionTreeClassifier, DecisionTreeRegressor
@@ -21,8 +20,6 @@ dd = pytest.importorskip("dask.dataframe")
 pd = pytest.importorskip("pandas")
 
 from margrove import dask as on_cluster  # noqa: E402
-from margrove.dask import adaboost_columns  # noqa: E402
-from margrove.ensemble.adaboost import stump_tables  # noqa: E402
 
 PARTITIONINGS = {"even": (500,) * 4, "uneven, one empty": (1, 0, 1499, 500), "one": (2000,)}
 ODD = PARTITIONINGS["uneven, one empty"]
@@ -89,21 +86,6 @@ def require_same(
         assert saved(model.to_local(), folder, "cluster") == saved(local, folder, "local")
 
 
-@pytest.fixture
-def rounds_by_columns(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Tables of a few hundred cells are shared; the rounds that were, by their numbers."""
-    told: list[int] = []
-    one_round = adaboost_columns.ColumnBooster._one_round
-
-    def spied(booster: Any, *, go_on: bool) -> None:
-        told.append(booster.rounds)
-        one_round(booster, go_on=go_on)
-
-    monkeypatch.setattr(stump_tables, "_CELLS_OF_A_GROUP", 500)
-    monkeypatch.setattr(adaboost_columns.ColumnBooster, "_one_round", spied)
-    return told
-
-
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", CASES)
 def test_every_way_to_boost_is_that_of_one_machine(
@@ -121,31 +103,6 @@ def test_no_partitioning_and_no_number_of_workers_matters(
 ) -> None:
     with dask.config.set({"margrove.workers": n_workers}):
         require_same(CASES["stumps, whole weights"], PARTITIONINGS[partitioning], tmp_path)
-
-
-# -- stumps by columns --
-
-OF_STUMPS = [name for name in CASES if name.startswith("stumps")]
-
-
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("case", OF_STUMPS)
-def test_stumps_by_columns_are_those_of_one_machine(
-    cluster4: Any, tmp_path: Path, rounds_by_columns: list[int], case: str
-) -> None:
-    require_same(CASES[case], ODD, tmp_path)
-    assert rounds_by_columns == list(range(20))
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("partitioning", PARTITIONINGS)
-@pytest.mark.parametrize("n_workers", [1, 2, 4])
-def test_columns_do_not_depend_on_workers_and_partitions(
-    cluster4: Any, tmp_path: Path, rounds_by_columns: list[int], n_workers: int, partitioning: str
-) -> None:
-    with dask.config.set({"margrove.workers": n_workers}):
-        require_same(CASES["stumps, whole weights"], PARTITIONINGS[partitioning], tmp_path)
-    assert bool(rounds_by_columns) == (n_workers > 1)  # one alone takes all rows
 
 
 def awkward_table(kind: str) -> tuple[Any, np.ndarray, np.ndarray | None]:
@@ -173,113 +130,11 @@ def awkward_table(kind: str) -> tuple[Any, np.ndarray, np.ndarray | None]:
     return X, y, weight
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "copies of columns",
-        "constants",
-        "perfect",
-        "float32",
-        "nothing to learn from missing",
-        "frame",
-        "huge",
-        "sparse",
-    ],
-)
-def test_awkward_tables_by_columns(
-    cluster4: Any, tmp_path: Path, rounds_by_columns: list[int], kind: str
-) -> None:
-    X, y, weight = awkward_table(kind)
-    settings = {"n_estimators": 12, "random_state": 0}
-    own = sp.csr_array(X) if kind == "sparse" else X
-    local = margrove.AdaBoostClassifier(**settings).fit(own, y, weight)
-    model = on_cluster.AdaBoostClassifier(**settings)
-    chunks = (250, 350)
-    if kind == "frame":
-        parts = dd.from_pandas(X, npartitions=2)
-        model.fit(parts, dd.from_pandas(pd.Series(y, index=X.index), npartitions=2))
-    else:
-        rows = as_array(X, chunks)
-        rows = rows.map_blocks(sp.csr_array) if kind == "sparse" else rows
-        model.fit(rows, as_array(y, chunks), as_array(weight, chunks))
-    assert saved(model.to_local(), tmp_path, "cluster") == saved(local, tmp_path, "local")
-    assert len(rounds_by_columns) == len(local)
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("kind", ["missing", "categories", "early stopping", "warm start"])
-def test_other_tables_and_wishes_are_for_one_worker(
-    cluster4: Any, rounds_by_columns: list[int], kind: str
-) -> None:
-    X, y = make_table(600)
-    settings: dict[str, Any] = {"n_estimators": 5, "random_state": 0}
-    rows = as_array(X, (300, 300))
-    if kind == "missing":
-        X[3, 3] = np.nan
-        rows = as_array(X, (300, 300))
-    elif kind == "categories":
-        settings["estimator"] = DecisionTreeClassifier(max_depth=1, categorical_features=[0])
-    elif kind == "early stopping":
-        settings["early_stopping"] = True
-    else:
-        settings["warm_start"] = True
-    on_cluster.AdaBoostClassifier(**settings).fit(rows, as_array(y, (300, 300)))
-    assert rounds_by_columns == []
-
-
-def test_infinity_is_refused(cluster4: Any, rounds_by_columns: list[int]) -> None:
+def test_infinity_is_refused(cluster4: Any) -> None:
     X, y = make_table(600)
     X[7, 2] = np.inf
     with pytest.raises(InvalidDataError, match=r"infinity.*row 7.*column 2"):
         on_cluster.AdaBoostClassifier().fit(as_array(X, (600,)), as_array(y, (600,)))
-
-
-def test_rounds_by_columns_are_watched_and_ended(
-    cluster4: Any, rounds_by_columns: list[int]
-) -> None:
-    X, y = make_table(600)
-    local = margrove.AdaBoostClassifier(n_estimators=30).fit(X, y)
-    heard: list[Any] = []
-    model = on_cluster.AdaBoostClassifier(n_estimators=30)
-    with margrove.watch(on_step=heard.append, on_progress=lambda progress: progress.done >= 7):
-        model.fit(as_array(X, (600,)), as_array(y, (600,)))
-    assert len(model) == len(heard) == 7
-    np.testing.assert_array_equal(model.estimator_weights_, local.estimator_weights_[:7])
-    assert model.history_.outcome == "interrupted"
-
-    def interrupt(progress: Any) -> None:
-        raise KeyboardInterrupt
-
-    again = on_cluster.AdaBoostClassifier(n_estimators=30)
-    with margrove.watch(on_progress=interrupt), pytest.raises(KeyboardInterrupt):
-        again.fit(as_array(X, (600,)), as_array(y, (600,)))
-    assert not hasattr(again, "history_")
-
-
-def test_a_worker_that_is_lost_between_rounds(
-    new_cluster: Any, tmp_path: Path, rounds_by_columns: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    X, y = make_table(600)
-    client = new_cluster(2)
-    sides = adaboost_columns.ColumnBooster._sides
-    victims: list[int] = []
-
-    def losing(booster: Any, gang: Any, feature: int, code: int) -> Any:
-        found = sides(booster, gang, feature, code)
-        if booster.rounds == 4 and not victims:
-            victims.append(processes(client)[-1])
-            kill(victims[0])
-        return found
-
-    monkeypatch.setattr(adaboost_columns.ColumnBooster, "_sides", losing)
-    settings = {"n_estimators": 10, "random_state": 0}
-    local = margrove.AdaBoostClassifier(**settings).fit(X, y)
-    model = on_cluster.AdaBoostClassifier(**settings)
-    model.fit(as_array(X, (200,) * 3), as_array(y, (200,) * 3), client=client)
-    assert victims
-    assert saved(model.to_local(), tmp_path, "cluster") == saved(local, tmp_path, "local")
-    assert rounds_by_columns == [0, 1, 2, 3, 4, *range(4, 10)]
 
 
 # -- everything else --
@@ -351,15 +206,6 @@ def test_rows_that_fit_no_worker_are_refused_in_advance(
         on_cluster.AdaBoostClassifier(base).fit(as_array(X, (200,)), as_array(y, (200,)))
 
 
-def test_columns_that_fit_no_workers_are_refused_in_advance(
-    cluster4: Any, rounds_by_columns: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    X, y = make_table(600)
-    monkeypatch.setattr("margrove.dask.adaboost_columns._BYTES_A_CELL", 1e12)
-    with pytest.raises(ClusterError, match="each holds some columns of all 600 rows"):
-        on_cluster.AdaBoostClassifier().fit(as_array(X, (600,)), as_array(y, (600,)))
-
-
 def lose_workers(new_cluster: Any, base: Any, n_runs: int, folder: Path) -> None:
     X, y = make_table(6000)
     settings = {"estimator": base, "n_estimators": 60, "random_state": 1}
@@ -380,7 +226,5 @@ def test_a_killed_worker_changes_nothing(new_cluster: Any, tmp_path: Path) -> No
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("max_depth", [1, 8])
-def test_killed_workers_change_nothing(
-    new_cluster: Any, tmp_path: Path, rounds_by_columns: list[int], max_depth: int
-) -> None:
+def test_killed_workers_change_nothing(new_cluster: Any, tmp_path: Path, max_depth: int) -> None:
     lose_workers(new_cluster, DecisionTreeClassifier(max_depth=max_depth), 25, tmp_path)

@@ -13,7 +13,6 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -268,13 +267,6 @@ def _run_gradient_boosting() -> None:
     GradientBoostingRegressor(n_estimators=2).fit(X, X[:, 0], rng.random(len(X)))
 
 
-def _run_forests_in_shards() -> None:
-    if find_spec("distributed") is not None:  # nobody else can have any
-        from margrove.dask.forest_here import run_all_loops
-
-        run_all_loops()
-
-
 def _run_gradient_boosting_in_shards() -> None:
     """What workers of a cluster and their leader run; Dask need not be there."""
     from margrove.dask.boosting_warmup import grow_a_tree
@@ -288,7 +280,6 @@ PARTS: dict[str, Callable[[], None]] = {
     "trees": _run_trees,
     "gradient boosting": _run_gradient_boosting,
     "gradient boosting in shards": _run_gradient_boosting_in_shards,
-    "forests in shards": _run_forests_in_shards,
     "machines": partial(_run_machines, np.float64, np.asarray),
     "sparse machines": partial(_run_machines, np.float64, sp.csr_array),
     "machines of float32": partial(_run_machines, np.float32, np.asarray),

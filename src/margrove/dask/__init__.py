@@ -28,7 +28,6 @@ _HOME_OF = {
     "LinearSVC": "margrove.dask.linear",
     "LinearSVR": "margrove.dask.linear",
     "Perceptron": "margrove.dask.perceptron",
-    "bootstrap": "margrove.dask.bootstrap",
     # any fitted model on Dask collections, lazily
     "apply": "margrove.dask.predicting",
     "decision_function": "margrove.dask.predicting",

@@ -5,7 +5,6 @@ These settings of Dask's configuration are ours:
     margrove.workers            how many workers a fit uses at most, or their addresses
     margrove.mixed-processors   True lets workers differ in their processors (see `workers_of`)
     margrove.plain-sockets      True lets fits use sockets that are not encrypted where Dask's are
-    margrove.forest-codes       "auto", "replicated" or "sharded": where forests keep codes of rows
 """
 
 from __future__ import annotations

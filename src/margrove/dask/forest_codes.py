@@ -26,7 +26,6 @@ __all__ = [
     "MergedColumns",
     "Piece",
     "Survey",
-    "codes_at",
     "kind_of_codes",
     "layout_of",
     "merge_columns",
@@ -34,8 +33,6 @@ __all__ = [
     "scan_part",
     "survey_part",
     "translate",
-    "translate_to_bytes",
-    "values_at",
 ]
 
 _KINDS = (np.uint8, np.uint16, np.uint32)
@@ -242,34 +239,3 @@ def translate(survey: Survey, blocks: list[MergedColumns]) -> Piece:
         code = np.append(np.searchsorted(high, data.lows[j]), len(high)).astype(_KINDS[kind])
         arrays[kind][codes.place[j]] = code[data.column(j)]
     return Piece(codes, data.n_rows)
-
-
-def translate_to_bytes(survey: Survey, block: MergedColumns, columns: Sequence[int]) -> np.ndarray:
-    """The same of some columns, those of the block, as bytes: uint8 (rows, bytes of a row)."""
-    data = survey.data
-    kinds = kind_of_codes(block.n_codes)
-    parts = [np.empty((data.n_rows, 0), np.uint8)]
-    for j, high, kind in zip(columns, block.highs, kinds, strict=True):
-        code = np.append(np.searchsorted(high, data.lows[j]), len(high)).astype(_KINDS[kind])
-        parts.append(code[data.column(j)][:, None].view(np.uint8))
-    return np.concatenate(parts, axis=1)
-
-
-def values_at(
-    block: MergedColumns, columns: np.ndarray, codes: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The lowest and the highest value of codes; columns are places in the block."""
-    lows, highs = np.empty(len(codes)), np.empty(len(codes))
-    for j in np.unique(columns):
-        own = columns == j
-        lows[own], highs[own] = block.lows[j][codes[own]], block.highs[j][codes[own]]
-    return lows, highs
-
-
-def codes_at(block: MergedColumns, columns: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The largest code whose lowest value is not larger; -1 for none."""
-    found = np.empty(len(values), np.int64)
-    for j in np.unique(columns):
-        own = columns == j
-        found[own] = np.searchsorted(block.lows[j], values[own], side="right") - 1
-    return found

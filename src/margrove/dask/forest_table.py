@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import dask
 import numpy as np
 
 from margrove._data.canonical import _grouped, _sorted_by_hash, _with_targets
@@ -25,7 +24,6 @@ from margrove.dask.forest_codes import (
     scan_part,
     survey_part,
     translate,
-    translate_to_bytes,
 )
 from margrove.dask.parts import Parts
 from margrove.dask.waiting import gathered
@@ -36,7 +34,6 @@ from margrove.grove.table.encoding import TreeTable
 
 __all__ = ["ClusterTable", "CodesOnCluster", "Extent", "canonical_by_hash"]
 
-_WISHES = ("auto", "replicated", "sharded")
 _MOST_TASKS = 4000  # that tell columns apart
 _BYTES_A_ROW = 120.0  # of a plot besides its codes: targets, weights, draws
 _BYTES_A_THREAD = 60.0  # of a row of each tree that grows at the same time
@@ -137,11 +134,8 @@ class ClusterTable(TreeTable):
         if infinite.any():
             self._refuse_infinity(int(np.argmax(infinite)), estimator)
         n_bytes = sum(own.n_bytes for own in facts)
-        is_sharded = self._is_sharded(n_codes, n_bytes, len(order))
-        if is_sharded:
-            pieces = [self._coded_by_row(survey, blocks, runs) for survey in surveys]
-        else:
-            pieces = [client.submit(translate, survey, blocks, pure=False) for survey in surveys]
+        self._require_memory(n_codes, n_bytes, len(order))
+        pieces = [client.submit(translate, survey, blocks, pure=False) for survey in surveys]
         d = len(n_codes)
         nothing = [np.empty(0)] * d
         return CodesOnCluster(
@@ -156,18 +150,7 @@ class ClusterTable(TreeTable):
             pieces,
             runs,
             np.concatenate([own.is_merged for own in facts]),
-            is_sharded,
         )
-
-    def _coded_by_row(self, survey: Any, blocks: list[Any], runs: list[list[int]]) -> Any:
-        """The future of a part's codes as bytes; columns are translated run by run, so that no
-        worker needs to know what all codes stand for."""
-        client = self.parts.client
-        made = [
-            client.submit(translate_to_bytes, survey, block, columns, pure=False)
-            for block, columns in zip(blocks, runs, strict=True)
-        ]
-        return client.submit(_side_by_side, made, pure=False)
 
     @property
     def kept_lengths(self) -> np.ndarray:
@@ -204,58 +187,16 @@ class ClusterTable(TreeTable):
             "by a large number."
         )
 
-    def _is_sharded(self, n_codes: np.ndarray, n_bytes: int, n_rows: int) -> bool:
-        """Whether workers hold some rows each, because one of them could not hold all."""
-        wish = dask.config.get("margrove.forest-codes", "auto")
-        if wish not in _WISHES:
-            raise ClusterError(
-                f'Dask\'s setting "margrove.forest-codes" must be one of {_WISHES}. Got {wish!r}.'
-            )
+    def _require_memory(self, n_codes: np.ndarray, n_bytes: int, n_rows: int) -> None:
+        """Refuse what a worker cannot hold: codes, once more while they arrive, their values."""
         cell = np.array([1, 2, 4])[kind_of_codes(n_codes)]
-        if wish != "sharded":
-            problem = self._lack_of_memory(cell, n_bytes, n_rows, n_shards=1)
-            if not problem:
-                return False
-            if wish == "replicated":
-                raise ClusterError(problem)
-        obstacles = self._obstacles_to_shards()
-        if obstacles:
-            told = "" if wish == "sharded" else problem + " "
-            raise ClusterError(
-                f"{told}Rows cannot stay in shards, each on its worker, with "
-                f"{', '.join(obstacles)}: use another setting, or fit a sample of the rows."
-            )
-        n_shards = len(workers_of(self.parts.client))
-        if wish == "auto" and self._lack_of_memory(cell, n_bytes, n_rows, n_shards=n_shards):
-            raise ClusterError(
-                f"{problem} {n_shards} shards of the rows, one on each worker, do not fit, either."
-            )
-        return True
-
-    def _obstacles_to_shards(self) -> list[str]:
-        """Parameters for which a node's rows must be seen together."""
-        forest = self.forest
-        found = []
-        if forest.criterion == "absolute_error":
-            found.append("criterion='absolute_error'")
-        if getattr(forest, "keep_samples", False):
-            found.append("keep_samples=True")
-        if forest.monotonic_cst is not None:
-            found.append("monotonic_cst")
-        return found
-
-    def _lack_of_memory(self, cell: np.ndarray, n_bytes: int, n_rows: int, *, n_shards: int) -> str:
-        """What a worker cannot hold: its codes, once more while they arrive, and what they stand
-        for; "" if all can."""
         codes = float(cell.sum()) * n_rows
-        needs_values = n_shards == 1 or self.forest._splitter == "random"
         workers = self.parts.client.scheduler_info(n_workers=-1)["workers"]
         for address in workers_of(self.parts.client):
             facts = workers.get(address, {"nthreads": 1})
             limit = float(facts.get("memory_limit") or 0)
-            needed = 2.0 * codes + _BYTES_A_ROW * n_rows
+            needed = 2.0 * codes + _BYTES_A_ROW * n_rows + 3.0 * n_bytes
             needed += _BYTES_A_THREAD * n_rows * int(facts["nthreads"])
-            needed = needed / n_shards + 3.0 * n_bytes / (1 if needs_values else n_shards)
             if limit and needed > limit:
                 wide = int((cell > 1).sum())
                 fewer = (
@@ -263,14 +204,13 @@ class ClusterTable(TreeTable):
                     if wide
                     else ""
                 )
-                return (
+                raise ClusterError(
                     f"Forests are grown by workers that hold the whole table as codes: {n_rows} "
                     f"rows of {len(cell)} columns need {_readable(needed)} (codes "
                     f"{_readable(codes)}), and worker {address} may use {_readable(limit)}. "
                     f"{fewer}or use fewer columns, fewer threads a worker, or workers with more "
                     "memory. HistGradientBoostingClassifier and -Regressor need no such copies."
                 )
-        return ""
 
 
 @dataclass(frozen=True)
@@ -278,17 +218,15 @@ class CodesOnCluster(BinnedDataset):
     """Codes that lie on the workers; here is only how many there are.
 
     blocks       futures of `MergedColumns`: what the codes stand for
-    pieces       futures of `Piece`, the codes of each part; in shards, of bytes row by row
+    pieces       futures of `Piece`, the codes of each part
     runs         the columns of each block
     merged       bool (d,)  whether codes stand for several values
-    is_sharded   whether workers hold some rows each, not all of them
     """
 
     blocks: list[Any]
     pieces: list[Any]
     runs: list[list[int]]
     merged: np.ndarray
-    is_sharded: bool = False
 
     def without_rows(self) -> BinnedDataset:
         """What travels: no futures."""
@@ -305,10 +243,6 @@ class _Facts:
     is_infinite: np.ndarray
     is_merged: np.ndarray
     n_bytes: int
-
-
-def _side_by_side(parts: list[np.ndarray]) -> np.ndarray:
-    return np.concatenate(parts, axis=1)
 
 
 def _facts_of(block: MergedColumns) -> _Facts:

@@ -10,7 +10,6 @@ from margrove.dask.cluster import warm_kernels
 from margrove.dask.encoding import encoded
 from margrove.dask.estimators import OnCluster
 from margrove.dask.forest_growing import ClusterGrower, field_of
-from margrove.dask.forest_sharded import ShardedGrower
 from margrove.dask.forest_table import ClusterTable, CodesOnCluster
 from margrove.dask.parts import parts_of
 from margrove.dask.persistence import persistently
@@ -76,7 +75,7 @@ class ForestOnCluster(OnCluster):
 
     def _kind_of_grower(self, training: ForestTraining) -> type[ForestGrower]:
         if isinstance(training.data, CodesOnCluster):
-            return ShardedGrower if training.data.is_sharded else ClusterGrower
+            return ClusterGrower
         found: type[ForestGrower] = super()._kind_of_grower(training)  # type: ignore[misc]
         return found
 
@@ -94,12 +93,10 @@ class RandomForestClassifier(ForestOnCluster, local.RandomForestClassifier):
     """`margrove.RandomForestClassifier` on Dask collections.
 
     Workers code their own partitions; then each holds the whole table as codes, a byte or two a
-    cell, and grows some of the trees. Where that does not fit a worker's memory, each keeps the
-    codes of its own rows, and all grow every tree together; Dask's setting `margrove.forest-codes`
-    ("auto", "replicated" or "sharded") decides it otherwise. The forest is, bit for bit, the local
-    one of the same `random_state`, whoever grows which tree and whoever is lost on the way.
-    Parameters and attributes are those of `margrove.RandomForestClassifier`; `n_jobs` means nothing
-    to a cluster.
+    cell, and grows some of the trees. Where that does not fit a worker's memory, `fit` says so:
+    `max_bins=255` makes a code one byte. The forest is, bit for bit, the local one of the same
+    `random_state`, whoever grows which tree and whoever is lost on the way. Parameters and
+    attributes are those of `margrove.RandomForestClassifier`; `n_jobs` means nothing to a cluster.
 
     Examples
     --------
