@@ -82,7 +82,7 @@ def test_help_loads_nothing_heavy() -> None:
 
 def test_each_command_has_its_file() -> None:
     for name in _COMMANDS:
-        assert (PACKAGE / "cli" / f"{name}.py").exists()
+        assert (PACKAGE / "cli" / "commands" / f"{name}.py").exists()
 
 
 def test_tests_ask_no_clock_and_signal_no_process_of_their_own() -> None:
