@@ -13,6 +13,7 @@ is written to an estimator before a fit has succeeded.
 """
 
 from margrove._data.canonical import CanonicalForm, canonical_form, given_order
+from margrove._data.frames import collected, column_to_float, feature_names, is_frame
 from margrove._data.labels import Labels, check_labels, check_targets
 from margrove._data.rows import Rows, kernel_rows, read_only
 from margrove._data.scan import RowScan, scan_rows
@@ -24,6 +25,8 @@ from margrove._data.tables import (
     check_table,
     count_rows,
     like_fitted,
+    numeric_matrix,
+    require_finite,
 )
 from margrove._data.training import (
     Batch,
@@ -57,12 +60,18 @@ __all__ = [
     "check_training_labels",
     "check_weights",
     "class_factors",
+    "collected",
+    "column_to_float",
     "count_rows",
+    "feature_names",
     "given_order",
+    "is_frame",
     "kernel_rows",
     "like_fitted",
     "moderate",
+    "numeric_matrix",
     "read_only",
+    "require_finite",
     "scan_rows",
     "seed_of",
 ]

@@ -13,11 +13,13 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
+from margrove._data.frames import collected, feature_names, frame_to_array, is_frame
 from margrove._data.scan import RowScan, scan_rows
 from margrove._data.sparse import canonical_csr, sound_structure
 from margrove.exceptions import DataWarning, InvalidDataError
 
-__all__ = ["ScannedTable", "Table", "check_and_scan", "check_table", "count_rows", "like_fitted"]
+__all__ = ["ScannedTable", "Table", "check_and_scan", "check_table", "count_rows", "like_fitted",
+           "numeric_matrix", "require_finite"]  # fmt: skip
 
 _EXACT_INTEGERS = 2**53
 
@@ -54,11 +56,11 @@ def check_table(
     min_rows: int = 1,
 ) -> Table:
     """Check X as given to `fit`; nothing is stored on the estimator."""
-    X = _collected(X)
-    names = _feature_names(X)
-    array = _numeric_matrix(X, estimator, accept_sparse, min_rows)
+    X = collected(X)
+    names = feature_names(X)
+    array = numeric_matrix(X, estimator, accept_sparse, min_rows)
     if not allow_nan:
-        _require_finite(array, names, estimator)
+        require_finite(array, names, estimator)
     return Table(array, names)
 
 
@@ -66,7 +68,7 @@ def check_and_scan(X: Any, estimator: Any, *, n_threads: int = 1) -> ScannedTabl
     """The same, and the scan that replaces the check for finite numbers, at no extra time."""
     table = check_table(X, estimator, allow_nan=True)
     scan = scan_rows(table.X, n_threads=n_threads)
-    _require_finite(table.X, table.feature_names, estimator, scan)
+    require_finite(table.X, table.feature_names, estimator, scan)
     return ScannedTable(table.X, table.feature_names, scan)
 
 
@@ -82,13 +84,13 @@ def like_fitted(
     if _is_as_wanted(X, estimator, min_rows):
         array = X
     else:
-        X = _collected(X)
-        _feature_names(X)
+        X = collected(X)
+        feature_names(X)
         _check_feature_names(estimator, X, reset=False)
-        array = _numeric_matrix(X, estimator, accept_sparse, min_rows)
+        array = numeric_matrix(X, estimator, accept_sparse, min_rows)
         _check_n_features(estimator, array, reset=False)
     if not allow_nan:
-        _require_finite(array, getattr(estimator, "feature_names_in_", None), estimator)
+        require_finite(array, getattr(estimator, "feature_names_in_", None), estimator)
     return array
 
 
@@ -111,43 +113,12 @@ def count_rows(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def _collected(X: Any) -> Any:
-    """Lazy frames are read in and Arrow batches made tables; everything else is left as it is."""
-    library = type(X).__module__.partition(".")[0]
-    if library == "polars" and hasattr(X, "collect"):
-        return X.collect()
-    if library == "pyarrow" and type(X).__name__ == "RecordBatch":
-        import pyarrow as pa
-
-        return pa.Table.from_batches([X])
-    return X
-
-
-class _Names:
-    """Takes what scikit-learn would have written to the estimator."""
-
-
-def _feature_names(X: Any) -> np.ndarray | None:
-    if not hasattr(X, "columns") and not hasattr(X, "column_names"):
-        return None
-    columns = list(X.columns if hasattr(X, "columns") else X.column_names)
-    columns = [name for name in columns if isinstance(name, str)]
-    if len(set(columns)) < len(columns):
-        twice = sorted({name for name in columns if columns.count(name) > 1})
-        raise InvalidDataError(
-            f"X has more than one column named {', '.join(map(repr, twice))}. Rename or drop them: "
-            "columns are matched by name."
-        )
-    taker = _Names()
-    _check_feature_names(taker, X, reset=True)
-    return getattr(taker, "feature_names_in_", None)
-
-
-def _numeric_matrix(X: Any, estimator: Any, accept_sparse: bool, min_rows: int) -> Any:
+def numeric_matrix(X: Any, estimator: Any, accept_sparse: bool, min_rows: int) -> Any:
+    """X as a C-contiguous array or CSR of float64 or float32; NaN and infinity are let through."""
     if sp.issparse(X):
         X = sound_structure(X)
-    elif _is_frame(X):
-        X = _frame_to_array(X)
+    elif is_frame(X):
+        X = frame_to_array(X)
     else:
         X = _plain_array(X)
     array = _checked(
@@ -217,57 +188,10 @@ def _max_abs(X: np.ndarray) -> int:
     return max(int(X.max()), -int(X.min()))
 
 
-def _is_frame(X: Any) -> bool:
-    module = type(X).__module__.partition(".")[0]
-    if module in ("numpy", "builtins", "scipy"):
-        return False
-    import narwhals.stable.v2 as nw
-
-    return bool(nw.dependencies.is_into_dataframe(X))
-
-
-def _frame_to_array(X: Any) -> np.ndarray:
-    """Numeric and boolean columns of any dataframe library; missing becomes NaN."""
-    import narwhals.stable.v2 as nw
-
-    frame = nw.from_native(X, eager_only=True)
-    columns = []
-    for position, name in enumerate(frame.columns):
-        series = frame.get_column(name) if isinstance(name, str) else frame[:, position]
-        if not (series.dtype.is_numeric() or series.dtype in (nw.Boolean, nw.Object, nw.Unknown)):
-            raise InvalidDataError(
-                f"Column {name!r} of X has type {series.dtype}, which is not a number. Encode it "
-                "first, for example with sklearn.preprocessing.OneHotEncoder, or drop it."
-            )
-        columns.append(_series_to_float(series, nw))
-    if not columns:
-        return np.empty((len(frame), 0))
-    kind = np.float32 if all(column.dtype == np.float32 for column in columns) else np.float64
-    out = np.empty((len(frame), len(columns)), dtype=kind)
-    for j, column in enumerate(columns):
-        out[:, j] = column
-    return out
-
-
-def _series_to_float(series: Any, nw: Any) -> np.ndarray:
-    if series.dtype in (nw.Object, nw.Unknown):  # Python objects, pandas' sparse columns
-        try:
-            return np.asarray(series.to_list(), dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"Column {series.name!r} of X: {error}") from error
-    if series.dtype != nw.Float32:
-        series = series.cast(nw.Float64)
-    missing = series.is_null().to_numpy()
-    if not missing.any():
-        return np.asarray(series.to_numpy())
-    values = np.array(series.fill_null(0.0).to_numpy(), dtype=np.float64)
-    values[missing] = np.nan
-    return values
-
-
-def _require_finite(
+def require_finite(
     X: Any, names: np.ndarray | None, estimator: Any, scan: RowScan | None = None
 ) -> None:
+    """Raise for NaN or infinity, naming the first."""
     values = X.data if sp.issparse(X) else X
     with np.errstate(over="ignore", invalid="ignore"):
         total = values.sum() if scan is None else scan.squared_norms.sum()

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._data.tables import _numeric_matrix, _require_finite
+from margrove._data import numeric_matrix, require_finite
 from margrove.dask.scratch import is_on_disk, stored
 from margrove.exceptions import InvalidDataError
 
@@ -64,9 +64,9 @@ def _rows_of(block: Any, check: PartCheck) -> Any:
     if block.shape[0] == 0:
         empty = np.empty((0, block.shape[1]), dtype=getattr(block, "dtype", np.float64))
         block = sp.csr_array(empty) if sp.issparse(block) else empty
-    X = _numeric_matrix(block, check.estimator, True, 0)
+    X = numeric_matrix(block, check.estimator, True, 0)
     if not check.allow_nan and X.shape[0]:
-        _require_finite(X, check.names, named(check.estimator))
+        require_finite(X, check.names, named(check.estimator))
     return X
 
 

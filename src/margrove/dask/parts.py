@@ -18,7 +18,7 @@ import numpy as np
 from dask.base import is_dask_collection
 from dask.delayed import delayed
 
-from margrove._data.tables import _feature_names
+from margrove._data import feature_names
 from margrove.dask.cluster import available_workers, client_of
 from margrove.dask.part_checks import Form, PartCheck, checked_part, joined, vector_of
 from margrove.dask.scratch import PartOnDisk, give_memory_back, is_on_disk, loaded
@@ -182,7 +182,7 @@ def parts_of(
     """
     client = client_of(client)
     X = _table(X)
-    names = _feature_names(X._meta) if _is_dataframe(X) else None
+    names = feature_names(X._meta) if _is_dataframe(X) else None
     columns = tuple(X.columns) if _is_dataframe(X) else None
     rows = _blocks(X)
     n_workers = max(1, len(available_workers(client)))

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from margrove._data import collected, is_frame
 from margrove._data.result_frames import data_frame
-from margrove._data.tables import _collected, _is_frame
 from margrove.exceptions import InvalidDataError
 from margrove.facts.class_scores import class_scores, classes_of
 from margrove.facts.plain_values import Plain, frozen
@@ -306,10 +306,10 @@ def _words_of(rows: Any, table: ExaminedTable, j: int, holders: np.ndarray) -> l
 
 def _table(X: Any) -> Any:
     """A frame, a CSR matrix or an array of two dimensions."""
-    X = _collected(X)
+    X = collected(X)
     if sp.issparse(X):
         return X.tocsr()
-    if not isinstance(X, (np.ndarray, list, tuple)) and _is_frame(X):
+    if not isinstance(X, (np.ndarray, list, tuple)) and is_frame(X):
         return X
     return _as_matrix(X)
 

@@ -17,8 +17,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils._tags import get_tags
 
-from margrove._data import check_labels, check_training_labels, check_weights, count_rows
-from margrove._data.tables import _collected
+from margrove._data import check_labels, check_training_labels, check_weights, collected, count_rows
 from margrove.ensemble.adaboost.algorithms import ALGORITHMS, Rule, VotingRule, rule_of
 from margrove.ensemble.adaboost.boosted_ensemble import BOOSTING_PARAMETERS, Boosted
 from margrove.ensemble.adaboost.deep_trees import MOST_ROWS, SaplingLearner
@@ -363,7 +362,7 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
         from sklearn.model_selection import check_cv
         from sklearn.utils import _safe_indexing
 
-        X = X.tocsr() if sp.issparse(X) else _collected(X)
+        X = X.tocsr() if sp.issparse(X) else collected(X)
         n = count_rows(X)
         labels = check_labels(y, n).codes
         weight = check_weights(sample_weight, n)

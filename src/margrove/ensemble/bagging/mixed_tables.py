@@ -11,8 +11,7 @@ from sklearn.utils import check_array
 from sklearn.utils._tags import get_tags
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
-from margrove._data import check_table, like_fitted
-from margrove._data.tables import _collected, _feature_names, _is_frame
+from margrove._data import check_table, collected, feature_names, is_frame, like_fitted
 from margrove._runtime.estimator import Estimator
 from margrove.grove.table.encoding import _is_text, read_table, refuse_infinity
 
@@ -58,13 +57,13 @@ def read_mixed(
     What a member of this library would refuse is refused here, with the row as it was given. With
     `rows_of_any_shape`, members of other libraries may get rows that are arrays themselves.
     """
-    X = _collected(X)
+    X = collected(X)
     is_own = isinstance(member, Estimator)
     if rows_of_any_shape and not is_own and getattr(X, "ndim", 0) > 2:
         X = _array_of_any_shape(X, estimator)
         shape = tuple(int(size) for size in X.shape[1:])
         return MixedTable(X, {"n_features_in_": shape[0], "_row_shape": shape})
-    names, is_by_column = _feature_names(X), False
+    names, is_by_column = feature_names(X), False
     if _has_labels(X):
         X = _as_objects(X)
         check_table(np.zeros(X.shape), estimator)  # the shape
@@ -83,7 +82,7 @@ def read_mixed(
 
 def read_mixed_like_fitted(X: Any, estimator: Any) -> Any:
     """Check X as given to `predict`: the columns of the fit."""
-    X = _collected(X)
+    X = collected(X)
     shape = getattr(estimator, "_row_shape", None)
     if shape is not None:
         X = _array_of_any_shape(X, estimator)
@@ -95,7 +94,7 @@ def read_mixed_like_fitted(X: Any, estimator: Any) -> Any:
         return X
     if not _has_labels(X):
         return _same_kind(like_fitted(X, estimator, allow_nan=True), type(X))
-    _feature_names(X)
+    feature_names(X)
     _check_feature_names(estimator, X, reset=False)
     X = _as_objects(X)
     _check_n_features(estimator, X, reset=False)
@@ -109,7 +108,7 @@ def _array_of_any_shape(X: Any, estimator: Any) -> np.ndarray:
 
 
 def _has_labels(X: Any) -> bool:
-    if not _is_frame(X):
+    if not is_frame(X):
         return _is_text(X)
     import narwhals.stable.v2 as nw
 
@@ -118,7 +117,7 @@ def _has_labels(X: Any) -> bool:
 
 
 def _as_objects(X: Any) -> np.ndarray:
-    if not _is_frame(X):
+    if not is_frame(X):
         return np.asarray(X, dtype=object)
     import narwhals.stable.v2 as nw
 

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.metrics import check_scoring
 from sklearn.utils import check_random_state
 
-from margrove._data.tables import _is_frame
+from margrove._data import is_frame
 
 __all__ = ["PermutationImportances", "permutation_importances"]
 
@@ -60,7 +60,7 @@ def permutation_importances(
     >>> float(margrove.permutation_importances(model, X, y).mean[1])  # never asked
     0.0
     """
-    if _is_frame(X) and not hasattr(X, "iloc"):  # of frames, scikit-learn knows pandas' only
+    if is_frame(X) and not hasattr(X, "iloc"):  # of frames, scikit-learn knows pandas' only
         return _of_frame(model, X, y, n_repeats, scoring, sample_weight, random_state)
     from sklearn.inspection import permutation_importance
 

@@ -14,8 +14,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._data import check_table, like_fitted
-from margrove._data.tables import _collected, _feature_names, _is_frame, _series_to_float
+from margrove._data import (
+    check_table,
+    collected,
+    column_to_float,
+    feature_names,
+    is_frame,
+    like_fitted,
+)
 from margrove.exceptions import DataWarning, InvalidDataError
 
 __all__ = ["TreeTable", "read_table", "read_table_like_fitted", "refuse_infinity"]
@@ -66,9 +72,9 @@ class TreeTable:
 
 def read_table(X: Any, estimator: Any, categorical_features: Any) -> TreeTable:
     """Check X as given to `fit`; nothing is stored on the estimator."""
-    X = _collected(X)
-    names = _feature_names(X)
-    if _is_frame(X) or _is_text(X):
+    X = collected(X)
+    names = feature_names(X)
+    if is_frame(X) or _is_text(X):
         columns = _columns(X)
         mask = _mask(
             categorical_features, names, [isinstance(column, _Labels) for column in columns]
@@ -100,11 +106,11 @@ def read_table_like_fitted(X: Any, estimator: Any) -> Any:
         return like_fitted(X, estimator, allow_nan=True)
     from sklearn.utils.validation import _check_feature_names, _check_n_features
 
-    X = _collected(X)
+    X = collected(X)
     names = getattr(estimator, "feature_names_in_", None)
-    _feature_names(X)
+    feature_names(X)
     _check_feature_names(estimator, X, reset=False)
-    if _is_frame(X) or _is_text(X):
+    if is_frame(X) or _is_text(X):
         columns = _columns(X)
     else:
         array = like_fitted(X, estimator, allow_nan=True)
@@ -148,7 +154,7 @@ Column = np.ndarray | _Labels
 
 def _columns(X: Any) -> list[Column]:
     """Each column as float64, or as labels."""
-    if not _is_frame(X):
+    if not is_frame(X):
         table = np.asarray(X, dtype=object)
         if table.ndim != 2:
             raise InvalidDataError("X must have the same number of cells in every row.")
@@ -160,7 +166,7 @@ def _columns(X: Any) -> list[Column]:
     for position, name in enumerate(frame.columns):
         series = frame.get_column(name) if isinstance(name, str) else frame[:, position]
         if series.dtype.is_numeric() or series.dtype == nw.Boolean:
-            columns.append(np.asarray(_series_to_float(series, nw), dtype=np.float64))
+            columns.append(np.asarray(column_to_float(series, nw), dtype=np.float64))
         elif hasattr(series.to_native(), "cat") and series.implementation.is_pandas():
             columns.append(_of_categorical(series.to_native().array))
         elif series.dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object, nw.Unknown):

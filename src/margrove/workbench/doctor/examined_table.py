@@ -17,8 +17,8 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
+from margrove._data import collected, is_frame
 from margrove._data.sparse import canonical_csr, sound_structure
-from margrove._data.tables import _collected, _is_frame
 from margrove.exceptions import InvalidDataError
 
 __all__ = [
@@ -112,14 +112,14 @@ class ExaminedTable:
 
 def examined(X: Any) -> ExaminedTable:
     """Read any table: array, sparse matrix, dataframe, mapping of columns, or list of rows."""
-    X = _collected(X)
+    X = collected(X)
     if sp.issparse(X):
         return _of_sparse(X)
     if isinstance(X, Mapping):
         return _of_columns([(name, _read_sequence(cells)) for name, cells in X.items()])
     if isinstance(X, np.ndarray) and X.dtype.names:
         return _of_columns([(name, _read_array(X[name])) for name in X.dtype.names])
-    if not isinstance(X, (np.ndarray, list, tuple)) and _is_frame(X):
+    if not isinstance(X, (np.ndarray, list, tuple)) and is_frame(X):
         return _of_columns([(name, _read_series(series)) for name, series in _series_of(X)])
     array = _as_matrix(X)
     if array.dtype.kind in "biuf":

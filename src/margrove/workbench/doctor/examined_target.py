@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._data.tables import _is_frame
+from margrove._data import is_frame
 from margrove.exceptions import InvalidDataError
 from margrove.workbench.doctor.examined_table import (
     ReadColumn,
@@ -124,7 +124,7 @@ def _read(y: Any) -> ReadColumn:
         if len(y) and all(isinstance(cell, (list, tuple)) and len(cell) == 1 for cell in y):
             y = [cell[0] for cell in y]
         return read_cells(list(y))
-    if _is_frame(y):
+    if is_frame(y):
         return _read_frame(y)
     read = _read_series(y)
     return read if read.kind != "unusable" else _read_array(np.asarray(y))

@@ -15,13 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._data.tables import (
-    _collected,
-    _feature_names,
-    _is_frame,
-    _series_to_float,
-    check_table,
-)
+from margrove._data import check_table, collected, column_to_float, feature_names, is_frame
 from margrove.exceptions import InvalidDataError
 from margrove.grove.table.encoding import _is_text
 from margrove.workbench.tables.read.cell_texts import shown
@@ -110,15 +104,15 @@ class FrameColumns:
 
 def library_of(X: Any) -> str:
     """ "polars", "pandas", "pyarrow", another's name, or "numpy" for all that is no frame."""
-    if isinstance(X, (np.ndarray, list, tuple)) or not _is_frame(X):
+    if isinstance(X, (np.ndarray, list, tuple)) or not is_frame(X):
         return "numpy"
     return type(X).__module__.partition(".")[0]
 
 
 def frame_columns(X: Any, estimator: Any = None) -> FrameColumns:
     """Read all columns of a table; InvalidDataError names the column that holds no values."""
-    X = _collected(X)
-    if not isinstance(X, (np.ndarray, list, tuple)) and _is_frame(X):
+    X = collected(X)
+    if not isinstance(X, (np.ndarray, list, tuple)) and is_frame(X):
         return _of_frame(X)
     if _is_text(X):
         return _of_objects(X)
@@ -140,7 +134,7 @@ def _of_objects(X: Any) -> FrameColumns:
 def _of_frame(X: Any) -> FrameColumns:
     import narwhals.stable.v2 as nw
 
-    names = _feature_names(X)
+    names = feature_names(X)
     frame = nw.from_native(X, eager_only=True)
     if not len(frame.columns) or not len(frame):
         raise InvalidDataError(
@@ -161,7 +155,7 @@ def _of_series(name: str, series: Any) -> Cells:
     if hasattr(series.to_native(), "cat") and series.implementation.is_pandas():
         return _of_pandas_categorical(name, series.to_native().array)
     if kind.is_numeric() or kind == nw.Boolean:
-        values = np.asarray(_series_to_float(series, nw), dtype=np.float64)
+        values = np.asarray(column_to_float(series, nw), dtype=np.float64)
         return NumberCells(name, values, kind.is_integer())
     if kind in (nw.String, nw.Categorical, nw.Enum):
         return _of_strings(name, series, is_declared=kind != nw.String)

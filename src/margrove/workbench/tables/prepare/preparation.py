@@ -19,7 +19,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from margrove._data.tables import _collected, _feature_names
+from margrove._data import collected, feature_names
 from margrove._runtime.estimator import Estimator
 from margrove._runtime.memory import require_memory
 from margrove.exceptions import DataWarning, InvalidDataError
@@ -182,7 +182,7 @@ class TablePreparation(TransformerMixin, Estimator):
         ndarray, csr_array or dataframe of shape (n, k)
         """
         check_is_fitted(self)
-        X = _collected(X)
+        X = collected(X)
         cells = self._matched(X)
         unknown: Unknown = []
         if self._form == "numbers":
@@ -211,7 +211,7 @@ class TablePreparation(TransformerMixin, Estimator):
         import narwhals.stable.v2 as nw
 
         needed = [part.name for part in self.parts_]
-        _feature_names(X)
+        feature_names(X)
         frame = nw.from_native(X, eager_only=True)
         there = set(frame.columns)
         absent = [name for name in needed if name not in there]
