@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import importlib
 import json
 import os
 import shutil
@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 
 import margrove
-from margrove._runtime.jit import WITHOUT_KERNELS, kernel, stamp_of
+from margrove._runtime import jit
+from margrove._runtime.jit import kernel
+from margrove._runtime.source_stamps import SourceStamps
 
 PACKAGE = Path(margrove.__file__).parent
 
@@ -131,36 +133,73 @@ def test_a_directory_of_another_user_is_refused(tmp_path) -> None:
     assert found["directory"] == "None"
 
 
-def test_an_edit_of_any_kernel_module_changes_the_stamp(tmp_path) -> None:
+def module_of(path, package):
+    return ".".join(("margrove", *path.relative_to(package).with_suffix("").parts))
+
+
+def modules_with_kernels(package):
+    found = {}
+    for path in package.rglob("*.py"):
+        if "@kernel" in path.read_text():
+            found[module_of(path, package)] = path
+    assert len(found) > 80
+    return found
+
+
+def test_an_edit_of_a_module_changes_the_stamps_of_all_that_import_it(tmp_path) -> None:
     copy = tmp_path / "margrove"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "static"))
-    before, seen = stamp_of(copy), set()
-    modules = [path for path in copy.rglob("*.py") if "@kernel" in path.read_text()]
-    assert len(modules) > 80
-    for path in modules:
+    modules = modules_with_kernels(copy)
+    stamps = SourceStamps(copy)
+    before = {module: stamps.stamp(module) for module in modules}
+    assert len(set(before.values())) == len(modules)
+    for edited, path in modules.items():
         source = path.read_text()
         path.write_text(source + "\n")
-        seen.add(stamp_of(copy))
+        after = SourceStamps(copy)
+        changed = {module for module in modules if after.stamp(module) != before[module]}
+        assert changed == {module for module in modules if edited in stamps.reached(module)}
+        assert edited in changed
         path.write_text(source)
-    assert len(seen) == len(modules)
-    assert before not in seen
-    assert stamp_of(copy) == before
 
 
-def test_kernels_take_nothing_from_modules_that_are_not_in_the_stamp() -> None:
-    for path in PACKAGE.rglob("*.py"):
-        place, tree = path.relative_to(PACKAGE), ast.parse(path.read_text())
-        if place.parts[0] in WITHOUT_KERNELS:
-            assert "@kernel" not in path.read_text(), path
-            continue
-        for node in tree.body:
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("margrove."):
-                folder = node.module.split(".")[1]
-                assert folder not in WITHOUT_KERNELS or place.name == "__main__.py", path
+def test_kernels_take_nothing_from_modules_that_are_not_in_their_stamp() -> None:
+    """What the code of a kernel refers to is defined in a module that its stamp covers."""
+    stamps = SourceStamps(PACKAGE)
+    looked_at = 0
+    for name in modules_with_kernels(PACKAGE):
+        module = importlib.import_module(name)
+        reached = stamps.reached(name)
+        for value in vars(module).values():
+            function = getattr(value, "py_func", None)
+            if function is None or function.__module__ != name:
+                continue
+            for used in function.__code__.co_names:
+                home = getattr(function.__globals__.get(used), "__module__", None) or ""
+                if home.startswith("margrove"):
+                    assert home in reached, (name, function.__name__, used)
+                    looked_at += 1
+    assert looked_at > 500 or "NUMBA_DISABLE_JIT" in os.environ
+
+
+def test_imports_of_every_form_are_followed(tmp_path) -> None:
+    package = tmp_path / "margrove"
+    (package / "inner").mkdir(parents=True)
+    for name in ("__init__", "a", "b", "c", "d", "inner/__init__", "inner/e"):
+        (package / f"{name}.py").write_text("")
+    (package / "user.py").write_text(
+        "import margrove.a\n"
+        "from margrove.b import (  # with a comment\n    one,\n    two as three,\n)\n"
+        "from margrove import c as other\n"
+        "from margrove.inner import e\n"
+        "def f():\n    from margrove.d import nothing\n"
+    )
+    expected = {"margrove.user", "margrove.a", "margrove.b", "margrove.c", "margrove.inner.e"}
+    assert SourceStamps(package).reached("margrove.user") == expected
 
 
 @pytest.mark.nightly
-def test_an_edit_of_any_kernel_file_is_another_generation(tmp_path) -> None:
+def test_an_edited_kernel_is_compiled_again_with_its_callers(tmp_path) -> None:
     """The case Numba gets wrong: the callee is in another file than the caller."""
     site = tmp_path / "site"
     site.mkdir()
@@ -174,12 +213,22 @@ def test_an_edit_of_any_kernel_file_is_another_generation(tmp_path) -> None:
     assert changed != source
     callee.write_text(changed)
     after, _ = run(code, MARGROVE_CACHE_DIR=cache)
-    assert after["directory"] != before["directory"]
+    assert after["hits"] == 0
     assert after["coef"] != before["coef"]
     callee.write_text(source)
     restored, _ = run(code, MARGROVE_CACHE_DIR=cache)
     assert restored["coef"] == before["coef"]
     assert restored["hits"] > 0
+
+
+def test_old_machine_code_makes_room(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(jit, "_MOST_BYTES", 250)
+    for age, name in enumerate(("new.nbc", "old.nbc", "oldest.nbi")):
+        path = tmp_path / name
+        path.write_bytes(b"?" * 100)
+        os.utime(path, (1e9 - age, 1e9 - age))
+    jit._forget_oldest.__wrapped__(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new.nbc", "old.nbc"]
 
 
 def test_old_generations_are_removed(tmp_path) -> None:

@@ -1,6 +1,7 @@
 """How compiled code runs, and how long work is watched, stopped and kept.
 
 jit             the one decorator of compiled loops, and the cache of their machine code
+source_stamps   which source files the machine code of a kernel depends on
 instructions    instructions of processors that Numba does not offer
 prefetch        asking for memory before it is needed
 threads         tiles of work on several threads, and BLAS on one

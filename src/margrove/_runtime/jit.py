@@ -2,10 +2,10 @@
 
 Numba's own cache stamps a compiled function with the hash of *its* file only. A kernel that
 inlines a kernel of another file keeps running the old machine code after that other file
-changed: a silent wrong answer after an upgrade. So all kernels of this library share one cache
-directory whose name is a hash over every file that a kernel can take something from; any change of
-any of them is a new directory. The cache is an optimisation and never a condition: no writable
-home, a foreign owner, a truncated file, a full disk all end in plain compilation.
+changed: a silent wrong answer after an upgrade. Here the name of a cache file contains a hash of
+every source file that the kernel can take something from (`source_stamps`). The cache is an
+optimisation and never a condition: no writable home, a foreign owner, a truncated file, a full
+disk all end in plain compilation.
 """
 
 from __future__ import annotations
@@ -28,9 +28,17 @@ from numba.core import caching
 from numba.extending import overload
 
 import margrove
+from margrove._runtime.source_stamps import SourceStamps
 from margrove._version import __version__
 
-__all__ = ["cache_directory", "compiled_for_user", "kernel", "overload"]
+__all__ = [
+    "cache_directory",
+    "compiled_for_user",
+    "digest_of_sources",
+    "kernel",
+    "mark_in_cache",
+    "overload",
+]
 
 logger = logging.getLogger("margrove")
 
@@ -39,13 +47,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 # Not "nnan" or "ninf": missing values and overflow must stay visible.
 FAST_SUMS = {"contract", "arcp", "nsz", "reassoc"}
 
-# Folders in which there are no kernels, and from which kernels take nothing: an edit there, of a
-# picture, say, does not have everything compiled anew.
-WITHOUT_KERNELS = frozenset(
-    ("cli", "dask", "datasets", "exchange", "facts", "plot", "select", "studio",
-     "tables.py", "teaching", "tune.py", "workbench")
-)  # fmt: skip
-
+_MOST_BYTES = 400_000_000  # of machine code for one version; all kernels together take 50 million
 _KEEP_GENERATIONS = 3
 _SLOW_COMPILE_SECONDS = 0.5
 
@@ -82,7 +84,8 @@ def kernel(
         options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     compiled = numba.njit(function, **options)
     is_compiled = hasattr(compiled, "_cache")  # under NUMBA_DISABLE_JIT it is a plain function
-    if is_compiled and cache_directory() is not None:
+    is_ours = function.__module__.startswith("margrove.")
+    if is_compiled and is_ours and cache_directory() is not None:
         compiled._cache = _LibraryCache(function)
     return compiled
 
@@ -96,7 +99,7 @@ def compiled_for_user(function: Callable[..., Any]) -> Any:
 
 @functools.lru_cache(maxsize=1)
 def cache_directory() -> Path | None:
-    """The directory of this very version's machine code; None where there can be none.
+    """The directory of this version's machine code; None where there can be none.
 
     `MARGROVE_CACHE_DIR` overrides the user's cache directory; set to an empty string it
     switches caching off.
@@ -104,7 +107,7 @@ def cache_directory() -> Path | None:
     root = _cache_root()
     if root is None:
         return None
-    directory = root / f"kernels-{_stamp_of_all_kernels()}"
+    directory = root / f"kernels-{_versions()}"
     try:
         root.parent.mkdir(parents=True, exist_ok=True)
         root.mkdir(mode=0o700, exist_ok=True)  # `parents` would leave its mode to the umask
@@ -123,6 +126,17 @@ def cache_directory() -> Path | None:
     except OSError:
         return None
     return directory
+
+
+def mark_in_cache(name: str) -> Path | None:
+    """An empty file that says: what `name` needs is compiled, for the sources as they are now."""
+    directory = cache_directory()
+    return None if directory is None else directory / f"{name}-{digest_of_sources()}.nbi"
+
+
+def digest_of_sources() -> str:
+    """The same wherever the sources of the package are the same."""
+    return _stamps().whole()
 
 
 def _cache_root() -> Path | None:
@@ -149,23 +163,15 @@ def _is_private(directory: Path) -> bool:
     return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
+def _versions() -> str:
+    """What all machine code of a directory has in common."""
+    versions = f"{__version__} {numba.__version__} {sys.version_info[:2]}"
+    return hashlib.sha256(versions.encode()).hexdigest()[:16]
+
+
 @functools.lru_cache(maxsize=1)
-def _stamp_of_all_kernels() -> str:
-    return stamp_of(Path(margrove.__file__).parent)
-
-
-def stamp_of(package: Path) -> str:
-    """A hash of the sources of the package, of Numba and of Python.
-
-    Not only of files with kernels: a kernel freezes constants of any module that it imports.
-    """
-    digest = hashlib.sha256(f"{__version__} {numba.__version__} {sys.version_info[:2]}".encode())
-    for path in sorted(package.rglob("*.py")):
-        place = path.relative_to(package)
-        if place.parts[0] not in WITHOUT_KERNELS:
-            digest.update(str(place).encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+def _stamps() -> SourceStamps:
+    return SourceStamps(Path(margrove.__file__).parent)
 
 
 def _forget_old_generations(root: Path, current: Path) -> None:
@@ -183,11 +189,23 @@ def _is_ours(directory: Path) -> bool:
     return all(path.suffix in (".nbi", ".nbc") for path in directory.iterdir())
 
 
+@functools.lru_cache(maxsize=1)
+def _forget_oldest(directory: Path) -> None:
+    """Make room, once a process that compiles: sources that change leave old machine code."""
+    files = sorted(directory.glob("*.nb?"), key=lambda path: path.stat().st_mtime)
+    excess = sum(path.stat().st_size for path in files) - _MOST_BYTES
+    for path in files:
+        if excess <= 0:
+            break
+        excess -= path.stat().st_size
+        path.unlink(missing_ok=True)
+
+
 class _LibraryLocator(caching._CacheLocator):
-    """Where a kernel's machine code lives: the directory already names the generation."""
+    """Where a kernel's machine code is: the name of its file contains the stamp of its sources."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
+        self._module = function.__module__
 
     @classmethod
     def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _LibraryLocator:
@@ -197,11 +215,11 @@ class _LibraryLocator(caching._CacheLocator):
         return str(cache_directory())
 
     def get_source_stamp(self) -> str:
-        return _stamp_of_all_kernels()
+        return _stamps().stamp(self._module)
 
     def get_disambiguator(self) -> str:
-        module = self._function.__module__
-        return hashlib.sha256(module.encode()).hexdigest()[:8]
+        name = f"{self._module} {self.get_source_stamp()}"
+        return hashlib.sha256(name.encode()).hexdigest()[:16]
 
 
 class _LibraryCacheImpl(caching.CompileResultCacheImpl):
@@ -228,6 +246,7 @@ class _LibraryCache(caching.FunctionCache):
             _LibraryCache._announced = True
             logger.info("Compiling numerical kernels, on the first run only.")
         try:
+            _forget_oldest(Path(self.cache_path))
             super().save_overload(sig, data)
         except Exception:  # disk full, directory gone: run uncached
             self._discard()

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._runtime.jit import cache_directory
+from margrove._runtime.jit import mark_in_cache
 from margrove._runtime.threads import resolve_n_jobs
 
 __all__ = ["EVERYTHING", "PARTS", "fill_cache", "run_parts", "run_side_by_side", "warmup"]
 
-EVERYTHING = "everything.nbi"  # a file that says that all the others are there
+EVERYTHING = "everything"  # the mark that says that all kernels are compiled
 _MANY_ROWS = 2100  # more than 2048: from there on Gram matrices are float32
 
 
@@ -48,15 +48,15 @@ def warmup(n_jobs: int | None = None) -> float:
 
 def fill_cache(n_jobs: int | None = None) -> bool:
     """Have every kernel in the cache, and load none of them; False where there is no cache."""
-    directory = cache_directory()
-    if directory is None or not sys.executable:
+    mark = mark_in_cache(EVERYTHING)
+    if mark is None or not sys.executable:
         return False
-    if not (directory / EVERYTHING).exists():
+    if not mark.exists():
         program = (
             "import sys; from margrove._runtime.warmup import run_parts; run_parts(sys.argv[1:])"
         )
         run_side_by_side([(program, name) for name in PARTS], resolve_n_jobs(n_jobs, unset="all"))
-        (directory / EVERYTHING).touch()
+        mark.touch()
     return True
 
 

@@ -28,14 +28,15 @@ _PROGRAM = "import sys; from margrove.cli.first_run import fit_sample; fit_sampl
 
 def compile_learners(task: Task, learners: Sequence[str], screen: Screen, n_jobs: int) -> None:
     """Have what the learners need in the cache; nothing is done from the second run on."""
-    from margrove._runtime.jit import cache_directory
+    from margrove._runtime.jit import mark_in_cache
     from margrove._runtime.threads import resolve_n_jobs
     from margrove._runtime.warmup import EVERYTHING, run_side_by_side
 
-    directory = cache_directory()
-    if directory is None or not sys.executable or (directory / EVERYTHING).exists():
+    everything = mark_in_cache(EVERYTHING)
+    if everything is None or not sys.executable or everything.exists():
         return
-    marks = {name: directory / f"{name}-{task.kind}.nbi" for name in learners}
+    named = {name: mark_in_cache(f"{name}-{task.kind}") for name in learners}
+    marks = {name: mark for name, mark in named.items() if mark is not None}
     missing = sorted(
         (name for name, mark in marks.items() if not mark.exists()),
         key=lambda name: _SLOWEST.index(name) if name in _SLOWEST else len(_SLOWEST),

@@ -243,7 +243,7 @@ def _require_alike(answers: dict[str, Any]) -> None:
             )
         for name, value in own.items():
             there = answer.get(name, "")
-            if value != there and (name != "compiled loops" or (value and there)):
+            if value != there:
                 if name == "processor" and dask.config.get("margrove.mixed-processors", False):
                     continue
                 is_processor_only &= name == "processor"
@@ -274,14 +274,13 @@ def _software_and_processor() -> dict[str, str]:
 
 
 def _software() -> dict[str, str]:
-    from margrove._runtime.warmup import cache_directory  # type: ignore[attr-defined]
+    from margrove._runtime.jit import digest_of_sources
     from margrove._version import __version__
 
-    directory = cache_directory()  # its name is a digest of all loops that are compiled
     versions = {name: importlib.metadata.version(name) for name in ("numpy", "numba", "llvmlite")}
     return {
         "margrove": __version__,
-        "compiled loops": "" if directory is None else directory.name,
+        "sources": digest_of_sources(),
         "Python": ".".join(platform.python_version_tuple()[:2]),
         **versions,
     }
@@ -322,7 +321,7 @@ def machines_of(client: distributed.Client, workers: list[str]) -> dict[str, lis
 
 
 def _machine() -> str:
-    from margrove._runtime.warmup import cache_directory  # type: ignore[attr-defined]
+    from margrove._runtime.jit import cache_directory
 
     return f"{socket.gethostname()} {cache_directory() or os.getpid()}"
 
