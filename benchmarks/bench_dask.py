@@ -324,7 +324,7 @@ def expected(n_rows, table, n_workers, n_trees=7, leaves=31, exchanges=41):
 
 def scaling():
     """Seconds of a round, and bytes to the client, with 1, 2 and 4 workers."""
-    from margrove.dask.lines import Line
+    from margrove.dask.collective.channels import Line
     from margrove.ensemble.gradient.hist.tables import bins_and_table
 
     X, y, *_ = covtype_parted()

@@ -27,7 +27,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         own = getattr(item, "fixturenames", ())
         if (
-            item.path.parent != HERE
+            HERE not in item.path.parents
             or not _CLUSTERS & set(own)
             or item.get_closest_marker("nightly")
         ):

@@ -200,7 +200,7 @@ def test_rows_that_fit_no_worker_are_refused_in_advance(
     cluster4: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, y = make_table(200)
-    monkeypatch.setattr("margrove.dask.whole_fits._COPIES", 1e9)
+    monkeypatch.setattr("margrove.dask.single_worker._COPIES", 1e9)
     base = DecisionTreeClassifier(max_depth=9)
     with pytest.raises(ClusterError, match="needs all 200 rows on one worker"):
         on_cluster.AdaBoostClassifier(base).fit(as_array(X, (200,)), as_array(y, (200,)))

@@ -19,17 +19,17 @@ from tests.dask.conftest import local_client
 from tests.dask.killing import kill, stopped
 from tests.interrupts import PATIENCE, wait_until
 
-from margrove.dask import waiting
-from margrove.dask.cluster import available_workers, client_of, workers_of
-from margrove.dask.gang import Gang, GangBroken
-from margrove.dask.parts import parts_of
-from margrove.dask.persistence import persistently
-from margrove.dask.shards import plan_shards
-from margrove.dask.waiting import gathered
+from margrove.dask.cluster import waiting
+from margrove.dask.cluster.retries import persistently
+from margrove.dask.cluster.waiting import gathered
+from margrove.dask.cluster.workers import available_workers, client_of, workers_of
+from margrove.dask.collective.worker_group import Gang, GangBroken
+from margrove.dask.partitions.shards import plan_shards
+from margrove.dask.partitions.table import parts_of
 from margrove.exceptions import ClusterError
 
 X = np.arange(300).reshape(100, 3)
-PROGRAM = "tests.dask.programs:Sums"
+PROGRAM = "tests.dask.collective.programs:Sums"
 
 
 def made_parts(client):
@@ -198,7 +198,7 @@ def test_a_lost_scheduler_is_a_named_error(killable, monkeypatch):
     client, scheduler = killable
     parts = made_parts(client)
     with made_gang(client, parts):
-        monkeypatch.setattr("margrove.dask.cluster.ANSWER_SECONDS", 3.0)
+        monkeypatch.setattr("margrove.dask.cluster.workers.ANSWER_SECONDS", 3.0)
         scheduler.kill()
         scheduler.wait()
         with pytest.raises(ClusterError, match="scheduler"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from margrove.dask.whole_fits import FitOnOneWorker
+from margrove.dask.single_worker import FitOnOneWorker
 from margrove.ensemble.adaboost import classifier, regressor
 
 __all__ = ["AdaBoostClassifier", "AdaBoostRegressor"]

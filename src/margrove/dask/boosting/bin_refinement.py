@@ -1,0 +1,202 @@
+"""Bins of columns whose distinct values are too many to be brought together: found by refinement.
+
+See `gradient.hist.bin_refinement`: what the parts of a table have counted adds up to what the
+table has. Two passes over the rows, as a rule, and some thousand numbers a column from each part.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from margrove.dask.boosting.bins import ColumnCodes, codes_of_column, column_tiles
+from margrove.dask.boosting.remote_rows import PartRows, new_numbers
+from margrove.ensemble.gradient.hist import bin_refinement as cells_module
+from margrove.ensemble.gradient.hist.bin_refinement import (
+    CellCounter,
+    Cells,
+    ValueFinder,
+    cells_to_open,
+    merged_cells,
+    merged_values,
+    splitters_of,
+    with_values,
+    without_empty,
+)
+
+__all__ = ["refined_columns"]
+
+_COLUMNS_AT_ONCE = 8  # of which workers hold what some parts say
+_BLOCKS_AT_ONCE = 3  # of such columns: workers count one while we look at another
+_PARTS_AT_ONCE = 8  # whose cells are added up by one task
+
+Stretches = list[tuple[np.ndarray, np.ndarray]]
+
+
+# -- on the workers --
+
+
+def sample_part(
+    part: Any, rows: PartRows, step: int, renumbered: dict[int, np.ndarray]
+) -> np.ndarray:
+    """Every so many rows."""
+    own = rows.of(part)[::step]
+    X = np.array(own.toarray() if hasattr(own, "toarray") else own, dtype=np.float64)
+    for column, numbers in renumbered.items():
+        X[:, column] = new_numbers(X[:, column], numbers)
+    return X
+
+
+def cells_of_part(
+    part: Any,
+    rows: PartRows,
+    weight: np.ndarray | None,
+    renumbered: dict[int, np.ndarray],
+    first: int,
+    last: int,
+    splitters: list[np.ndarray],
+) -> list[Cells]:
+    """What a part has in the cells of columns first .. last - 1."""
+    counters = [CellCounter(own, is_weighted=weight is not None) for own in splitters[first:last]]
+    return _counted(counters, column_tiles(part, rows, renumbered, first, last), first, weight)
+
+
+def values_of_part(
+    part: Any,
+    rows: PartRows,
+    weight: np.ndarray | None,
+    renumbered: dict[int, np.ndarray],
+    first: int,
+    last: int,
+    opened: Stretches,
+) -> list[Cells]:
+    """The values that a part has in some cells."""
+    finders = [ValueFinder(*own, is_weighted=weight is not None) for own in opened]
+    return _counted(finders, column_tiles(part, rows, renumbered, first, last), first, weight)
+
+
+def _counted(
+    counters: Sequence[CellCounter | ValueFinder],
+    tiles: Iterable[tuple[int, int, np.ndarray]],
+    first: int,
+    weight: np.ndarray | None,
+) -> list[Cells]:
+    for column, start, values in tiles:
+        own = None if weight is None else weight[start : start + len(values)]
+        counters[column - first].add(values, own)
+    return [own.cells() for own in counters]
+
+
+def all_cells(pieces: Sequence[list[Cells]]) -> list[Cells]:
+    """Those of several parts, column by column."""
+    return [merged_cells(own) for own in zip(*pieces, strict=True)]
+
+
+def all_values(pieces: Sequence[list[Cells]]) -> list[Cells]:
+    return [merged_values(own) for own in zip(*pieces, strict=True)]
+
+
+def filled_cells(cells: list[Cells]) -> list[Cells]:
+    return [without_empty(own) for own in cells]
+
+
+def stretches_to_open(cells: list[Cells], max_bins: int) -> Stretches:
+    found = []
+    for own in cells:
+        opened = cells_to_open(own, max_bins)
+        found.append((own.lows[opened], own.highs[opened]))
+    return found
+
+
+def opened_cells(cells: list[Cells], values: list[Cells], max_bins: int) -> list[Cells]:
+    """The same, with the values of those that were to be opened."""
+    return [
+        with_values(own, cells_to_open(own, max_bins), found)
+        for own, found in zip(cells, values, strict=True)
+    ]
+
+
+def columns_of_cells(
+    cells: list[Cells], n_categories: np.ndarray, max_bins: int
+) -> list[ColumnCodes]:
+    return [
+        codes_of_column(own.lows, own.highs, own.rows, own.weight, own.n_missing, int(n), max_bins)
+        for own, n in zip(cells, n_categories, strict=True)
+    ]
+
+
+# -- on the client --
+
+
+def refined_columns(
+    map_each: Callable[..., list[Any]],
+    submit: Callable[..., Any],
+    results: Callable[[list[Any]], list[Any]],
+    rows: Sequence[PartRows],
+    n_rows: int,
+    weights: Sequence[np.ndarray | None],
+    renumbered: dict[int, np.ndarray],
+    n_categories: np.ndarray,
+    max_bins: int,
+) -> list[ColumnCodes]:
+    """What the codes of all columns stand for; see `columns_of_parts` for the functions.
+
+    Cells stay on the workers. Columns come in blocks, some of which are under way at a time: what
+    parts say of one takes memory there.
+    """
+    step = -(-n_rows // cells_module.N_SPLITTERS)
+    sample = np.concatenate(
+        results(map_each(sample_part, [(own, step, renumbered) for own in rows]))
+    )
+    splitters = submit(
+        _same, [_splitters(sample[:, j], int(n)) for j, n in enumerate(n_categories)]
+    )
+    own_rows = [submit(_same, own) for own in rows]
+    own_weights = [None if own is None else submit(_same, own) for own in weights]
+    ends = range(0, len(n_categories), _COLUMNS_AT_ONCE)
+    blocks = [(first, min(first + _COLUMNS_AT_ONCE, len(n_categories))) for first in ends]
+
+    def all_parts(function: Any, merge: Any, block: tuple[int, int], told: Any) -> Any:
+        own = zip(own_rows, own_weights, strict=True)
+        pieces = map_each(function, [(*pair, renumbered, *block, told) for pair in own])
+        while len(pieces) > 1:
+            groups = range(0, len(pieces), _PARTS_AT_ONCE)
+            pieces = [submit(merge, pieces[k : k + _PARTS_AT_ONCE]) for k in groups]
+        return pieces[0]
+
+    def refined(block: tuple[int, int]) -> Generator[Any, bool, Any]:
+        """Yields what tells whether there are cells to open, and is told."""
+        cells = submit(filled_cells, all_parts(cells_of_part, all_cells, block, splitters))
+        while True:
+            stretches = submit(stretches_to_open, cells, max_bins)
+            if not (yield stretches):
+                return submit(columns_of_cells, cells, n_categories[slice(*block)], max_bins)
+            values = all_parts(values_of_part, all_values, block, stretches)
+            cells = submit(opened_cells, cells, values, max_bins)
+
+    columns: dict[int, Any] = {}
+    waiting, under_way = deque(enumerate(map(refined, blocks))), deque[tuple[int, Any, Any]]()
+    while waiting or under_way:
+        if waiting and len(under_way) < _BLOCKS_AT_ONCE:
+            k, block = waiting.popleft()
+            under_way.append((k, block, next(block)))
+            continue
+        k, block, stretches = under_way.popleft()
+        has_more = any(len(lows) for lows, _ in results([stretches])[0])
+        try:
+            under_way.append((k, block, block.send(has_more)))
+        except StopIteration as end:
+            columns[k] = end.value
+    return [column for own in results([columns[k] for k in sorted(columns)]) for column in own]
+
+
+def _same(thing: Any) -> Any:
+    """What many tasks need travels once, and is made again when it is lost."""
+    return thing
+
+
+def _splitters(sample: np.ndarray, n_categories: int) -> np.ndarray:
+    return np.arange(float(n_categories)) if n_categories else splitters_of(sample)

@@ -1,0 +1,202 @@
+"""Who works for a fit of gradient boosting: parts of a table on workers, tasks, and gangs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import dask
+import numpy as np
+
+from margrove.dask.boosting.bin_refinement import refined_columns
+from margrove.dask.boosting.bins import (
+    ColumnCodes,
+    columns_of_parts,
+    whole_weight_bits,
+    whole_weights,
+)
+from margrove.dask.boosting.coded_partitions import code_part
+from margrove.dask.boosting.leader import borders_of_runs, runs_of_rows
+from margrove.dask.boosting.remote_rows import (
+    PartRows,
+    distinct_rows,
+    hash_rows,
+    part_rows,
+    stand_in_for_nan,
+    survey_part,
+    used_categories,
+)
+from margrove.dask.cluster.retries import _wait_until_missed, persistently
+from margrove.dask.cluster.waiting import gathered, wait_for_results
+from margrove.dask.cluster.workers import ask_workers, available_workers
+from margrove.dask.collective.worker_group import Gang
+from margrove.dask.partitions.disk_storage import give_memory_back
+from margrove.dask.partitions.shards import Shard, _hosts, _pieces
+from margrove.dask.partitions.table import Parts
+from margrove.ensemble.gradient.early_stopping import SoFar
+from margrove.grove.serve.packed_trees import Kind
+
+__all__ = ["Workforce"]
+
+Prepare = Callable[[Any, Sequence[tuple[int, int]]], None]
+
+# Tasks are sent which rows of their part count, and how much: 16 bytes a row are meant to be.
+_SENDS_ROWS = {"distributed.admin.large-graph-warning-threshold": "1 TB"}
+# of which all distinct values are not brought together, see `boosting_quantiles`
+_MANY_ROWS = 2_000_000
+_FEW_COLUMNS = 4096  # that a sample of rows is taken of
+_PROGRAM = "margrove.dask.boosting.worker_program:BoostingShard"
+
+
+class Workforce:
+    """Parts of a table, and the workers that have them."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._gangs: list[Any] = []
+        self._coded: list[Any] = []
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._parts.n_rows, self._parts.n_features
+
+    def close(self) -> None:
+        while self._gangs:
+            self._gangs.pop().close()
+
+    # -- tasks --
+
+    def _offsets(self) -> np.ndarray:
+        return self._parts.offsets
+
+    def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return self._parts.client.submit(function, *arguments, pure=False)
+
+    def _map(
+        self,
+        function: Callable[..., Any],
+        arguments: Sequence[tuple[Any, ...]],
+        *,
+        stores: bool = False,
+    ) -> list[Any]:
+        """Futures of function(part, *arguments) of each part."""
+        with dask.config.set(_SENDS_ROWS):
+            return self._parts.map_each(function, arguments, stores=stores)
+
+    def _results(self, futures: list[Any]) -> list[Any]:
+        return gathered(self._parts.client, futures)
+
+    def _on_parts(
+        self, function: Callable[..., Any], rows: Sequence[PartRows], *arguments: Any
+    ) -> list[Any]:
+        return self._results(self._map(function, [(own, *arguments) for own in rows]))
+
+    def hashes(self, rows: np.ndarray, renumbered: dict[int, np.ndarray]) -> np.ndarray:
+        """Of the content of rows, ascending; copies of a row are hashed once."""
+        distinct, places = distinct_rows(rows)
+        own = part_rows(distinct, self._offsets())
+        facts = self._on_parts(survey_part, own)
+        has_infinity = any(fact.has_infinity for fact in facts)
+        found = self._on_parts(hash_rows, own, renumbered, has_infinity, stand_in_for_nan(facts))
+        hashes: np.ndarray = np.concatenate(found)[places]
+        return hashes
+
+    def used_categories(self, rows: np.ndarray, columns: Sequence[int]) -> dict[int, np.ndarray]:
+        """Numbers of the categories that rows have, by column."""
+        own = part_rows(rows, self._offsets())
+        found = self._on_parts(used_categories, own, list(columns))
+        return {
+            column: np.unique(np.concatenate([used[k] for used in found]))
+            for k, column in enumerate(columns)
+        }
+
+    def columns(
+        self,
+        rows: np.ndarray,
+        weight: np.ndarray | None,
+        renumbered: dict[int, np.ndarray],
+        n_categories: np.ndarray,
+        max_bins: int,
+    ) -> list[ColumnCodes]:
+        """What the codes of all columns stand for."""
+        offsets = self._offsets()
+        weights: list[np.ndarray | None] = [None] * (len(offsets) - 1)
+        if weight is not None:
+            whole = whole_weights(weight, whole_weight_bits(weight))
+            weights = list(np.split(whole, np.searchsorted(rows, offsets[1:-1])))
+        own = part_rows(rows, offsets)
+        if len(rows) > _MANY_ROWS and len(n_categories) <= _FEW_COLUMNS:
+            return refined_columns(
+                self._map, self._submit, self._results, own, len(rows), weights, renumbered,
+                n_categories, max_bins,
+            )  # fmt: skip
+        found = columns_of_parts(
+            self._map, self._submit, own, weights, renumbered, n_categories, max_bins
+        )
+        return [column for block in self._results(found) for column in block]
+
+    def code(
+        self,
+        train: np.ndarray,
+        held_out: np.ndarray,
+        columns: Sequence[ColumnCodes],
+        renumbered: dict[int, np.ndarray],
+        so_far: SoFar,
+        kind: Kind,
+    ) -> None:
+        """Have all parts coded, for the gangs that are to come."""
+        offsets = self._offsets()
+        own = part_rows(distinct_rows(train)[0], offsets)
+        cuts = np.searchsorted(held_out, offsets)
+        apart = [held_out[cuts[k] : cuts[k + 1]] - offsets[k] for k in range(len(own))]
+        arguments = [
+            (rows, others, columns, renumbered, so_far, kind)
+            for rows, others in zip(own, apart, strict=True)
+        ]
+        self._coded = self._map(code_part, arguments, stores=True)
+
+    # -- gangs --
+
+    def open_gang(self, train: np.ndarray, prepare: Prepare, lost: str | None = None) -> Any:
+        """A gang whose members have these rows, once `prepare(gang, runs)` is done.
+
+        runs are those of the table's rows that members have; lost is the worker that the last gang
+        has lost.
+        """
+        client = self._parts.client
+        self.close()
+        if self._parts.on_disk:
+            wait_for_results(client, self._coded)
+            ask_workers(client, list(available_workers(client)), give_memory_back)
+        if lost is not None:
+            _wait_until_missed(client, lost)
+
+        def attempt(workers: list[str]) -> Any:
+            runs = self._runs(train, len(workers))
+            gang = self._new_gang(runs, workers)
+            try:
+                prepare(gang, runs)
+            except BaseException:
+                gang.close()
+                raise
+            return gang
+
+        gang = persistently(attempt, client)
+        self._gangs.append(gang)
+        return gang
+
+    def _runs(self, train: np.ndarray, n_members: int) -> list[tuple[int, int]]:
+        return runs_of_rows(train, borders_of_runs(len(train), n_members), self.shape[0])
+
+    def _new_gang(self, runs: list[tuple[int, int]], workers: list[str]) -> Any:
+        lengths = self._parts.lengths
+        pieces = [_pieces(lengths, start, stop) for start, stop in runs]
+        hosts = _hosts(pieces, workers, self._parts.where())
+        shards = [
+            Shard(host, start, stop, own)
+            for host, (start, stop), own in zip(hosts, runs, pieces, strict=True)
+        ]
+        coded = replace(self._parts, X=self._coded, y=None, weight=None)
+        gang = Gang(self._parts.client, shards, coded, _PROGRAM)
+        return gang.__enter__()

@@ -1,0 +1,252 @@
+"""The gang that boosts, as its leader sees it: set up, asked, and set up again when it was lost."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from margrove.dask.boosting.bins import ColumnCodes, bundles_of, empty_table
+from margrove.dask.boosting.remote_tree import RemoteTree, Survey
+from margrove.dask.boosting.worker_program import ROWS_OF_A_TILE, Common, Grown, Own, Planting
+from margrove.ensemble.gradient.hist.tables import GradientTable
+from margrove.ensemble.gradient.losses import GradientLoss
+from margrove.ensemble.gradient.losses.own import OwnLoss
+from margrove.ensemble.gradient.training_data import GradientData
+from margrove.grove.serve.packed_trees import PackedTree
+
+__all__ = ["Beginning", "Crew", "borders_of_runs", "runs_of_rows"]
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What a round begins with: losses of all tiles, in their order, and a survey of each score."""
+
+    losses: list[float]
+    surveys: list[Survey]
+
+
+def borders_of_runs(n_train: int, n_members: int) -> np.ndarray:
+    """Which rows to train on each member has: runs of about equal length, in whole tiles."""
+    n_tiles = max(-(-n_train // ROWS_OF_A_TILE), 1)
+    n_runs = min(n_members, n_tiles)
+    borders = [k * n_tiles // n_runs * ROWS_OF_A_TILE for k in range(n_runs)]
+    return np.array([*borders, n_train], np.int64)
+
+
+def runs_of_rows(train: np.ndarray, borders: np.ndarray, n_rows: int) -> list[tuple[int, int]]:
+    """The rows of the table that members need, first and after the last.
+
+    Rows to train on ascend; one that is there several times may be needed by two members.
+    """
+    starts = [0, *(int(train[border]) for border in borders[1:-1])]
+    ends = [*starts[1:], n_rows]
+    last = [int(train[border - 1]) + 1 if border else 0 for border in borders[1:]]
+    return [(start, max(end, own)) for start, end, own in zip(starts, ends, last, strict=True)]
+
+
+class Crew:
+    """Members, and what they were told.
+
+    `open_gang(train, prepare, lost)` gives a gang that has these rows of the table, see
+    `Workforce`.
+    """
+
+    def __init__(
+        self,
+        open_gang: Callable[..., Any],
+        given: GradientData,
+        held_out_rows: np.ndarray,
+        common: Common,
+    ) -> None:
+        self._open, self._given, self._held_out = open_gang, given, held_out_rows
+        self._common, self._n_rows = common, len(given.y)
+        self._bundles: list[list[int]] | None = None
+        self._gang: Any = None
+        self._told_loss: GradientLoss | None = None
+        self._n_cells = 0
+        self.held_out_raw: np.ndarray  # as it was at the start of this gang
+        self.restart([])
+
+    @property
+    def columns(self) -> list[ColumnCodes]:
+        return self._common.columns
+
+    @property
+    def table(self) -> GradientTable:
+        """The layout of histograms, without rows."""
+        return empty_table(self.columns, self._bundles or [], self._common.is_category)
+
+    def restart(self, rounds: list[list[PackedTree]], lost: str | None = None) -> None:
+        """Begin anew with another gang, after these rounds."""
+        self._told_loss = None
+        common = pickle.dumps(replace(self._common, rounds=rounds))
+
+        def prepare(gang: Any, runs: Sequence[tuple[int, int]]) -> None:
+            told = [(own, common) for own in self._owns(runs)]
+            conflicts = gang.ask_each("set_up", told, combine="max")
+            if self._bundles is None:
+                self._bundles = bundles_of(self.columns, conflicts, self._n_rows)
+            gang.ask("lay_out", self._bundles, combine="none")
+            found = gang.ask("held_out_raw", combine="list")
+            self.held_out_raw = np.concatenate(found, axis=1)
+
+        self._gang = self._open(self._given.X.rows, prepare, lost)
+        self._n_cells = self.table.n_cells
+
+    def _owns(self, runs: Sequence[tuple[int, int]]) -> list[Own]:
+        given, train = self._given, self._given.X.rows
+        borders = borders_of_runs(self._n_rows, len(runs))
+        starts = [start for start, _ in runs]
+        cuts = np.append(np.searchsorted(self._held_out, starts), len(self._held_out))
+        found = []
+        for k, start in enumerate(starts):
+            own = slice(borders[k], borders[k + 1])
+            found.append(
+                Own(
+                    train[own] - start,
+                    given.y[own],
+                    None if given.weight is None else given.weight[own],
+                    None if given.copies is None else given.copies[own],
+                    self._held_out[cuts[k] : cuts[k + 1]] - start,
+                    int(borders[k]),
+                )
+            )
+        return found
+
+    # -- scores --
+
+    def raw(self) -> np.ndarray:
+        return np.concatenate(self._gang.ask("raw", combine="list"), axis=1)
+
+    def held_out_rows(self) -> Any:
+        found = self._gang.ask("held_out_rows", combine="list")
+        return np.concatenate([_dense(part) for member in found for part in member])
+
+    # -- a round --
+
+    def _order_sums(self, method: str, told: Any, size: int) -> Any:
+        return self._gang.order(method, pickle.dumps(told, protocol=5), size)
+
+    def _sums(self, order: Any) -> np.ndarray:
+        reply: np.ndarray = self._gang.answer(order)
+        return reply if reply.flags.writeable else reply.copy()
+
+    def begin(self, loss: GradientLoss, drawn: np.ndarray | None) -> Beginning:
+        return _beginning(self._gang.ask("begin", *self._order(loss, drawn), combine="list"))
+
+    def _order(
+        self, loss: GradientLoss, drawn: np.ndarray | None
+    ) -> tuple[bytes | None, np.ndarray | None]:
+        is_known = loss is self._told_loss
+        self._told_loss = loss
+        return None if is_known else _with_functions(loss), drawn
+
+    def grow(self, growing: Sequence[RemoteTree], *, with_values: bool) -> Iterator[None]:
+        """Grow trees from root to leaves; it yields where there is an answer to wait for."""
+        yield from self._plant(growing)
+        while under_way := [tree for tree in growing if not tree.is_grown]:
+            yield from self._expand(under_way)
+        if with_values:
+            yield from self._write_values(growing)
+
+    def _plant(self, growing: Sequence[RemoteTree]) -> Iterator[None]:
+        """Roots; those for which packed gradients will not do, with wide ones."""
+        waiting = list(growing)
+        while waiting:
+            plantings, size = _plantings(waiting, self._n_cells)
+            order = self._order_sums("plant", plantings, size)
+            yield
+            reply = self._sums(order)
+            waiting = [
+                tree
+                for tree, own in zip(waiting, plantings, strict=True)
+                if not tree.take_root(reply[own.at : own.at + 3], reply[own.at + 3 :])
+            ]
+
+    def _expand(self, growing: Sequence[RemoteTree]) -> Iterator[None]:
+        """Part the rows of some nodes of each tree."""
+        orders, taken, size = [], [], 0
+        for tree in growing:
+            own, sets, length = tree.orders()
+            orders.append((tree.score, size, own, sets))
+            taken.append((tree, slice(size, size + length)))
+            size += length
+        order = self._order_sums("expand", orders, size)
+        yield
+        reply = self._sums(order)
+        for tree, part in taken:
+            tree.go_on(reply[part])
+
+    def _write_values(self, grown: Sequence[RemoteTree]) -> Iterator[None]:
+        """What leaves say, by the sums of all members."""
+        asked, taken, size = [], [], 0
+        for tree in grown:
+            leaves = tree.leaves
+            asked.append((tree.score, size, tree.handles_of(leaves), tree.tree.scales.copy()))
+            taken.append((tree, leaves, slice(size, size + len(leaves))))
+            size += len(leaves)
+        order = self._order_sums("leaf_sums", asked, size)
+        yield
+        sums = self._sums(order)
+        for tree, leaves, part in taken:
+            tree.write_values(leaves, sums[part])
+
+    def rows_of_leaves(self, tree: RemoteTree, leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows leaf by leaf, ascending, by their numbers among those to train on; where each leaf
+        begins, and the end."""
+        found = self._gang.ask("leaf_rows", tree.score, tree.handles_of(leaves), combine="list")
+        slices = [own for member in found for own in member]
+        pieces = [own[k] for k in range(len(leaves)) for own in slices]
+        sizes = [sum(len(own[k]) for own in slices) for k in range(len(leaves))]
+        return np.concatenate(pieces), np.cumsum([0, *sizes])
+
+    def add(
+        self,
+        grown: Sequence[Grown],
+        then: tuple[GradientLoss, np.ndarray | None] | None,
+    ) -> tuple[np.ndarray, Beginning | None]:
+        """Add trees to the scores; those of the rows held out, and what the next round begins
+        with, if it is known how."""
+        order = None if then is None else self._order(*then)
+        found = self._gang.ask("add", pickle.dumps(list(grown)), order, combine="list")
+        held_out = np.concatenate([own for own, _ in found], axis=1)
+        beginning = None if then is None else _beginning([own for _, own in found])
+        return held_out, beginning
+
+
+def _beginning(found: list[list[Any]]) -> Beginning:
+    slices = [own for member in found for own in member]
+    losses = [loss for own, _, _ in slices for loss in own]
+    largest = np.max([own for _, own, _ in slices], axis=0)
+    samples = np.sum([own[:, 0] for _, _, own in slices], axis=0)
+    copies = np.max([own[:, 1] for _, _, own in slices], axis=0)
+    counts = np.stack([samples, copies], axis=1)
+    return Beginning(losses, [Survey(*own) for own in zip(largest, counts, strict=True)])
+
+
+def _plantings(growing: Sequence[RemoteTree], n_cells: int) -> tuple[list[Planting], int]:
+    found, at = [], 0
+    for tree in growing:
+        in_words = tree.root_in_words
+        copies = int(tree.survey.counts[1])
+        found.append(Planting(tree.score, tree.is_wide, copies, tree.scales(), in_words, at))
+        at += 3 + (n_cells if in_words else 3 * n_cells)
+    return found, at
+
+
+def _with_functions(loss: GradientLoss) -> bytes:
+    """A pickle; functions of a user's loss are in it as they are, not by name."""
+    if not isinstance(loss, OwnLoss):
+        return pickle.dumps(loss)
+    import cloudpickle  # type: ignore[import-untyped]
+
+    found: bytes = cloudpickle.dumps(loss)
+    return found
+
+
+def _dense(part: Any) -> np.ndarray:
+    return np.asarray(part.toarray() if hasattr(part, "toarray") else part)

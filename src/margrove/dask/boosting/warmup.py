@@ -1,0 +1,119 @@
+"""A small tree in two shards in this process, which runs all kernels of boosting on a cluster once.
+
+Without Dask: `margrove.warmup` compiles for those who will have it, too.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from margrove.dask.boosting.bin_refinement import refined_columns
+from margrove.dask.boosting.bins import ColumnCodes, bins_of, columns_of_parts
+from margrove.dask.boosting.coded_partitions import CodedPart, code_part
+from margrove.dask.boosting.leader import Crew
+from margrove.dask.boosting.remote_rows import PartRows, RowsElsewhere
+from margrove.dask.boosting.remote_tree import RemoteTree, Workplace
+from margrove.dask.boosting.worker_program import BoostingShard, Common, Grown
+from margrove.ensemble.gradient.boosted_trees import kind_of
+from margrove.ensemble.gradient.early_stopping import SoFar
+from margrove.ensemble.gradient.hist import nodes
+from margrove.ensemble.gradient.hist.packing import meanings_of, packed
+from margrove.ensemble.gradient.losses import LogLoss, SquaredError
+from margrove.ensemble.gradient.training_data import GradientData
+from margrove.grove.table.encoding import TreeTable
+
+__all__ = ["grow_a_tree"]
+
+_LEAVES = 8
+
+
+class _OneMember:
+    """A gang of one, in this process."""
+
+    def __init__(self, part: CodedPart) -> None:
+        self._member = BoostingShard(SimpleNamespace(X=[(part, 0, part.n_rows)], n_threads=1))
+
+    def ask(self, method: str, *arguments: Any, combine: str = "sum") -> Any:
+        found = getattr(self._member, method)(*arguments)
+        return [found] if combine == "list" else found
+
+    def order(self, *asked: Any) -> Any:
+        return asked
+
+    def answer(self, order: Any) -> Any:
+        return self.ask(*order)
+
+    def ask_each(self, method: str, arguments: list[Any], combine: str = "sum") -> Any:
+        return self.ask(method, *arguments[0], combine=combine)
+
+
+def grow_a_tree(n_rows: int = 2100) -> None:
+    """Grow a tree, half of whose rows were drawn, and add it to the scores of all."""
+    X = np.random.default_rng(0).standard_normal((n_rows, 3)).round(2)
+    for labels in (X[:, 0] > 0, 0 + (X[:, 0] > 0) + (X[:, 1] > 0)):
+        _derive(labels.astype(np.float64))
+    crew = _crew(X)
+    drawn = np.arange(0, n_rows, 2, dtype=np.int32)
+    survey = crew.begin(SquaredError(), drawn).surveys[0]
+    place = Workplace(crew.table, _LEAVES, _LEAVES + 1, 0, is_tight=True)
+    for order in (nodes.BEST_FIRST, nodes.SMALL_FIRST):
+        tree = RemoteTree(place, _rules(order), 0, len(drawn), survey)
+        for _ in crew.grow([tree], with_values=True):
+            pass
+        own, leaves = tree.tree, tree.leaves
+        whole = (own.whole.copy(), own.real.copy(), own.sets.copy())
+        values = own.real[leaves, nodes.VALUE].copy()
+        found = packed(own, meanings_of(bins_of(crew.columns), crew.table))
+        crew.add([Grown(0, tree.handles_of(leaves), values, whole, found)], None)
+
+
+def _derive(labels: np.ndarray) -> None:
+    """Gradients of the usual loss of classes."""
+    n, loss = len(labels), LogLoss().with_classes(int(labels.max()) + 1)
+    raw, gradient, hessian = (np.zeros((loss.n_scores, n)) for _ in range(3))
+    loss.derivatives_and_loss(labels, raw, None, gradient, hessian, 0, n)
+    loss.value(labels, raw, None)
+
+
+def _crew(X: np.ndarray) -> Crew:
+    n, d = X.shape
+    numbers = np.zeros(d, np.int64)
+    table = TreeTable(RowsElsewhere(np.arange(n), d), None, {})
+    columns, kind = _columns(X, numbers), kind_of(numbers)
+    so_far, held_out = SoFar([], np.zeros(1), (), (), 1.0), np.arange(100)
+    common = Common(columns, numbers > 0, kind, so_far)
+    part = code_part(X, PartRows(None), held_out, columns, {}, so_far, kind)
+
+    def open_gang(train: np.ndarray, prepare: Any, lost: str | None) -> Any:
+        gang = _OneMember(part)
+        prepare(gang, [(0, n)])
+        return gang
+
+    given = GradientData(table, X[:, 0].copy(), None, None, None)
+    return Crew(open_gang, given, held_out, common)
+
+
+def _columns(X: np.ndarray, numbers: np.ndarray) -> list[ColumnCodes]:
+    """By both ways to bins, of parts that may be written to, or, as some of Dask's, may not."""
+    kept = X.copy()
+    kept.flags.writeable = False
+    parts, rows = [X, kept], [PartRows(None)] * 2
+
+    def map_each(function: Any, arguments: Any) -> list[Any]:
+        return [function(part, *own) for part, own in zip(parts, arguments, strict=True)]
+
+    def submit(function: Any, *arguments: Any) -> Any:
+        return function(*arguments)
+
+    columns_of_parts(map_each, submit, rows, [None, None], {}, numbers, 255)
+    return refined_columns(map_each, submit, list, rows, 2 * len(X), [None, None], {}, numbers, 255)
+
+
+def _rules(order: int) -> nodes.GrowthRules:
+    return nodes.GrowthRules(
+        order, _LEAVES, 2**31, 20, 1e-3, 0.0, 0.0, np.inf, 0.1, 1.0, 0, True,
+        np.empty(0, np.int64), np.empty((0, 3), np.bool_),
+    )  # fmt: skip

@@ -1,0 +1,382 @@
+"""A member of the gang that boosts: it has rows, and does what the leader says.
+
+Answers are whole numbers that are added up on their way, or short lists. Where a member may use
+several threads, its rows are cut into slices, each of which is a small member of its own. Messages
+for compiled code come as pickles, whose arrays can be written to: it is compiled for such. (What a
+member is told of its rows does not: it is too long to be copied.)
+"""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from margrove.dask.boosting.bins import ColumnCodes
+from margrove.dask.boosting.coded_partitions import CodedRows
+from margrove.dask.partitions.disk_storage import give_memory_back, is_on_disk, loaded
+from margrove.ensemble.gradient.early_stopping import SoFar, add_trees
+from margrove.ensemble.gradient.hist import nodes
+from margrove.ensemble.gradient.hist import shards as kernels
+from margrove.ensemble.gradient.hist.tables import GradientTable
+from margrove.ensemble.gradient.losses import GradientLoss
+from margrove.grove.serve.packed_trees import Kind, PackedTree
+
+__all__ = ["ROWS_OF_A_TILE", "BoostingShard", "Common", "Grown", "Own", "Planting"]
+
+ROWS_OF_A_TILE = 1 << 15  # of losses that are summed together: see `GradientRounds._derive`
+_NO_WORDS = np.empty(0, np.int64)
+_FIRST_NODES = 64  # room for that many leaves at first
+
+
+@dataclass(frozen=True)
+class Own:
+    """What a member is told of its own rows; numbers are those within its shard.
+
+    train      int64 (n,)  rows to train on; y, weight, copies of these
+    held_out   int64 (m,)  rows that tell when to stop
+    first      the number of its first row to train on among those of all members
+    """
+
+    train: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray | None
+    copies: np.ndarray | None
+    held_out: np.ndarray
+    first: int
+
+
+@dataclass(frozen=True)
+class Common:
+    """What all members are told.
+
+    rounds       trees since `so_far`, where a gang was lost
+    """
+
+    columns: list[ColumnCodes]
+    is_category: np.ndarray
+    kind: Kind
+    so_far: SoFar
+    rounds: list[list[PackedTree]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Planting:
+    """How the gradients of a score become whole numbers, and where in the reply its sums begin."""
+
+    score: int
+    is_wide: bool
+    copies: int
+    scales: np.ndarray
+    in_words: bool
+    at: int
+
+
+@dataclass(frozen=True)
+class Grown:
+    """A tree that is ready: numbers of its leaves, and what they say.
+
+    nodes      `whole`, `real` and `sets`, where there are rows that it was not grown on
+    packed     the same tree, where rows are held out
+    """
+
+    score: int
+    handles: np.ndarray
+    values: np.ndarray
+    nodes: tuple[np.ndarray, np.ndarray, np.ndarray] | None
+    packed: PackedTree | None
+
+
+class _Slice:
+    """Rows that one thread looks after."""
+
+    def __init__(self, given: CodedRows, own: Own, common: Common) -> None:
+        self._given, self._own, self._common = given, own, common
+        so_far = common.so_far, common.rounds, common.kind
+        self.raw = given.raw(own.train, *so_far)
+        self.held_out = given.held_out(own.held_out)
+        starts = [piece.raw(*so_far) for piece in self.held_out]
+        self.held_out_raw = np.concatenate([self.raw[:, :0], *starts], axis=1)
+        self._n = len(own.train)
+        shape = self.raw.shape
+        self._gradient, self._hessian = np.empty(shape), np.empty(shape)
+        self._everyone = np.arange(self._n, dtype=np.int32)
+        self._rows, self._others = self._everyone, self._everyone[:0]
+        self._trees: dict[int, nodes.BoostedTree] = {}
+        self._sources: dict[int, nodes.Source] = {}
+        self._reply = np.empty(0, np.int64)
+        self._table: GradientTable
+        self._room: nodes.Room
+
+    def conflicts(self) -> np.ndarray:
+        return self._given.conflicts(self._own.train)
+
+    def lay_out(self, bundles: list[list[int]]) -> None:
+        """Put the codes into a table; from then on nobody asks which rows they were."""
+        self._table = self._given.table(self._own.train, bundles, self._common.is_category)
+        self._room = nodes.new_room(self._table, 1, 1, 1)
+        self._own = replace(self._own, train=self._own.train[:0].copy())
+
+    # -- a round --
+
+    def begin(
+        self, loss: GradientLoss, drawn: np.ndarray | None
+    ) -> tuple[list[float], np.ndarray, np.ndarray]:
+        """Losses tile by tile; the largest gradients (scores, 2), and counts (scores, 2)."""
+        losses = self._derive(loss)
+        self._rows, self._others = self._everyone, self._everyone[:0]
+        if drawn is not None:
+            own = drawn[np.searchsorted(drawn, self._own.first) :]
+            own = own[: np.searchsorted(own, self._own.first + self._n)] - self._own.first
+            self._rows = own.astype(np.int32)
+            self._others = np.setdiff1d(self._everyone, self._rows, assume_unique=True)
+        k = len(self.raw)
+        largest, counts = np.zeros((k, 2)), np.ones((k, 2), np.int64)
+        for score in range(k):
+            kernels.survey_rows(self._source(score), largest[score], counts[score])
+        return losses, largest, counts
+
+    def _derive(self, loss: GradientLoss) -> list[float]:
+        own, losses = self._own, []
+        for start in range(0, self._n, ROWS_OF_A_TILE):
+            end = min(start + ROWS_OF_A_TILE, self._n)
+            losses.append(
+                loss.derivatives_and_loss(
+                    own.y, self.raw, own.weight, self._gradient, self._hessian, start, end
+                )
+            )
+        if loss.differs_from_mean:
+            self._hessian[:] = 1.0 if own.weight is None else own.weight
+        return losses
+
+    def _source(self, score: int) -> nodes.Source:
+        return nodes.Source(
+            self._rows,
+            self._gradient[score],
+            self._hessian[score],
+            _NO_WORDS if self._own.copies is None else self._own.copies,
+            self.raw[score],
+            _NO_WORDS,
+            _NO_WORDS,
+            _NO_WORDS,
+        )
+
+    # -- trees --
+
+    def room_for_reply(self, shape: Any) -> np.ndarray:
+        """Zeros; memory that a process has had before is several times as fast as new memory."""
+        size = int(np.prod(shape))
+        if len(self._reply) < size:
+            self._reply = np.empty(2 * size, np.int64)
+        reply = self._reply[:size]
+        reply[:] = 0
+        return reply.reshape(shape)
+
+    def plant(self, plantings: Sequence[Planting], reply: np.ndarray) -> None:
+        for own in plantings:
+            source = self._sources[own.score] = self._with_numbers(own)
+            tree = self._trees[own.score] = self._new_tree(own.score)
+            kernels.write_rows(
+                source, own.is_wide, own.copies, own.scales[0], own.scales[1], tree,
+                reply[own.at : own.at + 3],
+            )  # fmt: skip
+            kernels.count_root(
+                self._table, source, tree, self._room, own.in_words, reply[own.at + 3 :]
+            )
+
+    def _with_numbers(self, own: Planting) -> nodes.Source:
+        """Room for gradients as whole numbers: that of the last tree, where it fits."""
+        source, last = self._source(own.score), self._sources.get(own.score)
+        names = ("g", "h") if own.is_wide else ("packed",)
+        for name in names:
+            room = None if last is None else getattr(last, name)
+            if room is None or len(room) != self._n:
+                room = np.empty(self._n, np.int64)
+            source = source._replace(**{name: room})
+        return source
+
+    def _new_tree(self, score: int) -> nodes.BoostedTree:
+        n, last = len(self._rows), self._trees.get(score)
+        if last is None or len(last.rows) != n:
+            return nodes.new_tree(n, _FIRST_NODES, 1, 0)
+        last.state[:] = 0
+        return last
+
+    def expand(
+        self, orders: Sequence[tuple[int, int, np.ndarray, np.ndarray]], reply: np.ndarray
+    ) -> None:
+        """For each score: where its part of the reply begins, orders, and sets of codes."""
+        for score, at, wanted, sets in orders:
+            tree = self._trees[score] = _with_room(self._trees[score], 2 * len(wanted))
+            kernels.expand(
+                self._table, self._sources[score], tree, self._room, wanted, sets,
+                reply[at:],
+            )  # fmt: skip
+
+    def leaf_sums(
+        self, leaves: Sequence[tuple[int, int, np.ndarray, np.ndarray]], reply: np.ndarray
+    ) -> None:
+        """For each score: where its part of the reply (leaves, 2) begins, numbers, and scales."""
+        for score, at, handles, scales in leaves:
+            kernels.add_up_leaves(
+                self._sources[score], self._trees[score], handles, scales, reply[at:]
+            )
+
+    def leaf_rows(self, score: int, handles: np.ndarray) -> list[np.ndarray]:
+        """The rows of each leaf, ascending, by their numbers among those of all members.
+
+        Leaves that were parted in vain have lost their order.
+        """
+        tree = self._trees[score]
+        starts, ends = tree.whole[handles, nodes.START], tree.whole[handles, nodes.END]
+        return [
+            np.sort(tree.rows[start:end]) + self._own.first
+            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        ]
+
+    def add(self, grown: Sequence[Grown]) -> None:
+        """What trees say, to the scores of all rows."""
+        for own in grown:
+            raw, tree = self.raw[own.score], self._trees[own.score]
+            kernels.add_leaves(tree, own.handles, own.values, raw)
+            if own.nodes is not None and len(self._others):
+                whole, real, sets = own.nodes
+                whole_tree = tree._replace(whole=whole, real=real, sets=sets)
+                kernels.add_to_others(self._table, whole_tree, self._others, raw)
+        packed = [(own.score, own.packed) for own in grown if own.packed is not None]
+        if packed:
+            self._add_to_held_out(packed)
+
+    def _add_to_held_out(self, packed: Sequence[tuple[int, PackedTree]]) -> None:
+        start = 0
+        for piece in self.held_out:
+            X = loaded(piece.X)
+            own = slice(start, start + X.shape[0])
+            for score, tree in packed:
+                add_trees([tree], X, self._common.kind, self.held_out_raw[score, own])
+            start = own.stop
+
+
+def _with_room(tree: nodes.BoostedTree, n_more: int) -> nodes.BoostedTree:
+    """The same tree, where so many nodes more find place."""
+    n = int(tree.state[nodes.N_NODES]) + n_more
+    if n <= len(tree.whole):
+        return tree
+    larger = nodes.new_tree(0, n, 1, 0)
+    for name in ("whole", "sets"):
+        old = getattr(tree, name)
+        getattr(larger, name)[: len(old)] = old
+    return larger._replace(rows=tree.rows, spare=tree.spare, state=tree.state)
+
+
+class BoostingShard:
+    """A program for `collective.worker_group`; its pieces are those of coded parts."""
+
+    takes = "pieces"
+
+    def __init__(self, rows: Any) -> None:
+        self._given = rows
+        self._n_threads = max(int(rows.n_threads), 1)
+        self._threads = ThreadPoolExecutor(self._n_threads)  # to start one takes as long as a step
+        self._slices: list[_Slice] = []
+        self._common: Common
+        self._loss: GradientLoss
+
+    def set_up(self, own: Own, common: bytes) -> np.ndarray:
+        """Take the codes of the rows; which sparse columns cannot share a byte."""
+        self._common = pickle.loads(common)
+        parts = _sliced(own, self._n_threads)
+        given = CodedRows(self._given.X, self._common.columns)
+        self._slices = self._at_once(lambda part: _Slice(given, part, self._common), parts)
+        found: np.ndarray = np.max(self._each(lambda own: own.conflicts()), axis=0)
+        return found
+
+    def lay_out(self, bundles: list[list[int]]) -> int:
+        self._each(lambda own: own.lay_out(bundles))
+        if any(is_on_disk(part) for part, *_ in self._given.X):
+            give_memory_back()
+        return 0
+
+    def raw(self) -> np.ndarray:
+        return np.concatenate([own.raw for own in self._slices], axis=1)
+
+    def held_out_raw(self) -> np.ndarray:
+        return np.concatenate([own.held_out_raw for own in self._slices], axis=1)
+
+    def held_out_rows(self) -> Any:
+        """The rows held out, for those who score by them."""
+        return [loaded(piece.X) for own in self._slices for piece in own.held_out]
+
+    def begin(self, loss: bytes | None, drawn: np.ndarray | None) -> list[Any]:
+        """See `_Slice.begin`; a loss of None is that of the last round."""
+        if loss is not None:
+            self._loss = pickle.loads(loss)
+        return self._each(lambda own: own.begin(self._loss, drawn))
+
+    def plant(self, plantings: bytes, size: int) -> np.ndarray:
+        told = pickle.loads(plantings)
+        return self._summed(size, lambda own, reply: own.plant(told, reply))
+
+    def expand(self, orders: bytes, size: int) -> np.ndarray:
+        told = pickle.loads(orders)
+        return self._summed(size, lambda own, reply: own.expand(told, reply))
+
+    def leaf_sums(self, leaves: bytes, size: int) -> np.ndarray:
+        told = pickle.loads(leaves)
+        return self._summed((size, 2), lambda own, reply: own.leaf_sums(told, reply))
+
+    def leaf_rows(self, score: int, handles: np.ndarray) -> list[Any]:
+        return self._each(lambda own: own.leaf_rows(score, handles))
+
+    def add(self, grown: bytes, then: tuple[bytes | None, np.ndarray | None] | None) -> Any:
+        """Add trees; raw scores of the rows held out, and what the next round begins with."""
+        told = pickle.loads(grown)
+        self._each(lambda own: own.add(told))
+        return self.held_out_raw(), None if then is None else self.begin(*then)
+
+    def _each(self, do: Callable[[_Slice], Any]) -> list[Any]:
+        return self._at_once(do, self._slices)
+
+    def _at_once(self, do: Callable[[Any], Any], things: Sequence[Any]) -> list[Any]:
+        if len(things) == 1:
+            return [do(things[0])]
+        return list(self._threads.map(do, things))
+
+    def _summed(self, shape: Any, do: Callable[[_Slice, np.ndarray], None]) -> np.ndarray:
+        """A reply is sent before the next one is asked for: they may lie in the same place."""
+
+        def reply_of(own: _Slice) -> np.ndarray:
+            reply = own.room_for_reply(shape)
+            do(own, reply)
+            return reply
+
+        total, *others = self._each(reply_of)
+        for other in others:
+            total += other
+        found: np.ndarray = total
+        return found
+
+
+def _sliced(own: Own, n_threads: int) -> list[Own]:
+    """Rows for so many threads, cut where tiles begin."""
+    n = len(own.train)
+    n_tiles = max(-(-n // ROWS_OF_A_TILE), 1)
+    n_slices = min(n_threads, n_tiles)
+    borders = [min(k * n_tiles // n_slices * ROWS_OF_A_TILE, n) for k in range(n_slices)] + [n]
+    nobody = own.held_out[:0]
+    return [
+        Own(
+            own.train[start:end],
+            own.y[start:end],
+            None if own.weight is None else own.weight[start:end],
+            None if own.copies is None else own.copies[start:end],
+            own.held_out if start == 0 else nobody,
+            own.first + start,
+        )
+        for start, end in itertools.pairwise(borders)
+    ]

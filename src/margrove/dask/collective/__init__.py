@@ -1,0 +1,6 @@
+"""Workers that compute together: one call of a method, on the rows of all of them.
+
+worker_group   the client's side: long-lived tasks, one a worker
+channels       authenticated sockets between the workers, and heartbeats
+worker_loop    the worker's side: the loop that serves calls and combines replies
+"""

@@ -1,0 +1,189 @@
+"""Learners of streams on a cluster: the model travels, the rows stay.
+
+A learner with `partial_fit` learns from the partitions of a Dask collection in their order, each on
+a worker that holds it. What goes from one to the next is the estimator itself, a few numbers a
+feature; the result is what calling `partial_fit` with one partition after the other gives.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from margrove._data import TrainingLabels, check_weights
+from margrove.dask.cluster.waiting import gathered
+from margrove.dask.cluster.workers import client_of, named_errors
+from margrove.dask.cluster_estimator import OnCluster
+from margrove.dask.linear.row_summaries import class_table, merged_classes
+from margrove.dask.partitions.disk_storage import loaded
+from margrove.dask.partitions.table import Parts, is_collection, parts_of
+from margrove.exceptions import InvalidDataError
+
+__all__ = ["LearnsInTurn", "Turns", "classes_of_parts", "learn_in_turn", "require_y"]
+
+_AHEAD = 64  # partitions whose turns are planned at a time
+
+
+def learn_in_turn(
+    model: Any, X: Any, y: Any, sample_weight: Any, client: Any, classes: Any = None
+) -> None:
+    """`model.partial_fit` of all partitions, one after the other; commits what was learnt."""
+    client = client_of(client)
+    require_y(model, y)
+    with client.as_current(), named_errors(client):
+        parts = parts_of(X, y, sample_weight, client, model)
+        if classes is None and is_classifier(model) and not hasattr(model, "classes_"):
+            classes = classes_of_parts(parts, None).classes
+        turns = Turns(traveller(model, parts), parts, classes)
+        while not turns.finished:
+            turns.advance()
+        model._commit(attributes_of(turns.learnt(), parts))
+
+
+class LearnsInTurn(OnCluster):
+    """Mixin of classifiers that take batches: those of a Dask collection are its partitions."""
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        *,
+        client: Any = None,
+    ) -> Self:
+        """Learn from one more batch; of Dask collections each partition is a batch, in order.
+
+        The model travels from worker to worker, the rows stay.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As `fit` takes them.
+        classes : array-like, optional
+            All classes that will ever occur; in the first call, by default those of y.
+        client : distributed.Client, optional
+            By default the current one.
+
+        Returns
+        -------
+        self
+        """
+        if is_collection(X):
+            learn_in_turn(self, X, y, sample_weight, client, classes)
+            return self
+        found: Self = super().partial_fit(X, y, classes, sample_weight)  # type: ignore[misc]
+        return found
+
+
+def require_y(model: Any, y: Any) -> None:
+    if y is None:
+        raise InvalidDataError(
+            f"{type(model).__name__} requires y to be passed, but the target y is None."
+        )
+
+
+def traveller(model: Any, parts: Parts) -> Any:
+    """The model as it travels: local, and without the names of the features, which parts lack."""
+    travelling = copy.copy(model.to_local())
+    vars(travelling).pop("_record", None)
+    names = vars(travelling).pop("feature_names_in_", None)
+    ours: Any = parts.feature_names
+    if names is not None and not np.array_equal(names, ours):
+        raise InvalidDataError(
+            f"The features of X are not those of the earlier batches, {names.tolist()}. Got "
+            f"{None if ours is None else ours.tolist()}."
+        )
+    return travelling
+
+
+def attributes_of(learnt: Any, parts: Parts) -> dict[str, Any]:
+    """What a model that has travelled has learnt, with the names of the features again."""
+    committed = vars(learnt)["_committed"]
+    return parts.attributes | {name: vars(learnt)[name] for name in committed}
+
+
+class Turns:
+    """One pass over all partitions: each learns in turn, where its rows are."""
+
+    def __init__(self, model: Any, parts: Parts, classes: Any) -> None:
+        """`model` is an estimator, or the future of one."""
+        self._parts, self._client = parts, parts.client
+        self._given = {} if classes is None else {"classes": np.asarray(classes)}
+        self.model = model
+        self._holders = parts.places()
+        self._planned: list[Any] = []
+        self._n_planned = 0
+        self.n_done = 0
+
+    @property
+    def finished(self) -> bool:
+        return self.n_done == len(self._parts.X)
+
+    def advance(self) -> None:
+        """Wait until the next partition has had its turn."""
+        while self._n_planned < len(self._parts.X) and len(self._planned) < _AHEAD:
+            self._plan_next()
+        gathered(self._client, [self._planned.pop(0)[1]])
+        self.n_done += 1
+
+    def learnt(self) -> Any:
+        """The model after all turns."""
+        return gathered(self._client, [self.model])[0]
+
+    def _plan_next(self) -> None:
+        k, parts = self._n_planned, self._parts
+        targets = None if parts.y is None else parts.y[k]
+        weights = None if parts.weight is None else parts.weight[k]
+        self.model = self._client.submit(
+            _learn,
+            self.model,
+            parts.X[k],
+            targets,
+            weights,
+            k,
+            self._given,
+            pure=False,
+            workers=list(self._holders[k]) or None,
+        )
+        # Only that it is done has to come here, not the model.
+        self._planned.append((self.model, self._client.submit(_nothing, self.model, pure=False)))
+        self._n_planned += 1
+
+
+def _learn(
+    model: Any, X: Any, y: np.ndarray, weight: np.ndarray | None, number: int, given: dict[str, Any]
+) -> Any:
+    """A copy of the model that has learnt from one partition."""
+    model = copy.copy(model)
+    try:
+        return model.partial_fit(loaded(X), y, sample_weight=weight, **given)
+    except InvalidDataError as error:
+        raise InvalidDataError(f"Partition {number} of X: {error}") from error
+
+
+def _nothing(model: Any) -> None: ...
+
+
+def classes_of_parts(parts: Parts, class_weight: Any) -> TrainingLabels:
+    """The classes of all partitions, and the factors of `class_weight`.
+
+    A class of a partition is as good as one row of its summed weight.
+    """
+    assert parts.y is not None
+    weights = parts.weight or [None] * len(parts.y)
+    tasks = [
+        parts.client.submit(_class_table, y, weight, pure=False)
+        for y, weight in zip(parts.y, weights, strict=True)
+    ]
+    told = [own for own in gathered(parts.client, tasks) if own["labels"] is not None]
+    return merged_classes(told, class_weight)
+
+
+def _class_table(y: np.ndarray, weight: np.ndarray | None) -> dict[str, Any]:
+    if not len(y):
+        return class_table(y, np.empty(0))
+    return class_table(y, check_weights(weight, len(y), allow_all_zero=True))

@@ -1,0 +1,294 @@
+"""Shards: which rows each worker of a gang holds, and these rows, on the worker."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from margrove.dask.partitions.disk_storage import (
+    PartOnDisk,
+    give_memory_back,
+    is_on_disk,
+    rows_of_part,
+)
+
+__all__ = ["RowsOnDisk", "Shard", "ShardRows", "plan_shards", "shards_in_place"]
+
+# Of rows on disk that are read at a time. Vectors of so many numbers come from memory that is used
+# again and again; longer ones are asked of the system each time, where Dask starts the workers,
+# and take about twice as long.
+_TILE_ROWS = 16_000
+_TILE_BYTES = 32_000_000
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A run of rows, and the parts of the table that they are pieces of.
+
+    worker   the address of who is to hold it
+    pieces   (number of the part, first row of it, row after the last)
+    starts   the row of the table that each piece begins with; empty where pieces follow each other,
+             otherwise some rows between start and stop may be another's
+    """
+
+    worker: str
+    start: int
+    stop: int
+    pieces: tuple[tuple[int, int, int], ...]
+    starts: tuple[int, ...] = ()
+
+    def first_rows(self) -> list[int]:
+        """The row of the table that each piece begins with."""
+        if self.starts:
+            return list(self.starts)
+        lengths = [last - first for _, first, last in self.pieces]
+        return [self.start + before for before in itertools.accumulate([0, *lengths[:-1]])]
+
+
+def plan_shards(
+    lengths: np.ndarray,
+    workers: Sequence[str],
+    where: Sequence[Sequence[str]] | None = None,
+    multiple: int = 1,
+) -> list[Shard]:
+    """Cut the rows of a table into one run for each worker, about equally long.
+
+    Parameters
+    ----------
+    lengths : int array (n_parts,)
+        Rows of each part.
+    workers : addresses
+    where : for each part, the workers that hold it already; None if that does not matter
+        Runs go to workers that hold as many of their rows as possible.
+    multiple : int, default=1
+        Runs begin at multiples of so many rows. Where there are fewer of these than workers,
+        some workers get none.
+
+    Returns
+    -------
+    list of Shard
+        In the order of the rows; what they hold depends on `lengths`, `multiple` and the number
+        of workers only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> for shard in plan_shards(np.array([5, 0, 7]), ["a", "b"], [["b"], ["b"], ["a"]]):
+    ...     print(shard.worker, shard.start, shard.stop, shard.pieces)
+    b 0 6 ((0, 0, 5), (2, 0, 1))
+    a 6 12 ((2, 1, 7),)
+    """
+    lengths = np.asarray(lengths, dtype=np.int64)
+    n_rows = int(lengths.sum())
+    n_tiles = -(-n_rows // multiple)
+    n_runs = max(1, min(len(workers), n_tiles))
+    borders = [min(n_rows, (i * n_tiles // n_runs) * multiple) for i in range(n_runs)] + [n_rows]
+    runs = [
+        (start, stop, _pieces(lengths, start, stop)) for start, stop in itertools.pairwise(borders)
+    ]
+    hosts = _hosts([pieces for _, _, pieces in runs], list(workers), where)
+    return [Shard(host, *run) for host, run in zip(hosts, runs, strict=True)]
+
+
+def shards_in_place(
+    lengths: np.ndarray, workers: Sequence[str], where: Sequence[Sequence[str]]
+) -> list[Shard]:
+    """Leave all parts where they are: for tables on disk, whose parts should not travel.
+
+    Workers may hold more rows than others, and rows that do not follow each other; those that hold
+    none get no shard. What nobody holds goes to whom has least.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> for shard in shards_in_place(np.array([5, 2, 7]), ["a", "b"], [["b"], ["a"], ["b"]]):
+    ...     print(shard.worker, shard.pieces, shard.starts)
+    b ((0, 0, 5), (2, 0, 7)) (0, 7)
+    a ((1, 0, 2),) (5,)
+    """
+    lengths = np.asarray(lengths, dtype=np.int64)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    held: dict[str, list[int]] = {worker: [] for worker in workers}
+    rows = dict.fromkeys(workers, 0)
+    for k in np.flatnonzero(lengths).tolist():
+        holders = [worker for worker in where[k] if worker in rows] or list(workers)
+        chosen = min(holders, key=rows.__getitem__)
+        held[chosen].append(k)
+        rows[chosen] += int(lengths[k])
+    shards = [
+        Shard(
+            worker,
+            int(offsets[own[0]]),
+            int(offsets[own[-1] + 1]),
+            tuple((k, 0, int(lengths[k])) for k in own),
+            tuple(int(offsets[k]) for k in own),
+        )
+        for worker, own in held.items()
+        if own
+    ]
+    return sorted(shards, key=lambda shard: shard.start)
+
+
+def _pieces(lengths: np.ndarray, start: int, stop: int) -> tuple[tuple[int, int, int], ...]:
+    """The parts that rows start .. stop - 1 are in."""
+    ends = np.cumsum(lengths)
+    first = int(np.searchsorted(ends, start, side="right"))
+    found = []
+    for k in range(first, len(lengths)):
+        begin = int(ends[k] - lengths[k])
+        if begin >= stop:
+            break
+        if lengths[k]:
+            found.append((k, max(start - begin, 0), min(stop - begin, int(lengths[k]))))
+    return tuple(found)
+
+
+def _hosts(
+    runs: list[tuple[tuple[int, int, int], ...]],
+    workers: list[str],
+    where: Sequence[Sequence[str]] | None,
+) -> list[str]:
+    """A worker for each run, so that as few rows as possible have to travel."""
+    if where is None:
+        return workers[: len(runs)]
+    from scipy.optimize import linear_sum_assignment
+
+    place = {worker: j for j, worker in enumerate(workers)}
+    held = np.zeros((len(runs), len(workers)))
+    for i, pieces in enumerate(runs):
+        for k, first, last in pieces:
+            for worker in where[k]:
+                if worker in place:
+                    held[i, place[worker]] += last - first
+    _, chosen = linear_sum_assignment(held, maximize=True)
+    return [workers[j] for j in chosen]
+
+
+@dataclass(frozen=True)
+class ShardRows:
+    """What a member of a gang has: rows start .. stop - 1 of the table, in order.
+
+    X           dense and C-contiguous, CSR, or a dataframe
+    y, weight   None where none were given
+    n_threads   threads that the member may use
+    gone        set when nobody waits for answers any more: long computations should then end
+    """
+
+    X: Any
+    y: np.ndarray | None
+    weight: np.ndarray | None
+    start: int
+    stop: int
+    n_threads: int = 1
+    gone: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
+
+    @property
+    def n_rows(self) -> int:
+        return self.stop - self.start
+
+
+def rows_of_shard(
+    shard: Shard,
+    X: Sequence[Any],
+    y: Sequence[Any] | None,
+    weight: Sequence[Any] | None,
+    n_threads: int,
+    gone: threading.Event,
+) -> ShardRows:
+    """The rows of a shard from the parts they are in, which come in the order of its pieces."""
+
+    def cut(parts: Sequence[Any] | None) -> Any:
+        if parts is None:
+            return None
+        pairs = zip(parts, shard.pieces, strict=True)
+        return _together([rows_of_part(part, first, last) for part, (_, first, last) in pairs])
+
+    return ShardRows(cut(X), cut(y), cut(weight), shard.start, shard.stop, n_threads, gone)
+
+
+def pieces_of_shard(
+    shard: Shard,
+    X: Sequence[Any],
+    y: Sequence[Any] | None,
+    weight: Sequence[Any] | None,
+    n_threads: int,
+    gone: threading.Event,
+) -> ShardRows:
+    """The same, but X are the parts as they are: (part, first row, row after the last) of each."""
+    pieces = [(part, *own[1:]) for part, own in zip(X, shard.pieces, strict=True)]
+    return ShardRows(pieces, None, None, shard.start, shard.stop, n_threads, gone)
+
+
+class RowsOnDisk:
+    """Stands for some rows of a part that is on disk."""
+
+    def __init__(self, part: PartOnDisk, first: int, last: int) -> None:
+        self._part, self._first, self._last = part, first, last
+        self.shape = (last - first, part.shape[1])
+
+    def read(self) -> Any:
+        """These rows, in memory of their own."""
+        return self._part.rows(self._first, self._last)
+
+
+def tiles_of_shard(
+    shard: Shard,
+    X: Sequence[Any],
+    y: Sequence[Any] | None,
+    weight: Sequence[Any] | None,
+    n_threads: int,
+    gone: threading.Event,
+) -> list[ShardRows]:
+    """The rows of a shard: as one tile in memory, or those of parts on disk as many that are not.
+
+    X of a tile is then `RowsOnDisk`, and its y and weight are views of those of the part.
+    """
+    if not any(is_on_disk(part) for part in X):
+        return [rows_of_shard(shard, X, y, weight, n_threads, gone)]
+    give_memory_back()
+
+    def cut(parts: Sequence[Any] | None, place: int, first: int, last: int) -> Any:
+        return None if parts is None else parts[place][first:last]
+
+    tiles = []
+    begins = shard.first_rows()
+    for place, (part, (_, first, last)) in enumerate(zip(X, shard.pieces, strict=True)):
+        for begin, end in _tiles_of(part, first, last):
+            rows = (
+                RowsOnDisk(part, begin, end)
+                if is_on_disk(part)
+                else _together([rows_of_part(part, begin, end)])
+            )
+            start = begins[place] + begin - first
+            own = (cut(y, place, begin, end), cut(weight, place, begin, end))
+            tiles.append(ShardRows(rows, *own, start, start + end - begin, n_threads, gone))
+    return tiles
+
+
+def _tiles_of(part: Any, first: int, last: int) -> list[tuple[int, int]]:
+    """A plain file can be read in any pieces; of others the whole would be read for each."""
+    if not (is_on_disk(part) and part.is_plain):
+        return [(first, last)]
+    most = min(_TILE_ROWS, _TILE_BYTES // (part.shape[1] * part.dtype.itemsize))
+    count = -(-(last - first) // max(1, most))
+    edges = np.linspace(first, last, count + 1).astype(int).tolist()
+    return list(itertools.pairwise(edges))
+
+
+def _together(pieces: list[Any]) -> Any:
+    """One table or vector; NumPy's are always writable, as compiled code may insist on it."""
+    if sp.issparse(pieces[0]):
+        return pieces[0] if len(pieces) == 1 else sp.vstack(pieces, format="csr")
+    if hasattr(pieces[0], "iloc"):
+        import pandas as pd  # type: ignore[import-untyped]
+
+        return pieces[0] if len(pieces) == 1 else pd.concat(pieces, ignore_index=True)
+    if len(pieces) == 1 and pieces[0].flags.writeable and pieces[0].flags.c_contiguous:
+        return pieces[0]
+    return np.ascontiguousarray(np.concatenate(pieces))

@@ -1,0 +1,388 @@
+"""Dask collections as aligned partitions: rows, targets and weights, checked where they lie.
+
+Partitions are results of the collections' own graphs. What is lost with a worker is computed
+again from where it came from; nothing is only ever sent from here.
+"""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import distributed
+import joblib
+import numpy as np
+from dask.base import is_dask_collection
+from dask.delayed import delayed
+
+from margrove._data import feature_names
+from margrove.dask.cluster.waiting import forget_places, gathered, wait_for_results
+from margrove.dask.cluster.workers import available_workers, client_of
+from margrove.dask.partitions.checks import Form, PartCheck, checked_part, joined, vector_of
+from margrove.dask.partitions.disk_storage import PartOnDisk, give_memory_back, is_on_disk, loaded
+from margrove.exceptions import InvalidDataError
+
+__all__ = ["Parts", "is_collection", "parts_of"]
+
+_MOST_PARTS = 4096  # beyond, neighbours are put together: each part costs the scheduler some work
+
+
+def is_collection(thing: Any) -> bool:
+    """Whether it is a Dask collection (an array, a dataframe, ...)."""
+    return bool(is_dask_collection(thing))
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A table in parts that lie on the workers, in the order of its rows.
+
+    X, y, weight     futures, one a part; y and weight None where none were given
+    lengths          int64, rows of each part; some may have none
+    form             what a part of X is: "dense" (float64 or float32, C-contiguous), "csr", or
+                     "frame" (pandas, or an array of texts, where `keep_frames` was asked for)
+    on_disk          whether some parts of X are `PartOnDisk`, as they are too large together
+    """
+
+    X: list[Any]
+    y: list[Any] | None
+    weight: list[Any] | None
+    lengths: np.ndarray
+    n_features: int
+    feature_names: np.ndarray | None
+    client: Any
+    form: Form = "dense"
+    on_disk: bool = False
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.lengths.sum())
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """int64 (n_parts + 1,): the number of the first row of each part, and of all rows."""
+        return np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """What an estimator remembers of the table."""
+        remembered: dict[str, Any] = {"n_features_in_": self.n_features}
+        if self.feature_names is not None:
+            remembered["feature_names_in_"] = self.feature_names
+        return remembered
+
+    def gather_y(self) -> np.ndarray:
+        """All targets, in order, on this machine."""
+        assert self.y is not None
+        return joined(gathered(self.client, self.y))
+
+    def gather_weight(self) -> np.ndarray | None:
+        """All weights, float64, in order, on this machine; None where none were given."""
+        return None if self.weight is None else joined(gathered(self.client, self.weight))
+
+    def where(self) -> list[tuple[str, ...]]:
+        """The workers that hold each part of X."""
+        holders = self.client.who_has(self.X)
+        return [tuple(holders.get(future.key, ())) for future in self.X]
+
+    def places(self) -> Sequence[tuple[str, ...]]:
+        """Who is to work on each part: of parts on disk those that hold them, otherwise anybody."""
+        if self.on_disk and forget_places(self.client):
+            return self.where()
+        return [()] * len(self.X)
+
+    def map(self, function: Callable[..., Any], *arguments: Any, stores: bool = False) -> list[Any]:
+        """Futures of `function(X part, *arguments)`, one a part; pass large arguments as futures.
+
+        stores: what the function gives are parts as well, and stay where the parts are: on disk.
+        """
+        return self.map_each(function, [arguments] * len(self.X), stores=stores)
+
+    def map_each(
+        self,
+        function: Callable[..., Any],
+        arguments: Sequence[tuple[Any, ...]],
+        *,
+        stores: bool = False,
+    ) -> list[Any]:
+        """The same with arguments of its own for each part.
+
+        Workers have a thread for each task that they run at a time, so that each gets one. Dask
+        takes parts on disk for small; so it is told not to move them.
+        """
+        name = f"{getattr(function, '__name__', 'task').strip('_')}-{secrets.token_hex(8)}"
+        holders = self.places()
+        return [
+            self.client.submit(
+                _on_one_thread,
+                function,
+                part,
+                stores,
+                *own,
+                key=f"{name}-{k}",
+                pure=False,
+                workers=list(holders[k]) or None,
+            )
+            for k, (part, own) in enumerate(zip(self.X, arguments, strict=True))
+        ]
+
+    def with_X(self, X: Sequence[Any], form: Form = "dense") -> Parts:  # noqa: N802
+        """The same targets and weights beside other rows, as `map` makes them."""
+        return replace(self, X=list(X), form=form)
+
+    @property
+    def futures(self) -> list[Any]:
+        """All of them."""
+        return [*self.X, *(self.y or ()), *(self.weight or ())]
+
+
+def _on_one_thread(function: Callable[..., Any], part: Any, stores: bool, *arguments: Any) -> Any:
+    with joblib.parallel_config(backend="threading", n_jobs=1):
+        found = function(loaded(part), *arguments)
+    if not is_on_disk(part):
+        return found
+    if stores:
+        found = PartOnDisk(found)
+    give_memory_back()
+    return found
+
+
+def parts_of(
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    client: distributed.Client | None = None,
+    estimator: Any = None,
+    *,
+    keep_frames: bool | Literal["labels"] = False,
+    allow_nan: bool = True,
+) -> Parts:
+    """Compute a table on the cluster, part by part, check it, and keep it there.
+
+    Parameters
+    ----------
+    X : dask array (n_samples, n_features) or dask dataframe
+        Chunks may be of unknown sizes; columns are put together.
+    y, sample_weight : dask array or series, array-like, or None
+        In the partitions of X, or in chunks of known sizes; or all of it on this machine.
+    client : distributed.Client, optional
+    estimator : estimator, optional
+        Whom error messages speak of.
+    keep_frames : bool or "labels", default=False
+        Leave dataframes and texts as they are (`partitions.encoding` makes numbers of them), or
+        only those that may hold labels; otherwise all columns must be numbers.
+    allow_nan : bool, default=True
+        Otherwise NaN and infinity are errors.
+
+    Returns
+    -------
+    Parts
+    """
+    client = client_of(client)
+    X = _table(X)
+    names = feature_names(X._meta) if _is_dataframe(X) else None
+    columns = tuple(X.columns) if _is_dataframe(X) else None
+    rows = _blocks(X)
+    n_workers = max(1, len(available_workers(client)))
+    check = PartCheck(
+        columns,
+        names,
+        keep_frames is True or (keep_frames == "labels" and not _is_frame_of_floats(X)),
+        allow_nan,
+        type(estimator).__name__,
+        share_of_worker=min(len(rows), _MOST_PARTS) / n_workers,
+    )
+    targets, target_is_local = _beside(y, X, "y")
+    weights, weight_is_local = _beside(sample_weight, X, "sample_weight")
+    at_once = -(-len(rows) // _MOST_PARTS)
+    made = [
+        delayed(checked_part, nout=4, pure=False)(
+            rows[k : k + at_once],
+            targets and targets[k : k + at_once],
+            weights and weights[k : k + at_once],
+            k,
+            check,
+        )
+        for k in range(0, len(rows), at_once)
+    ]
+    has_places = _has_places(X) or not forget_places(client)
+    futures = _computed(client, made, [] if has_places else list(available_workers(client)))
+    facts = gathered(client, futures[3], "partition {} of X")
+    if not has_places:
+        wait_for_results(client, futures[0])
+        forget_places(client, [*futures[0], *futures[1], *futures[2]])
+    parts = _assembled(futures, facts, names, client, y is not None, sample_weight is not None)
+    if target_is_local:
+        parts = replace(parts, y=_cut(y, parts, "y"))
+    if weight_is_local:
+        parts = replace(parts, weight=_cut(sample_weight, parts, "sample_weight"))
+    return parts
+
+
+def _computed(client: Any, made: list[Any], there: list[str]) -> list[list[Any]]:
+    """Futures of rows, targets, weights and facts of all parts.
+
+    Neighbours go to one worker, as members of a gang have runs of rows. If it is lost, others do
+    it: see `waiting`.
+    """
+    borders = [k * len(made) // max(1, len(there)) for k in range(max(1, len(there)) + 1)]
+    found: list[list[Any]] = [[], [], [], []]
+    for k, (start, stop) in enumerate(itertools.pairwise(borders)):
+        wanted = [part[i] for i in range(4) for part in made[start:stop]]
+        flat = client.compute(wanted, workers=there[k : k + 1] or None)
+        for i in range(4):
+            found[i] += flat[i * (stop - start) : (i + 1) * (stop - start)]
+    return found
+
+
+def _has_places(X: Any) -> bool:
+    """Whether somebody keeps the collection on the cluster, or has said who is to do what."""
+    graph = X.__dask_graph__()
+    if any(layer.annotations for layer in getattr(graph, "layers", {}).values()):
+        return True
+    return any(isinstance(own, distributed.Future) for own in dict(graph).values())
+
+
+# -- collections as blocks --
+
+
+def _is_dataframe(thing: Any) -> bool:
+    """A dataframe or a series; the class is asked, as delayed values have any attribute."""
+    return hasattr(type(thing), "to_dask_array")
+
+
+def _is_frame_of_floats(thing: Any) -> bool:
+    """One that is as good as an array: there are no labels in it."""
+    return _is_dataframe(thing) and all(own == np.float64 for own in thing._meta.dtypes)
+
+
+def _is_array(thing: Any) -> bool:
+    return hasattr(type(thing), "rechunk") and is_collection(thing)
+
+
+def _table(X: Any) -> Any:
+    if _is_dataframe(X) and X.ndim == 2:
+        return X
+    if not _is_array(X):
+        raise InvalidDataError(
+            f"X must be a Dask array or dataframe, as y is. Got {type(X).__name__} instead. Use "
+            "dask.array.from_array(X, chunks=(100_000, -1)), or compute y for a local fit."
+        )
+    if X.ndim != 2:
+        raise InvalidDataError(
+            f"Expected 2D array, got {X.ndim}D array instead: X is a Dask array of shape "
+            f"{X.shape}. Reshape it to (rows, features)."
+        )
+    return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
+
+
+def _blocks(collection: Any) -> list[Any]:
+    """Its partitions, as delayed values.
+
+    Optimised, a dataframe may have fewer of them than it says: those of a file of which few columns
+    are wanted are put together, and X and y of one dataframe would no longer match.
+    """
+    if _is_array(collection):
+        return list(collection.to_delayed().ravel())
+    return list(collection.to_delayed(optimize_graph=False))
+
+
+def _beside(values: Any, X: Any, name: str) -> tuple[list[Any] | None, bool]:
+    """Blocks of y or sample_weight that match those of X; whether it lies on this machine."""
+    if values is None:
+        return None, False
+    if not is_collection(values):
+        return None, True
+    if _is_array(values):
+        values = _chunked_like(values, X)
+    elif not _is_dataframe(values):
+        raise InvalidDataError(
+            f"{name} must be a Dask array or series, or an array. Got {type(values).__name__}."
+        )
+    blocks, n = _blocks(values), _n_blocks(X)
+    if len(blocks) != n:
+        raise InvalidDataError(
+            f"X has {n} partitions and {name} has {len(blocks)}, and not all their sizes are "
+            "known, so rows cannot be matched. Pass columns of one dataframe, or compute the "
+            "sizes of arrays: X.compute_chunk_sizes(), y.to_dask_array(lengths=True)."
+        )
+    return blocks, False
+
+
+def _n_blocks(X: Any) -> int:
+    return int(X.numblocks[0]) if _is_array(X) else int(X.npartitions)
+
+
+def _chunked_like(values: Any, X: Any) -> Any:
+    if values.ndim > 1 and values.numblocks[1] > 1:
+        values = values.rechunk({1: -1})
+    own, wanted = values.chunks[0], X.chunks[0] if _is_array(X) else ()
+    are_known = not any(np.isnan(size) for size in (*own, *wanted))
+    if wanted and are_known and own != wanted and sum(own) == sum(wanted):
+        return values.rechunk({0: wanted})
+    return values
+
+
+# -- back on this machine --
+
+
+def _assembled(
+    futures: list[list[Any]],
+    facts: list[tuple[int, int, Form, str, bool]],
+    names: np.ndarray | None,
+    client: Any,
+    has_y: bool,
+    has_weight: bool,
+) -> Parts:
+    filled = [k for k, fact in enumerate(facts) if fact[0]]
+    if not filled:
+        raise InvalidDataError(
+            "Found array with 0 sample(s) while a minimum of 1 is required: all partitions of X "
+            "are empty."
+        )
+    first = facts[filled[0]]
+    for k in filled:
+        if facts[k][1:3] != first[1:3]:
+            raise InvalidDataError(
+                f"Partition {k} of X has {facts[k][1]} columns ({facts[k][2]}), but partition "
+                f"{filled[0]} has {first[1]} ({first[2]}). Make all partitions alike."
+            )
+    X = futures[0]
+    if len({facts[k][3] for k in filled}) > 1:  # as one array they would all be float64
+        X = [client.submit(_as_float64, part, pure=False) for part in X]
+    lengths = np.array([fact[0] for fact in facts], dtype=np.int64)
+    return Parts(
+        X,
+        futures[1] if has_y else None,
+        futures[2] if has_weight else None,
+        lengths,
+        first[1],
+        names,
+        client,
+        first[2],
+        any(fact[4] for fact in facts),
+    )
+
+
+def _as_float64(part: Any) -> Any:
+    found = loaded(part).astype(np.float64)
+    return PartOnDisk(found) if is_on_disk(part) else found
+
+
+def _cut(values: Any, parts: Parts, name: str) -> list[Any]:
+    """What lies on this machine, in the parts of X; as part of the graph, so it is never lost."""
+    array = vector_of(values, parts.n_rows, name) if len(values) == parts.n_rows else values
+    if len(array) != parts.n_rows:
+        raise InvalidDataError(
+            "Found input variables with inconsistent numbers of samples: X has "
+            f"{parts.n_rows} rows, {name} has {len(array)}."
+        )
+    if name == "sample_weight":
+        array = np.ascontiguousarray(array, dtype=np.float64)
+    borders = parts.offsets
+    return [
+        parts.client.submit(np.array, array[start:stop], pure=False)
+        for start, stop in itertools.pairwise(borders)
+    ]
