@@ -12,7 +12,7 @@ from sklearn.base import clone, is_classifier
 
 import margrove
 from margrove import SVC, DecisionTreeClassifier
-from margrove.dask.cluster_estimator import OnCluster
+from margrove.dask.cluster_estimator import ClusterEstimator
 from margrove.dask.partitions.table import parts_of
 from margrove.exceptions import ClusterError
 
@@ -21,7 +21,7 @@ X = RNG.random((40, 3))
 Y = np.where(X[:, 0] > 0.5, "yes", "no")
 
 
-class Tree(OnCluster, DecisionTreeClassifier):
+class Tree(ClusterEstimator, DecisionTreeClassifier):
     """Gathers all and fits here: enough to see what the mixin does."""
 
     def _fit_on_cluster(self, X, y, sample_weight, client, **others):
@@ -32,7 +32,7 @@ class Tree(OnCluster, DecisionTreeClassifier):
         self._commit({name: vars(local)[name] for name in local._committed})
 
 
-class Machine(OnCluster, SVC):
+class Machine(ClusterEstimator, SVC):
     pass
 
 

@@ -20,10 +20,10 @@ from tests.dask.killing import kill, stopped
 from tests.interrupts import PATIENCE, wait_until
 
 from margrove.dask.cluster import waiting
-from margrove.dask.cluster.retries import persistently
+from margrove.dask.cluster.retries import with_retries
 from margrove.dask.cluster.waiting import gathered
 from margrove.dask.cluster.workers import available_workers, client_of, workers_of
-from margrove.dask.collective.worker_group import Gang, GangBroken
+from margrove.dask.collective.worker_group import WorkerGroup, WorkerLost
 from margrove.dask.partitions.shards import plan_shards
 from margrove.dask.partitions.table import parts_of
 from margrove.exceptions import ClusterError
@@ -36,27 +36,27 @@ def made_parts(client):
     return parts_of(da.from_array(X, chunks=(7, 3), name=False), client=client)
 
 
-def made_gang(client, parts, workers=None, **settings):
-    shards = plan_shards(parts.lengths, workers or workers_of(client), parts.where())
-    return Gang(client, shards, parts, PROGRAM, **settings)
+def new_group(client, parts, workers=None, **settings):
+    shards = plan_shards(parts.lengths, workers or workers_of(client), parts.holders())
+    return WorkerGroup(client, shards, parts, PROGRAM, **settings)
 
 
 def kill_worker(client, worker):
     kill(client.run(os.getpid, workers=[worker])[worker])
 
 
-def summed(client, parts, disturb=lambda done, gang: None, rounds=5):
+def summed(client, parts, disturb=lambda done, group: None, rounds=5):
     """Rounds with a checkpoint: what a learner does."""
     kept = []
 
     def attempt(workers):
-        with made_gang(client, parts, workers) as gang:
+        with new_group(client, parts, workers) as group:
             while len(kept) < rounds:
-                disturb(len(kept), gang)
-                kept.append(gang.ask("whole_sum"))
+                disturb(len(kept), group)
+                kept.append(group.call("whole_sum"))
         return np.sum(kept, axis=0)
 
-    return persistently(attempt, client, progress=lambda: len(kept))
+    return with_retries(attempt, client, progress=lambda: len(kept))
 
 
 @pytest.fixture(scope="module")
@@ -80,19 +80,19 @@ def client3(_three):
 @pytest.mark.nightly
 def test_a_killed_worker_is_named_and_the_result_is_the_same(client3):
     parts = made_parts(client3)
-    with made_gang(client3, parts) as gang:
-        victim = gang.workers[1]
-        start = gang.ask("rows_held", combine="list")[1][0]
-        with pytest.raises(GangBroken, match=f"Worker {victim}, which held rows") as caught:
-            gang.ask("die_at", start)
+    with new_group(client3, parts) as group:
+        victim = group.workers[1]
+        start = group.call("rows_held", reduce="list")[1][0]
+        with pytest.raises(WorkerLost, match=f"Worker {victim}, which held rows") as caught:
+            group.call("die_at", start)
         assert caught.value.worker == victim
     np.testing.assert_array_equal(np.concatenate(gathered(client3, parts.X)), X)  # rebuilt
     killed = []
 
-    def disturb(done, gang):
+    def disturb(done, group):
         if done == 3 and not killed:
-            killed.append(gang.workers[0])
-            kill_worker(client3, gang.workers[0])
+            killed.append(group.workers[0])
+            kill_worker(client3, group.workers[0])
 
     np.testing.assert_array_equal(summed(client3, parts, disturb), 5 * X.sum(axis=0))
     assert killed
@@ -102,21 +102,21 @@ def test_a_killed_worker_is_named_and_the_result_is_the_same(client3):
 @pytest.mark.nightly
 def test_a_worker_that_is_stopped_counts_as_lost(client3):
     parts = made_parts(client3)
-    with made_gang(client3, parts, silence=1.0) as gang:
-        worker = gang.workers[2]
+    with new_group(client3, parts, heartbeat_timeout=1.0) as group:
+        worker = group.workers[2]
         pid = client3.run(os.getpid, workers=[worker])[worker]
-        lost = pytest.raises(GangBroken, match=f"{worker}.* nothing was heard of it")
+        lost = pytest.raises(WorkerLost, match=f"{worker}.* nothing was heard of it")
         with stopped(pid), lost:
-            gang.ask("whole_sum")
+            group.call("whole_sum")
 
 
 @pytest.mark.nightly
 def test_a_worker_that_joins_takes_part_in_the_next_attempt(client3):
     parts = made_parts(client3)
     client3.cluster.scale(4)
-    with made_gang(client3, parts) as gang:
+    with new_group(client3, parts) as group:
         client3.wait_for_workers(4, timeout=60)
-        np.testing.assert_array_equal(gang.ask("whole_sum"), X.sum(axis=0))
+        np.testing.assert_array_equal(group.call("whole_sum"), X.sum(axis=0))
     assert len(workers_of(client3)) == 4
     np.testing.assert_array_equal(summed(client3, parts), 5 * X.sum(axis=0))
 
@@ -149,7 +149,7 @@ def test_results_that_are_lost_before_they_are_fetched(client3, monkeypatch):
 
 
 def test_without_workers_a_fit_ends_in_a_named_error(client3, monkeypatch):
-    monkeypatch.setattr(waiting, "WITHOUT_WORKERS", 1.0)
+    monkeypatch.setattr(waiting, "SECONDS_WITHOUT_WORKERS", 1.0)
     client, parts = client3, made_parts(client3)
     client.cluster.scale(0)
     while available_workers(client):
@@ -197,7 +197,7 @@ def killable(tmp_path):
 def test_a_lost_scheduler_is_a_named_error(killable, monkeypatch):
     client, scheduler = killable
     parts = made_parts(client)
-    with made_gang(client, parts):
+    with new_group(client, parts):
         monkeypatch.setattr("margrove.dask.cluster.workers.ANSWER_SECONDS", 3.0)
         scheduler.kill()
         scheduler.wait()
@@ -209,12 +209,12 @@ def test_a_lost_scheduler_is_a_named_error(killable, monkeypatch):
 
 def test_a_client_that_is_gone_leaves_nothing_behind(cluster4):
     parts = made_parts(cluster4)
-    gang = made_gang(cluster4, parts)
-    gang.__enter__()
-    for line in gang._lines.values():
-        line.close()  # as the kernel does for a process that is killed
-    wait_until(lambda: {task.status for task in gang._tasks} == {"finished"})
-    gang.close()
+    group = new_group(cluster4, parts)
+    group.__enter__()
+    for channel in group._channels.values():
+        channel.close()  # as the kernel does for a process that is killed
+    wait_until(lambda: {task.status for task in group._tasks} == {"finished"})
+    group.close()
 
 
 def test_two_fits_at_once_on_one_client(cluster4):
@@ -265,6 +265,6 @@ def test_kills_at_random_moments_change_nothing(new_cluster):
             rng.uniform(0, 1.0), lambda: kill_worker(client3, rng.choice(list(client3.nthreads())))
         )
         timer.start()
-        found = summed(client3, parts, lambda done, gang: gang.ask("sleep", 0.02), rounds=30)
+        found = summed(client3, parts, lambda done, group: group.call("sleep", 0.02), rounds=30)
         timer.join()
         np.testing.assert_array_equal(found, 30 * X.sum(axis=0))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from margrove.dask.single_worker import FitOnOneWorker
+from margrove.dask.single_worker import SingleWorkerEstimator
 from margrove.ensemble.adaboost import classifier, regressor
 
 __all__ = ["AdaBoostClassifier", "AdaBoostRegressor"]
 
 
-class AdaBoostClassifier(FitOnOneWorker, classifier.AdaBoostClassifier):
+class AdaBoostClassifier(SingleWorkerEstimator, classifier.AdaBoostClassifier):
     """`margrove.AdaBoostClassifier` on Dask collections.
 
     A worker that has room for it gets all rows and boosts as one machine would; callbacks and
@@ -29,5 +29,5 @@ class AdaBoostClassifier(FitOnOneWorker, classifier.AdaBoostClassifier):
     """
 
 
-class AdaBoostRegressor(FitOnOneWorker, regressor.AdaBoostRegressor):
+class AdaBoostRegressor(SingleWorkerEstimator, regressor.AdaBoostRegressor):
     """`margrove.AdaBoostRegressor` on Dask collections; see `AdaBoostClassifier`."""

@@ -7,10 +7,10 @@ from typing import Any, Self
 
 from sklearn.utils.metaestimators import available_if
 
-from margrove.dask.cluster.workers import client_of, named_errors
+from margrove.dask.cluster.workers import client_of, explained_errors
 from margrove.dask.partitions.table import is_collection
 
-__all__ = ["OnCluster"]
+__all__ = ["ClusterEstimator"]
 
 _LAZY = (
     "predict",
@@ -23,7 +23,7 @@ _LAZY = (
 )
 
 
-class OnCluster:
+class ClusterEstimator:
     """Mixin, the first base of an estimator whose second base is the local class.
 
     A subclass has `_fit_on_cluster`, and no `__init__`, so that its parameters are those of the
@@ -39,7 +39,7 @@ class OnCluster:
     @classmethod
     def local_class(cls) -> Any:
         """The ordinary estimator of the same name."""
-        return next(own for own in cls.__mro__ if not issubclass(own, OnCluster))
+        return next(own for own in cls.__mro__ if not issubclass(own, ClusterEstimator))
 
     def to_local(self) -> Any:
         """The ordinary estimator with the same parameters, fitted if this one is.
@@ -74,7 +74,7 @@ class OnCluster:
         """
         if any(is_collection(value) for value in (X, y, sample_weight, *others.values())):
             client = client_of(client)
-            with client.as_current(), named_errors(client):
+            with client.as_current(), explained_errors(client):
                 self._fit_on_cluster(X, y, sample_weight, client, **others)
             return self
         given = {} if sample_weight is None else {"sample_weight": sample_weight}

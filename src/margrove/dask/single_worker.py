@@ -19,27 +19,27 @@ import scipy.sparse as sp
 from margrove._data import seed_of
 from margrove._runtime.memory import _readable
 from margrove._runtime.slices import watch
-from margrove.dask.cluster.retries import persistently
+from margrove.dask.cluster.retries import with_retries
 from margrove.dask.cluster.waiting import gathered
 from margrove.dask.cluster.workers import (
-    GangBroken,
+    WorkerLost,
     available_workers,
     threads_of_worker,
     warm_kernels,
 )
-from margrove.dask.cluster_estimator import OnCluster
+from margrove.dask.cluster_estimator import ClusterEstimator
 from margrove.dask.forest.worker_table import is_wanted
 from margrove.dask.partitions.disk_storage import loaded
 from margrove.dask.partitions.table import Parts, is_collection, parts_of
 from margrove.exceptions import ClusterError
 
-__all__ = ["FitOnOneWorker", "join_rows"]
+__all__ = ["SingleWorkerEstimator", "join_rows"]
 
 _LOOK_EVERY = 2.0  # seconds
 _COPIES = 3.0  # of the rows: as they arrive, put together, and as tables of the learner
 
 
-class FitOnOneWorker(OnCluster):
+class SingleWorkerEstimator(ClusterEstimator):
     """Mixin of estimators that are fitted whole, somewhere on the cluster."""
 
     _kernels = "AdaBoost"  # part of `margrove._runtime.warmup.PARTS`
@@ -54,7 +54,7 @@ class FitOnOneWorker(OnCluster):
     def _fit_parts(self, parts: Parts, client: Any, **others: Any) -> None:
         """All of them on one worker."""
         validation, rest = _validation_parts(others, client, self)
-        persistently(lambda workers: warm_kernels(client, workers, self._kernels), client)
+        with_retries(lambda workers: warm_kernels(client, workers, self._kernels), client)
         given = {"X": parts.X, "y": parts.y, "sample_weight": parts.weight, **validation}
         model, needed = self._as_sent(), _needed_bytes(client, parts)
 
@@ -74,7 +74,7 @@ class FitOnOneWorker(OnCluster):
             finally:
                 task.cancel()
 
-        found = persistently(attempt, client)
+        found = with_retries(attempt, client)
         for message, category in found.warnings:
             warnings.warn(message, category, stacklevel=4)
         self._commit(found.attributes)  # type: ignore[attr-defined]
@@ -134,7 +134,7 @@ def _result(client: Any, task: Any, workers: list[str]) -> _Found:
         with contextlib.suppress(TimeoutError):
             distributed.wait([task], timeout=_LOOK_EVERY)
         if not task.done() and not set(workers) & set(available_workers(client)):
-            raise GangBroken(f"The workers {', '.join(workers)} are lost.", workers[0])
+            raise WorkerLost(f"The workers {', '.join(workers)} are lost.", workers[0])
     (found,) = gathered(client, [task])
     result: _Found = found
     return result

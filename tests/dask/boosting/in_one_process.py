@@ -1,4 +1,4 @@
-"""A workforce without a cluster: parts, tasks and members in this process, for quick tests."""
+"""A workforce without a cluster: parts, tasks and programs in this process, for quick tests."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ import numpy as np
 
 from margrove.dask.boosting.cluster_table import Workforce
 from margrove.dask.boosting.worker_program import BoostingShard
-from margrove.dask.cluster.workers import GangBroken
-from margrove.dask.partitions.shards import _pieces
+from margrove.dask.cluster.workers import WorkerLost
+from margrove.dask.partitions.shards import pieces_of_rows
 
 
-class GangHere:
-    """Members one after the other; what they say travels as it does on sockets."""
+class GroupInProcess:
+    """Workers one after the other; what they say travels as it does on sockets."""
 
-    def __init__(self, members, breaks_at) -> None:
-        self.members, self._breaks_at = members, breaks_at
+    def __init__(self, programs, breaks_at) -> None:
+        self.programs, self._breaks_at = programs, breaks_at
         self.n_asked = 0
 
-    def ask(self, method, *arguments, combine="sum"):
-        return self.ask_each(method, [arguments] * len(self.members), combine)
+    def call(self, method, *arguments, reduce="sum"):
+        return self.call_each(method, [arguments] * len(self.programs), reduce)
 
-    def order(self, method, *arguments, combine="sum"):
-        return method, arguments, combine
+    def start_call(self, method, *arguments, reduce="sum"):
+        return method, arguments, reduce
 
-    def answer(self, order):
-        method, arguments, combine = order
-        return self.ask(method, *arguments, combine=combine)
+    def finish_call(self, request):
+        method, arguments, reduce = request
+        return self.call(method, *arguments, reduce=reduce)
 
-    def ask_each(self, method, arguments, combine="sum"):
+    def call_each(self, method, arguments, reduce="sum"):
         self.n_asked += 1
         replies = []
         if (
@@ -40,22 +40,22 @@ class GangHere:
             and self.n_asked > self._breaks_at[0][1]
         ):
             self._breaks_at.pop(0)
-            raise GangBroken("A worker is lost.", "tcp://nobody:1")
-        for member, own in zip(self.members, arguments, strict=True):
+            raise WorkerLost("A worker is lost.", "tcp://nobody:1")
+        for program, own in zip(self.programs, arguments, strict=True):
             told = pickle.loads(pickle.dumps(own))
-            replies.append(pickle.loads(pickle.dumps(getattr(member, method)(*told))))
-        if combine == "sum":
+            replies.append(pickle.loads(pickle.dumps(getattr(program, method)(*told))))
+        if reduce == "sum":
             return sum(replies[1:], start=replies[0])
-        return np.max(replies, axis=0) if combine == "max" else replies
+        return np.max(replies, axis=0) if reduce == "max" else replies
 
 
 class WorkforceHere(Workforce):
-    """A table cut into parts of these lengths, and so many members of so many threads each."""
+    """A table cut into parts of these lengths, and so many programs of so many threads each."""
 
-    def __init__(self, X, lengths, n_members, n_threads=1) -> None:
+    def __init__(self, X, lengths, n_workers, n_threads=1) -> None:
         self._X, self._lengths = X, np.asarray(lengths)
-        self._n_members, self._n_threads = n_members, n_threads
-        self.gangs, self.breaks_at = [], []
+        self._n_workers, self._n_threads = n_workers, n_threads
+        self.groups, self.breaks_at = [], []
 
     @property
     def shape(self):
@@ -80,19 +80,19 @@ class WorkforceHere(Workforce):
     def _results(self, futures):
         return futures
 
-    def open_gang(self, train, prepare, lost=None):
-        runs = self._runs(train, self._n_members)
+    def open_group(self, train, prepare, lost=None):
+        runs = self._runs(train, self._n_workers)
         shards = [
             SimpleNamespace(
                 X=[
                     (self._coded[k], first, last)
-                    for k, first, last in _pieces(self._lengths, start, stop)
+                    for k, first, last in pieces_of_rows(self._lengths, start, stop)
                 ],
                 n_threads=self._n_threads,
             )
             for start, stop in runs
         ]
-        gang = GangHere([BoostingShard(shard) for shard in shards], self.breaks_at)
-        self.gangs.append(gang)
-        prepare(gang, runs)
-        return gang
+        group = GroupInProcess([BoostingShard(shard) for shard in shards], self.breaks_at)
+        self.groups.append(group)
+        prepare(group, runs)
+        return group

@@ -1,6 +1,6 @@
-"""Boosting by members that hold shards of the rows: the model of all rows, bit for bit.
+"""Boosting by workers that hold shards of the rows: the model of all rows, bit for bit.
 
-Members are in this process here, so that many settings can be tried; `test_boosting` has clusters.
+Workers are in this process here, so that many settings can be tried; `test_boosting` has clusters.
 """
 
 from __future__ import annotations
@@ -62,30 +62,30 @@ def saved(model, folder):
     return (folder / "model").read_bytes()
 
 
-def fitted_in_shards(kind, X, y, weight=None, *, n_members=3, n_threads=1, breaks=(), **settings):
-    """A model, and the gangs that it took."""
+def fitted_in_shards(kind, X, y, weight=None, *, n_workers=3, n_threads=1, breaks=(), **settings):
+    """A model, and the groups that it took."""
     n = X.shape[0]
-    force = WorkforceHere(X, [n // 3, 0, n - n // 3], n_members, n_threads)
+    force = WorkforceHere(X, [n // 3, 0, n - n // 3], n_workers, n_threads)
     force.breaks_at = list(breaks)
     model = kind(**settings)
     model._fit_with(force, X, y, weight, None, {}, NO_VALIDATION)
-    return model.to_local(), force.gangs
+    return model.to_local(), force.groups
 
 
-def require_same(folder, kind, X, y, weight=None, *, n_members=3, **settings):
+def require_same(folder, kind, X, y, weight=None, *, n_workers=3, **settings):
     settings = {"max_iter": 3, "early_stopping": False, "random_state": 1} | settings
-    model, _ = fitted_in_shards(kind, X, y, weight, n_members=n_members, **settings)
+    model, _ = fitted_in_shards(kind, X, y, weight, n_workers=n_workers, **settings)
     wanted = LOCAL[kind](**settings).fit(X, y, weight)
     assert saved(model, folder) == saved(wanted, folder)
     return model
 
 
-@pytest.mark.parametrize("n_members", [1, 2, 4])
+@pytest.mark.parametrize("n_workers", [1, 2, 4])
 @pytest.mark.parametrize("n_classes", [2, 5])
-def test_classes(data, tmp_path, n_members, n_classes):
+def test_classes(data, tmp_path, n_workers, n_classes):
     X, y = data
     borders = [0.0] if n_classes == 2 else [-1.0, 0.0, 1.0, 2.0]
-    require_same(tmp_path, CLASSES, X, np.digitize(y, borders), n_members=n_members)
+    require_same(tmp_path, CLASSES, X, np.digitize(y, borders), n_workers=n_workers)
 
 
 SETTINGS = {
@@ -235,8 +235,8 @@ def test_bins_by_refinement(data, weights, tmp_path, monkeypatch, weighted):
 
 def test_few_rows(data, tmp_path):
     X, y = data
-    require_same(tmp_path, NUMBERS, X[:500], y[:500], n_members=4)
-    require_same(tmp_path, NUMBERS, X[:500], y[:500], n_members=4, early_stopping=True)
+    require_same(tmp_path, NUMBERS, X[:500], y[:500], n_workers=4)
+    require_same(tmp_path, NUMBERS, X[:500], y[:500], n_workers=4, early_stopping=True)
 
 
 def test_targets_of_any_size(data, tmp_path):
@@ -281,11 +281,11 @@ def test_sparse_matrices(tmp_path):
     require_same(tmp_path, NUMBERS, X, y, early_stopping=True, subsample=0.5)
 
 
-@pytest.mark.parametrize("n_members", [1, 2])
-def test_threads_of_a_member(data, tmp_path, n_members):
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_threads_of_a_worker(data, tmp_path, n_workers):
     X, y = data
     settings = {"max_iter": 3, "early_stopping": True, "random_state": 1}
-    model, _ = fitted_in_shards(NUMBERS, X, y, n_members=n_members, n_threads=3, **settings)
+    model, _ = fitted_in_shards(NUMBERS, X, y, n_workers=n_workers, n_threads=3, **settings)
     assert saved(model, tmp_path) == saved(LOCAL[NUMBERS](**settings).fit(X, y), tmp_path)
 
 
@@ -324,8 +324,8 @@ def test_checkpoints(data, tmp_path):
     with margrove.checkpoint(tmp_path / "file"), margrove.watch(on_progress=stop):
         begun, _ = fitted_in_shards(NUMBERS, X, y, **settings)
     with margrove.checkpoint(tmp_path / "file", resume=True):
-        model, gangs = fitted_in_shards(NUMBERS, X, y, n_members=2, **settings)
-    assert (len(begun), len(gangs)) == (2, 2)
+        model, groups = fitted_in_shards(NUMBERS, X, y, n_workers=2, **settings)
+    assert (len(begun), len(groups)) == (2, 2)
     assert saved(model, tmp_path) == saved(LOCAL[NUMBERS](**settings).fit(X, y), tmp_path)
     changed = pytest.raises(margrove.exceptions.CheckpointError, match="X is not what it was")
     with margrove.checkpoint(tmp_path / "file", resume=True), changed:
@@ -344,15 +344,15 @@ BREAKS = {
 @pytest.mark.parametrize(
     "settings", [{"early_stopping": True}, {"subsample": 0.5}, {"loss": "huber"}], ids=str
 )
-def test_a_gang_that_is_lost(data, tmp_path, when, settings):
+def test_a_group_that_is_lost(data, tmp_path, when, settings):
     X, y = data
     settings = {"max_iter": 3, "random_state": 1, "early_stopping": False} | settings
-    model, gangs = fitted_in_shards(NUMBERS, X, y, breaks=BREAKS[when], **settings)
-    assert len(gangs) > 1
+    model, groups = fitted_in_shards(NUMBERS, X, y, breaks=BREAKS[when], **settings)
+    assert len(groups) > 1
     assert saved(model, tmp_path) == saved(LOCAL[NUMBERS](**settings).fit(X, y), tmp_path)
 
 
-def test_gangs_that_are_always_lost(data):
+def test_groups_that_are_always_lost(data):
     X, y = data
     with pytest.raises(
         margrove.exceptions.ClusterError, match="lost workers 10 times in one round"

@@ -1,4 +1,4 @@
-"""What members of gangs run in tests."""
+"""What workers of groups run in tests."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class Sums:
         time.sleep(seconds)
         return 1
 
-    def wait_until_gone(self, seconds: float) -> bool:
-        return self.rows.gone.wait(seconds)
+    def wait_until_cancelled(self, seconds: float) -> bool:
+        return self.rows.cancelled.wait(seconds)
 
     def die_at(self, start: int) -> None:
         if self.rows.start == start:

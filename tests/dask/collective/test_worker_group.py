@@ -1,4 +1,4 @@
-"""Members that compute together: what is asked, combined, refused, lost, and left behind."""
+"""Workers that compute together: what is asked, reduced, refused, lost, and left behind."""
 
 from __future__ import annotations
 
@@ -16,9 +16,15 @@ from tests.interrupts import PATIENCE, run_with_signals, wait_until
 
 from margrove.dask.cluster.workers import available_workers, workers_of
 from margrove.dask.collective import channels
-from margrove.dask.collective.channels import Line, Lost, connect_to, greet, listen_at
-from margrove.dask.collective.worker_group import Gang, GangBroken, refuse_encrypted
-from margrove.dask.collective.worker_loop import combined
+from margrove.dask.collective.channels import (
+    Channel,
+    ChannelLost,
+    accept_handshake,
+    connect_to,
+    listen_at,
+)
+from margrove.dask.collective.reductions import reduced
+from margrove.dask.collective.worker_group import WorkerGroup, WorkerLost, refuse_encrypted
 from margrove.dask.partitions.shards import plan_shards
 from margrove.dask.partitions.table import parts_of
 from margrove.exceptions import ClusterError
@@ -33,107 +39,107 @@ def parts(cluster4):
     return parts_of(lazy, lazy[:, 0] % 3, lazy[:, 1] * 0.5)
 
 
-def gang_of(client, parts, n=4, program=PROGRAM, *arguments, **settings):
-    shards = plan_shards(parts.lengths, workers_of(client)[:n], parts.where())
-    return Gang(client, shards, parts, program, *arguments, **settings)
+def new_group(client, parts, n=4, program=PROGRAM, *arguments, **settings):
+    shards = plan_shards(parts.lengths, workers_of(client)[:n], parts.holders())
+    return WorkerGroup(client, shards, parts, program, *arguments, **settings)
 
 
 def unfinished(client):
-    """Gang tasks that some worker still runs."""
+    """Tasks of worker groups that some worker still runs."""
     held = client.run(lambda dask_worker: [str(key) for key in dask_worker.state.tasks])
-    return [key for keys in held.values() for key in keys if "margrove-gang" in key]
+    return [key for keys in held.values() for key in keys if "margrove-group" in key]
 
 
 @pytest.mark.parametrize("n", [1, 2, 4])
 def test_sums_are_those_of_the_whole_table(cluster4, parts, n):
-    with gang_of(cluster4, parts, n) as gang:
-        assert gang.n_members == n
-        np.testing.assert_array_equal(gang.ask("whole_sum"), X.sum(axis=0))
-        found = gang.ask("all_kinds")
+    with new_group(cluster4, parts, n) as group:
+        assert group.n_workers == n
+        np.testing.assert_array_equal(group.call("whole_sum"), X.sum(axis=0))
+        found = group.call("all_kinds")
         assert found == {"n": 100, "pair": (X.sum(), [1.5 * n]), "nothing": None}
-        assert gang.ask("largest", combine="max") == 199
-        assert gang.ask("largest", combine="min") == gang.ask("largest", combine="list")[0]
+        assert group.call("largest", reduce="max") == 199
+        assert group.call("largest", reduce="min") == group.call("largest", reduce="list")[0]
 
 
 def test_lists_are_in_the_order_of_shards_and_members_hold_their_rows(cluster4, parts):
-    with gang_of(cluster4, parts) as gang:
-        held = gang.ask("rows_held", combine="list")
+    with new_group(cluster4, parts) as group:
+        held = group.call("rows_held", reduce="list")
         assert held[0][0] == 0
         assert held[-1][1] == 100
         assert all(a[1] == b[0] for a, b in itertools.pairwise(held))
-        assert gang.ask("rows_held", combine="first") == held[0]
-        assert gang.ask("rows_held", combine="none") is None
-        contents = gang.ask("contents", combine="list")
+        assert group.call("rows_held", reduce="first") == held[0]
+        assert group.call("rows_held", reduce="none") is None
+        contents = group.call("contents", reduce="list")
     np.testing.assert_array_equal(np.concatenate([own[0] for own in contents]), X)
     np.testing.assert_array_equal(np.concatenate([own[1] for own in contents]), X[:, 0] % 3)
     np.testing.assert_array_equal(np.concatenate([own[2] for own in contents]), X[:, 1] * 0.5)
 
 
 def test_each_can_be_asked_something_else(cluster4, parts):
-    with gang_of(cluster4, parts) as gang:
+    with new_group(cluster4, parts) as group:
         own = [(np.full(3, k),) for k in range(4)]
-        found = gang.ask_each("echo", own, combine="list")
+        found = group.call_each("echo", own, reduce="list")
         assert [array.tolist() for array in found] == [[k] * 3 for k in range(4)]
-        assert gang.ask_each("echo", own).tolist() == [6, 6, 6]
-        with pytest.raises(ValueError, match=r"one tuple for each of 4 members\. Got 1"):
-            gang.ask_each("echo", own[:1])
+        assert group.call_each("echo", own).tolist() == [6, 6, 6]
+        with pytest.raises(ValueError, match=r"one tuple for each of 4 workers\. Got 1"):
+            group.call_each("echo", own[:1])
 
 
 def test_arrays_of_any_size_travel_unchanged_and_writable(cluster4, parts):
-    with gang_of(cluster4, parts, 2, PROGRAM, 3) as gang:
+    with new_group(cluster4, parts, 2, PROGRAM, 3) as group:
         for size in (0, 1, 100_000, 1_000_000):
             sent = {"a": np.arange(size), "b": (np.ones((2, 3), np.float32, order="F"), "text")}
-            back = gang.ask("echo", sent, combine="first")
+            back = group.call("echo", sent, reduce="first")
             np.testing.assert_array_equal(back["a"], sent["a"])
             assert back["a"].flags.writeable
             assert back["b"][1] == "text"
-        assert gang.ask("is_writable", np.ones(3)) == 2
-        np.testing.assert_array_equal(gang.ask("whole_sum"), 3 * X.sum(axis=0))
-        assert gang.ask("threads", combine="first") == (1, 1)
+        assert group.call("is_writable", np.ones(3)) == 2
+        np.testing.assert_array_equal(group.call("whole_sum"), 3 * X.sum(axis=0))
+        assert group.call("threads", reduce="first") == (1, 1)
 
 
-def test_an_error_of_a_member_is_raised_here_and_the_gang_goes_on(cluster4, parts):
-    with gang_of(cluster4, parts) as gang:
-        start = gang.ask("rows_held", combine="list")[2][0]
+def test_an_error_of_a_worker_is_raised_here_and_the_group_goes_on(cluster4, parts):
+    with new_group(cluster4, parts) as group:
+        start = group.call("rows_held", reduce="list")[2][0]
         with pytest.raises(ValueError, match=f"row {start} is bad") as caught:
-            gang.ask("fail_at", start)
+            group.call("fail_at", start)
         assert any("on worker tcp://" in note for note in caught.value.__notes__)
         with pytest.raises(RuntimeError, match="Unpicklable: odd"):
-            gang.ask("fail_oddly")
+            group.call("fail_oddly")
         with pytest.raises(AttributeError, match="no_such_method"):
-            gang.ask("no_such_method")
+            group.call("no_such_method")
         with pytest.raises(ValueError, match="shapes"):
-            gang.ask_each("echo", [(np.ones(k),) for k in range(4)])
-        assert gang.ask("fail_at", -1) == 4
-        with pytest.raises(ValueError, match="combine must be one of"):
-            gang.ask("largest", combine="median")
+            group.call_each("echo", [(np.ones(k),) for k in range(4)])
+        assert group.call("fail_at", -1) == 4
+        with pytest.raises(ValueError, match="reduce must be one of"):
+            group.call("largest", reduce="median")
 
 
 def test_a_program_that_cannot_be_made_says_why(cluster4, parts):
     with (
         pytest.raises(ValueError, match="no program of these rows"),
-        gang_of(cluster4, parts, 2, "tests.dask.collective.programs:Broken"),
+        new_group(cluster4, parts, 2, "tests.dask.collective.programs:Broken"),
     ):
         pass
     with (
         pytest.raises(ModuleNotFoundError, match="no_such_module"),
-        gang_of(cluster4, parts, 2, "no_such_module:Program"),
+        new_group(cluster4, parts, 2, "no_such_module:Program"),
     ):
         pass
 
 
 def test_leaving_ends_the_tasks_at_once(cluster4, parts):
-    with gang_of(cluster4, parts) as gang:
+    with new_group(cluster4, parts) as group:
         assert len(unfinished(cluster4)) == 4
     wait_until(lambda: not unfinished(cluster4))
-    with pytest.raises(GangBroken, match="has ended"):
-        gang.ask("largest")
-    wait_until(lambda: not any(cluster4.run(meetings).values()))
+    with pytest.raises(WorkerLost, match="has ended"):
+        group.call("largest")
+    wait_until(lambda: not any(cluster4.run(endpoints).values()))
 
 
-def meetings():
-    """Where members listen for each other; they look every second whether they are wanted."""
-    return sum(own.name == "margrove-meeting" for own in threading.enumerate())
+def endpoints():
+    """Where workers listen for each other; they look every second whether they are wanted."""
+    return sum(own.name == "margrove-endpoint" for own in threading.enumerate())
 
 
 INTERRUPTED = """
@@ -142,48 +148,48 @@ import dask.array as da
 import distributed
 import numpy as np
 from margrove.dask.partitions.table import parts_of
-from tests.dask.collective.test_worker_group import gang_of
+from tests.dask.collective.test_worker_group import new_group
 
 with distributed.Client(sys.argv[1]) as client:
     parts = parts_of(da.from_array(np.arange(200).reshape(100, 2), chunks=(17, 2)))
     try:
-        with gang_of(client, parts, 2) as gang:
-            request = gang.order("wait_until_gone", 600.0)
+        with new_group(client, parts, 2) as group:
+            request = group.start_call("wait_until_cancelled", 600.0)
             print("now", flush=True)
-            gang.answer(request)
+            group.finish_call(request)
     except KeyboardInterrupt:
         print("interrupted")
 """
 
 
-def test_an_interrupt_ends_the_gang_and_its_long_computations(cluster4):
+def test_an_interrupt_ends_the_group_and_its_long_computations(cluster4):
     done = run_with_signals(INTERRUPTED, cluster4.scheduler.address)
     assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr
     wait_until(lambda: not unfinished(cluster4))
 
 
-def test_other_work_and_other_gangs_run_meanwhile(cluster4, parts):
-    with gang_of(cluster4, parts) as one, gang_of(cluster4, parts) as other:
+def test_other_work_and_other_groups_run_meanwhile(cluster4, parts):
+    with new_group(cluster4, parts) as one, new_group(cluster4, parts) as other:
         assert da.ones(10, chunks=2).sum().compute() == 10
-        assert one.ask("largest", combine="max") == other.ask("largest", combine="max")
+        assert one.call("largest", reduce="max") == other.call("largest", reduce="max")
 
 
 def test_a_long_computation_is_not_silence(cluster4, parts):
-    with gang_of(cluster4, parts, 2, silence=2.0) as gang:
-        assert gang.ask("sleep", 2.5) == 2
+    with new_group(cluster4, parts, 2, heartbeat_timeout=2.0) as group:
+        assert group.call("sleep", 2.5) == 2
 
 
-def test_strangers_are_not_let_in(cluster4, parts):
-    with gang_of(cluster4, parts, 2) as gang:
-        address = gang._lines[0]._connection.getpeername()
+def test_connections_without_the_key_are_refused(cluster4, parts):
+    with new_group(cluster4, parts, 2) as group:
+        address = group._channels[0]._connection.getpeername()
         with pytest.raises((OSError, EOFError)):
             connect_to(address, b"not the key", -1)
         with socket.create_connection(address) as stranger:
             stranger.sendall(b"GET / HTTP/1.1\r\n\r\n" * 10)
-            assert gang.ask("fail_at", -1) == 2
+            assert group.call("fail_at", -1) == 2
 
 
-# -- lines --
+# -- channels --
 
 
 @pytest.fixture
@@ -194,7 +200,7 @@ def pair():
 
     def accept():
         connection, _ = listener.accept()
-        assert greet(connection, b"key") == 7
+        assert accept_handshake(connection, b"key") == 7
         accepted.append(connection)
 
     thread = threading.Thread(target=accept)
@@ -202,7 +208,7 @@ def pair():
     called = connect_to(listener.getsockname(), b"key", 7)
     thread.join()
     ends = [
-        Line(connection, 0, inbox, 0.5)
+        Channel(connection, 0, inbox, 0.5)
         for connection, inbox in zip((called, accepted[0]), inboxes, strict=True)
     ]
     yield ends, inboxes
@@ -211,36 +217,36 @@ def pair():
     listener.close()
 
 
-def test_a_line_that_is_silent_is_lost(pair):
+def test_a_channel_that_is_silent_is_lost(pair):
     ends, inboxes = pair
     ends[1].start()
     who, message = inboxes[1].get(timeout=PATIENCE)
     assert (who, message.reason) == (0, "nothing was heard of it for 0 seconds")
 
 
-def test_heartbeats_keep_a_line(pair):
+def test_heartbeats_keep_a_channel(pair):
     ends, inboxes = pair
     ends[1].start()
     for _ in range(10):
-        ends[0].beat()
+        ends[0].send_heartbeat()
         time.sleep(0.1)
     ends[0].send("still here")
     assert inboxes[1].get(timeout=PATIENCE) == (0, "still here")
 
 
-def test_a_closed_line_is_lost_at_once(pair):
+def test_a_closed_channel_is_lost_at_once(pair):
     ends, inboxes = pair
     ends[1].start()
     ends[0].close()
     lost = inboxes[1].get(timeout=PATIENCE)[1]
-    assert isinstance(lost, Lost)
+    assert isinstance(lost, ChannelLost)
     assert "nothing was heard" not in lost.reason
     with pytest.raises(OSError, match="Bad file descriptor"):
         ends[0].send(1)
-    ends[0].beat()  # says nothing
+    ends[0].send_heartbeat()  # says nothing
 
 
-def test_what_cannot_be_read_loses_the_line(pair):
+def test_what_cannot_be_read_loses_the_channel(pair):
     ends, inboxes = pair
     ends[1].start()
     count = channels._COUNT.pack
@@ -248,7 +254,7 @@ def test_what_cannot_be_read_loses_the_line(pair):
     assert "cannot be read" in inboxes[1].get(timeout=PATIENCE)[1].reason
 
 
-def test_an_absurd_number_of_buffers_loses_the_line(pair):
+def test_an_absurd_number_of_buffers_loses_the_channel(pair):
     ends, inboxes = pair
     ends[1].start()
     ends[0]._connection.sendall(channels._COUNT.pack(2**60))
@@ -270,12 +276,12 @@ def test_encrypted_clusters_are_refused_unless_that_is_allowed():
 
 
 def test_combinations_of_replies():
-    assert combined("sum", [1, 2, 3]) == 6
-    assert combined("sum", [2**62, 2**62, 2**62]) == 3 * 2**62
-    assert combined("max", [1.5, 2.5]) == 2.5
-    assert combined("min", [(np.array([3, 1]), 2), (np.array([2, 2]), 1)])[0].tolist() == [2, 1]
-    assert combined("list", [{0: "a"}, {2: "c"}]) == {0: "a", 2: "c"}
-    assert isinstance(combined("max", [1, 2]), int)
+    assert reduced("sum", [1, 2, 3]) == 6
+    assert reduced("sum", [2**62, 2**62, 2**62]) == 3 * 2**62
+    assert reduced("max", [1.5, 2.5]) == 2.5
+    assert reduced("min", [(np.array([3, 1]), 2), (np.array([2, 2]), 1)])[0].tolist() == [2, 1]
+    assert reduced("list", [{0: "a"}, {2: "c"}]) == {0: "a", 2: "c"}
+    assert isinstance(reduced("max", [1, 2]), int)
 
 
 def test_the_cluster_is_as_it_was(cluster4):

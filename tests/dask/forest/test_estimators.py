@@ -319,7 +319,7 @@ def test_a_killed_worker_changes_nothing(new_cluster: Any, tmp_path: Path) -> No
 def test_a_worker_that_is_stopped_is_not_waited_for(
     new_cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("margrove.dask.forest.task_pool.SILENCE_SECONDS", 8.0)
+    monkeypatch.setattr("margrove.dask.forest.task_pool.HEARTBEAT_TIMEOUT", 8.0)
     X, y, _ = make_table(4000)
     X_parts, y_parts = as_array(X, (2000,) * 2), as_array(y, (2000,) * 2)
     client = new_cluster(2)

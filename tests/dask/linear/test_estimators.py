@@ -20,8 +20,8 @@ from tests.dask.killing import kill, kill_later
 
 import margrove
 from margrove.dask import LinearSVC, LinearSVR
-from margrove.dask.collective.worker_loop import combined
-from margrove.dask.linear.fit import Fitted, SoFar, solve_on_gang
+from margrove.dask.collective.reductions import reduced
+from margrove.dask.linear.fit import Fitted, SoFar, solve_on_group
 from margrove.dask.linear.worker_program import LinearTiles
 from margrove.dask.partitions import disk_storage, shards
 from margrove.dask.partitions.shards import Shard, tiles_of_shard
@@ -297,35 +297,35 @@ def test_sparse_rows_on_disk(small_tiles_on_disk: Any) -> None:
 
 
 class InOneProcess:
-    """What a fit asks of a gang, of members that are all here."""
+    """What a fit asks of a worker group, of workers that are all here."""
 
-    def __init__(self, members: list[LinearTiles]) -> None:
-        self.members = members
+    def __init__(self, workers: list[LinearTiles]) -> None:
+        self.workers = workers
         self.asked: list[str] = []
         self.most_bytes = 0
 
-    def ask(self, method: str, *arguments: Any, combine: str = "sum") -> Any:
-        replies = [getattr(member, method)(*arguments) for member in self.members]
+    def call(self, method: str, *arguments: Any, reduce: str = "sum") -> Any:
+        replies = [getattr(worker, method)(*arguments) for worker in self.workers]
         self.asked.append(method)
         self.most_bytes = max(self.most_bytes, tracemalloc.get_traced_memory()[0])
-        return replies if combine == "list" else combined(combine, replies)
+        return replies if reduce == "list" else reduced(reduce, replies)
 
 
-def members_of(parts: list[Any], y: Any, weight: Any = None) -> list[LinearTiles]:
+def programs_of(parts: list[Any], y: Any, weight: Any = None) -> list[LinearTiles]:
     """One for each part."""
-    members, start = [], 0
+    workers, start = [], 0
     for part in parts:
         stop = start + part.shape[0]
         shard = Shard("", start, stop, ((0, 0, stop - start),))
         own = [y[start:stop]], None if weight is None else [weight[start:stop]]
-        members.append(LinearTiles(tiles_of_shard(shard, [part], *own, 1, threading.Event())))
+        workers.append(LinearTiles(tiles_of_shard(shard, [part], *own, 1, threading.Event())))
         start = stop
-    return members
+    return workers
 
 
-def fitted_by(gang: InOneProcess, model: Any, shape: tuple[int, int]) -> Fitted:
-    return solve_on_gang(
-        gang,
+def fitted_by(group: InOneProcess, model: Any, shape: tuple[int, int]) -> Fitted:
+    return solve_on_group(
+        group,
         model,
         model._kind_on_cluster(),
         SoFar(),
@@ -354,9 +354,9 @@ def test_a_member_of_one_tile_does_not_notice_the_disk(
     model, y = CASES.get(name, (LinearSVC(), TWO))
     halves = [X[:500], X[500:]]
     ours = fitted_by(
-        InOneProcess(members_of(list(map(on_disk, halves)), y, weight)), model, X.shape
+        InOneProcess(programs_of(list(map(on_disk, halves)), y, weight)), model, X.shape
     )
-    theirs = fitted_by(InOneProcess(members_of(halves, y, weight)), model, X.shape)
+    theirs = fitted_by(InOneProcess(programs_of(halves, y, weight)), model, X.shape)
     assert np.array_equal(ours.result.coef, theirs.result.coef)
     assert np.array_equal(ours.result.intercept, theirs.result.intercept)
     proofs = [found.record.certificate.machines[0] for found in (ours, theirs)]
@@ -371,11 +371,11 @@ def test_rows_on_disk_are_read_twice_a_step(on_disk: Any, monkeypatch: Any, mode
     monkeypatch.setattr(
         disk_storage.PartOnDisk, "rows", lambda part, *rows: reads.append(1) or usual(part, *rows)
     )
-    gang = InOneProcess(members_of([on_disk(X)], TWO))
-    found = fitted_by(gang, model, X.shape)
+    group = InOneProcess(programs_of([on_disk(X)], TWO))
+    found = fitted_by(group, model, X.shape)
     # Once to describe them, once at the beginning, and once to see where the steps have led.
     assert len(reads) <= 3 + 2 * found.result.epochs
-    assert gang.asked.count("measure") >= found.result.epochs + 1
+    assert group.asked.count("measure") >= found.result.epochs + 1
 
 
 @pytest.mark.sampled(2)
@@ -389,24 +389,24 @@ def test_what_is_kept_of_a_row_on_disk_is_little(on_disk: Any, name: str, monkey
     rows = RNG.normal(size=(n, 4))
     scores = rows @ [1.0, 2.0, 0.5, 0.0] + RNG.normal(size=n)
     y = scores if isinstance(model, LinearSVR) else (scores > 0).astype(np.int64)
-    members = members_of([on_disk(rows)], y)
-    fitted_by(InOneProcess(members_of([on_disk(rows[:2000])], y[:2000])), model, (2000, 4))
+    workers = programs_of([on_disk(rows)], y)
+    fitted_by(InOneProcess(programs_of([on_disk(rows[:2000])], y[:2000])), model, (2000, 4))
     tracemalloc.start()
     try:
-        gang = InOneProcess(members)
-        fitted_by(gang, model, rows.shape)
+        group = InOneProcess(workers)
+        fitted_by(group, model, rows.shape)
     finally:
         tracemalloc.stop()
-    assert gang.most_bytes < 50 * n  # beside y
+    assert group.most_bytes < 50 * n  # beside y
 
 
 def test_what_was_kept_goes_at_once(on_disk: Any) -> None:
-    members = members_of([on_disk(X)], TWO)
-    fitted_by(InOneProcess(members), LinearSVC(), X.shape)
-    machine = weakref.ref(members[0]._tiles[0]._machines[0])
+    workers = programs_of([on_disk(X)], TWO)
+    fitted_by(InOneProcess(workers), LinearSVC(), X.shape)
+    machine = weakref.ref(workers[0]._tiles[0]._machines[0])
     gc.disable()
     try:
-        del members
+        del workers
         assert machine() is None
     finally:
         gc.enable()

@@ -82,10 +82,10 @@ def test_parts_of_large_tables_are_files_where_they_were_made(everything_on_disk
     X = np.random.default_rng(0).standard_normal((40, 3))
     parts = parts_of(da.from_array(X, chunks=(10, 3)), X[:, 0], client=everything_on_disk)
     assert parts.on_disk
-    before = parts.where()
+    before = parts.holders()
     found = gathered(everything_on_disk, parts.map(np.sum))
     np.testing.assert_allclose(found, [X[k : k + 10].sum() for k in range(0, 40, 10)])
-    assert parts.where() == before
+    assert parts.holders() == before
 
 
 def test_frames_become_numbers_on_disk(everything_on_disk):

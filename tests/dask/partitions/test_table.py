@@ -47,7 +47,7 @@ def test_a_dataframe_is_what_the_local_boundary_makes_of_it(cluster4, table, n):
     assert parts.n_rows == N
     assert parts.offsets[-1] == N
     assert len(parts.lengths) == len(parts.X) == ddf.npartitions
-    assert all(holders for holders in parts.where())
+    assert all(holders for holders in parts.holders())
 
 
 def test_columns_of_small_files_stay_matched(cluster4, table, tmp_path):
@@ -226,4 +226,4 @@ def test_a_scheduler_that_does_nothing_for_clients(cluster4, monkeypatch):
     X = np.arange(40.0).reshape(20, 2)
     parts = parts_of(da.from_array(X, chunks=(5, 2)), client=cluster4)
     np.testing.assert_array_equal(np.concatenate(gathered(cluster4, parts.X)), X)
-    assert list(parts.places()) == [()] * 4
+    assert list(parts.worker_restrictions()) == [()] * 4

@@ -1,4 +1,4 @@
-"""Who works for a fit of gradient boosting: parts of a table on workers, tasks, and gangs."""
+"""Who works for a fit of gradient boosting: parts of a table on workers, tasks, and groups."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from margrove.dask.boosting.remote_rows import (
     survey_part,
     used_categories,
 )
-from margrove.dask.cluster.retries import _wait_until_missed, persistently
+from margrove.dask.cluster.retries import wait_until_removed, with_retries
 from margrove.dask.cluster.waiting import gathered, wait_for_results
-from margrove.dask.cluster.workers import ask_workers, available_workers
-from margrove.dask.collective.worker_group import Gang
-from margrove.dask.partitions.disk_storage import give_memory_back
-from margrove.dask.partitions.shards import Shard, _hosts, _pieces
+from margrove.dask.cluster.workers import available_workers, run_on_workers
+from margrove.dask.collective.worker_group import WorkerGroup
+from margrove.dask.partitions.disk_storage import release_memory
+from margrove.dask.partitions.shards import Shard, assign_workers, pieces_of_rows
 from margrove.dask.partitions.table import Parts
 from margrove.ensemble.gradient.early_stopping import SoFar
 from margrove.grove.serve.packed_trees import Kind
@@ -54,7 +54,7 @@ class Workforce:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._gangs: list[Any] = []
+        self._groups: list[Any] = []
         self._coded: list[Any] = []
 
     @property
@@ -62,8 +62,8 @@ class Workforce:
         return self._parts.n_rows, self._parts.n_features
 
     def close(self) -> None:
-        while self._gangs:
-            self._gangs.pop().close()
+        while self._groups:
+            self._groups.pop().close()
 
     # -- tasks --
 
@@ -145,7 +145,7 @@ class Workforce:
         so_far: SoFar,
         kind: Kind,
     ) -> None:
-        """Have all parts coded, for the gangs that are to come."""
+        """Have all parts coded, for the groups that are to come."""
         offsets = self._offsets()
         own = part_rows(distinct_rows(train)[0], offsets)
         cuts = np.searchsorted(held_out, offsets)
@@ -156,47 +156,47 @@ class Workforce:
         ]
         self._coded = self._map(code_part, arguments, stores=True)
 
-    # -- gangs --
+    # -- groups --
 
-    def open_gang(self, train: np.ndarray, prepare: Prepare, lost: str | None = None) -> Any:
-        """A gang whose members have these rows, once `prepare(gang, runs)` is done.
+    def open_group(self, train: np.ndarray, prepare: Prepare, lost: str | None = None) -> Any:
+        """A worker group whose workers have these rows, once `prepare(group, runs)` is done.
 
-        runs are those of the table's rows that members have; lost is the worker that the last gang
+        runs are those of the table's rows that workers have; lost is the worker that the last group
         has lost.
         """
         client = self._parts.client
         self.close()
         if self._parts.on_disk:
             wait_for_results(client, self._coded)
-            ask_workers(client, list(available_workers(client)), give_memory_back)
+            run_on_workers(client, list(available_workers(client)), release_memory)
         if lost is not None:
-            _wait_until_missed(client, lost)
+            wait_until_removed(client, lost)
 
         def attempt(workers: list[str]) -> Any:
             runs = self._runs(train, len(workers))
-            gang = self._new_gang(runs, workers)
+            group = self._new_group(runs, workers)
             try:
-                prepare(gang, runs)
+                prepare(group, runs)
             except BaseException:
-                gang.close()
+                group.close()
                 raise
-            return gang
+            return group
 
-        gang = persistently(attempt, client)
-        self._gangs.append(gang)
-        return gang
+        group = with_retries(attempt, client)
+        self._groups.append(group)
+        return group
 
-    def _runs(self, train: np.ndarray, n_members: int) -> list[tuple[int, int]]:
-        return runs_of_rows(train, borders_of_runs(len(train), n_members), self.shape[0])
+    def _runs(self, train: np.ndarray, n_workers: int) -> list[tuple[int, int]]:
+        return runs_of_rows(train, borders_of_runs(len(train), n_workers), self.shape[0])
 
-    def _new_gang(self, runs: list[tuple[int, int]], workers: list[str]) -> Any:
+    def _new_group(self, runs: list[tuple[int, int]], workers: list[str]) -> Any:
         lengths = self._parts.lengths
-        pieces = [_pieces(lengths, start, stop) for start, stop in runs]
-        hosts = _hosts(pieces, workers, self._parts.where())
+        pieces = [pieces_of_rows(lengths, start, stop) for start, stop in runs]
+        hosts = assign_workers(pieces, workers, self._parts.holders())
         shards = [
             Shard(host, start, stop, own)
             for host, (start, stop), own in zip(hosts, runs, pieces, strict=True)
         ]
         coded = replace(self._parts, X=self._coded, y=None, weight=None)
-        gang = Gang(self._parts.client, shards, coded, _PROGRAM)
-        return gang.__enter__()
+        group = WorkerGroup(self._parts.client, shards, coded, _PROGRAM)
+        return group.__enter__()

@@ -1,7 +1,7 @@
-"""Parts of a table as codes, and what a member of the gang makes of them.
+"""Parts of a table as codes, and what a worker of the worker group makes of them.
 
 Rows are coded part by part, where they lie. From then on nobody needs their values, except those of
-rows that are held out. A member puts the codes of its rows into a table of a byte a cell, a third
+rows that are held out. A worker puts the codes of its rows into a table of a byte a cell, a third
 of what `gradient_tables` takes: there a second copy makes a local fit faster.
 """
 
@@ -92,7 +92,7 @@ def code_part(
 
 
 class CodedRows:
-    """The rows of a member, in pieces of coded parts.
+    """The rows of a worker, in pieces of coded parts.
 
     pieces   (part, its first row, the row after the last); the first row of a piece comes after the
              last one of the piece before

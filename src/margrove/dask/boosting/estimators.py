@@ -14,9 +14,9 @@ from margrove.dask.boosting.leader import Crew
 from margrove.dask.boosting.remote_rows import DrawsByHash, RowsElsewhere
 from margrove.dask.boosting.rounds import ClusterRounds, MonitorElsewhere
 from margrove.dask.boosting.worker_program import Common
-from margrove.dask.cluster.retries import persistently
+from margrove.dask.cluster.retries import with_retries
 from margrove.dask.cluster.workers import warm_kernels
-from margrove.dask.cluster_estimator import OnCluster
+from margrove.dask.cluster_estimator import ClusterEstimator
 from margrove.dask.partitions.encoding import encoded
 from margrove.dask.partitions.table import parts_of
 from margrove.ensemble.gradient import hist_estimators as local
@@ -34,7 +34,7 @@ _KERNELS = "gradient boosting in shards"
 _NO_ROWS = np.empty(0, np.int64)
 
 
-class _BoostingOnCluster(OnCluster, local._HistGradientBoosting):
+class _ClusterBoosting(ClusterEstimator, local._HistGradientBoosting):
     """What the fits of both do otherwise than the local ones: rows stay where they are."""
 
     def _fit_on_cluster(
@@ -46,7 +46,7 @@ class _BoostingOnCluster(OnCluster, local._HistGradientBoosting):
         self._check_parameters()
         self._check_validation(*validation)
         validation = [_on_this_machine(own) for own in validation]
-        persistently(lambda workers: warm_kernels(client, workers, _KERNELS), client)
+        with_retries(lambda workers: warm_kernels(client, workers, _KERNELS), client)
         parts = parts_of(X, y, sample_weight, client, self, keep_frames="labels")
         table = encoded(parts, self, self.categorical_features)
         self._fit_with(
@@ -116,7 +116,7 @@ class _BoostingOnCluster(OnCluster, local._HistGradientBoosting):
         held_out_rows = apart.rows if isinstance(apart, RowsElsewhere) else _NO_ROWS
         workforce.code(given.X.rows, held_out_rows, columns, renumbered, so_far, kind)
         common = Common(columns, n_categories > 0, kind, so_far)
-        crew = Crew(workforce.open_gang, given, held_out_rows, common)
+        crew = Crew(workforce.open_group, given, held_out_rows, common)
         monitor = None
         if stops_early:
             monitor = self._monitor_of(crew, given, held_out, so_far, loss, kind)
@@ -196,7 +196,7 @@ def _on_this_machine(rows: Any) -> Any:
     return rows.compute() if hasattr(rows, "__dask_graph__") else rows
 
 
-class HistGradientBoostingRegressor(_BoostingOnCluster, local.HistGradientBoostingRegressor):
+class HistGradientBoostingRegressor(_ClusterBoosting, local.HistGradientBoostingRegressor):
     """Gradient boosting of regression trees on a Dask cluster.
 
     Parameters, attributes and results are those of `margrove.HistGradientBoostingRegressor`: a
@@ -218,7 +218,7 @@ class HistGradientBoostingRegressor(_BoostingOnCluster, local.HistGradientBoosti
     """
 
 
-class HistGradientBoostingClassifier(_BoostingOnCluster, local.HistGradientBoostingClassifier):
+class HistGradientBoostingClassifier(_ClusterBoosting, local.HistGradientBoostingClassifier):
     """Gradient boosting of classification trees on a Dask cluster.
 
     Parameters, attributes and results are those of `margrove.HistGradientBoostingClassifier`: a

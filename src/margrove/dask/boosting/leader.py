@@ -1,4 +1,4 @@
-"""The gang that boosts, as its leader sees it: set up, asked, and set up again when it was lost."""
+"""The leader of a worker group that boosts: sets it up, calls it, replaces it when it is lost."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ class Beginning:
     surveys: list[Survey]
 
 
-def borders_of_runs(n_train: int, n_members: int) -> np.ndarray:
-    """Which rows to train on each member has: runs of about equal length, in whole tiles."""
+def borders_of_runs(n_train: int, n_workers: int) -> np.ndarray:
+    """Which rows to train on each worker has: runs of about equal length, in whole tiles."""
     n_tiles = max(-(-n_train // ROWS_OF_A_TILE), 1)
-    n_runs = min(n_members, n_tiles)
+    n_runs = min(n_workers, n_tiles)
     borders = [k * n_tiles // n_runs * ROWS_OF_A_TILE for k in range(n_runs)]
     return np.array([*borders, n_train], np.int64)
 
 
 def runs_of_rows(train: np.ndarray, borders: np.ndarray, n_rows: int) -> list[tuple[int, int]]:
-    """The rows of the table that members need, first and after the last.
+    """The rows of the table that workers need, first and after the last.
 
-    Rows to train on ascend; one that is there several times may be needed by two members.
+    Rows to train on ascend; one that is there several times may be needed by two workers.
     """
     starts = [0, *(int(train[border]) for border in borders[1:-1])]
     ends = [*starts[1:], n_rows]
@@ -49,26 +49,26 @@ def runs_of_rows(train: np.ndarray, borders: np.ndarray, n_rows: int) -> list[tu
 
 
 class Crew:
-    """Members, and what they were told.
+    """Workers, and what they were told.
 
-    `open_gang(train, prepare, lost)` gives a gang that has these rows of the table, see
+    `open_group(train, prepare, lost)` gives a worker group that has these rows of the table, see
     `Workforce`.
     """
 
     def __init__(
         self,
-        open_gang: Callable[..., Any],
+        open_group: Callable[..., Any],
         given: GradientData,
         held_out_rows: np.ndarray,
         common: Common,
     ) -> None:
-        self._open, self._given, self._held_out = open_gang, given, held_out_rows
+        self._open, self._given, self._held_out = open_group, given, held_out_rows
         self._common, self._n_rows = common, len(given.y)
         self._bundles: list[list[int]] | None = None
-        self._gang: Any = None
+        self._group: Any = None
         self._told_loss: GradientLoss | None = None
         self._n_cells = 0
-        self.held_out_raw: np.ndarray  # as it was at the start of this gang
+        self.held_out_raw: np.ndarray  # as it was at the start of this group
         self.restart([])
 
     @property
@@ -81,20 +81,20 @@ class Crew:
         return empty_table(self.columns, self._bundles or [], self._common.is_category)
 
     def restart(self, rounds: list[list[PackedTree]], lost: str | None = None) -> None:
-        """Begin anew with another gang, after these rounds."""
+        """Begin anew with another group, after these rounds."""
         self._told_loss = None
         common = pickle.dumps(replace(self._common, rounds=rounds))
 
-        def prepare(gang: Any, runs: Sequence[tuple[int, int]]) -> None:
+        def prepare(group: Any, runs: Sequence[tuple[int, int]]) -> None:
             told = [(own, common) for own in self._owns(runs)]
-            conflicts = gang.ask_each("set_up", told, combine="max")
+            conflicts = group.call_each("set_up", told, reduce="max")
             if self._bundles is None:
                 self._bundles = bundles_of(self.columns, conflicts, self._n_rows)
-            gang.ask("lay_out", self._bundles, combine="none")
-            found = gang.ask("held_out_raw", combine="list")
+            group.call("lay_out", self._bundles, reduce="none")
+            found = group.call("held_out_raw", reduce="list")
             self.held_out_raw = np.concatenate(found, axis=1)
 
-        self._gang = self._open(self._given.X.rows, prepare, lost)
+        self._group = self._open(self._given.X.rows, prepare, lost)
         self._n_cells = self.table.n_cells
 
     def _owns(self, runs: Sequence[tuple[int, int]]) -> list[Own]:
@@ -120,23 +120,23 @@ class Crew:
     # -- scores --
 
     def raw(self) -> np.ndarray:
-        return np.concatenate(self._gang.ask("raw", combine="list"), axis=1)
+        return np.concatenate(self._group.call("raw", reduce="list"), axis=1)
 
     def held_out_rows(self) -> Any:
-        found = self._gang.ask("held_out_rows", combine="list")
-        return np.concatenate([_dense(part) for member in found for part in member])
+        found = self._group.call("held_out_rows", reduce="list")
+        return np.concatenate([_dense(part) for worker in found for part in worker])
 
     # -- a round --
 
     def _order_sums(self, method: str, told: Any, size: int) -> Any:
-        return self._gang.order(method, pickle.dumps(told, protocol=5), size)
+        return self._group.start_call(method, pickle.dumps(told, protocol=5), size)
 
     def _sums(self, order: Any) -> np.ndarray:
-        reply: np.ndarray = self._gang.answer(order)
+        reply: np.ndarray = self._group.finish_call(order)
         return reply if reply.flags.writeable else reply.copy()
 
     def begin(self, loss: GradientLoss, drawn: np.ndarray | None) -> Beginning:
-        return _beginning(self._gang.ask("begin", *self._order(loss, drawn), combine="list"))
+        return _beginning(self._group.call("begin", *self._order(loss, drawn), reduce="list"))
 
     def _order(
         self, loss: GradientLoss, drawn: np.ndarray | None
@@ -182,7 +182,7 @@ class Crew:
             tree.go_on(reply[part])
 
     def _write_values(self, grown: Sequence[RemoteTree]) -> Iterator[None]:
-        """What leaves say, by the sums of all members."""
+        """What leaves say, by the sums of all workers."""
         asked, taken, size = [], [], 0
         for tree in grown:
             leaves = tree.leaves
@@ -198,8 +198,8 @@ class Crew:
     def rows_of_leaves(self, tree: RemoteTree, leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows leaf by leaf, ascending, by their numbers among those to train on; where each leaf
         begins, and the end."""
-        found = self._gang.ask("leaf_rows", tree.score, tree.handles_of(leaves), combine="list")
-        slices = [own for member in found for own in member]
+        found = self._group.call("leaf_rows", tree.score, tree.handles_of(leaves), reduce="list")
+        slices = [own for worker in found for own in worker]
         pieces = [own[k] for k in range(len(leaves)) for own in slices]
         sizes = [sum(len(own[k]) for own in slices) for k in range(len(leaves))]
         return np.concatenate(pieces), np.cumsum([0, *sizes])
@@ -212,14 +212,14 @@ class Crew:
         """Add trees to the scores; those of the rows held out, and what the next round begins
         with, if it is known how."""
         order = None if then is None else self._order(*then)
-        found = self._gang.ask("add", pickle.dumps(list(grown)), order, combine="list")
+        found = self._group.call("add", pickle.dumps(list(grown)), order, reduce="list")
         held_out = np.concatenate([own for own, _ in found], axis=1)
         beginning = None if then is None else _beginning([own for _, own in found])
         return held_out, beginning
 
 
 def _beginning(found: list[list[Any]]) -> Beginning:
-    slices = [own for member in found for own in member]
+    slices = [own for worker in found for own in worker]
     losses = [loss for own, _, _ in slices for loss in own]
     largest = np.max([own for _, own, _ in slices], axis=0)
     samples = np.sum([own[:, 0] for _, _, own in slices], axis=0)

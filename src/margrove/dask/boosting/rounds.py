@@ -14,7 +14,7 @@ import numpy as np
 from margrove.dask.boosting.leader import Beginning, Crew
 from margrove.dask.boosting.remote_tree import RemoteTree, Workplace
 from margrove.dask.boosting.worker_program import Grown
-from margrove.dask.cluster.workers import ClusterError, GangBroken
+from margrove.dask.cluster.workers import ClusterError, WorkerLost
 from margrove.ensemble.gradient.early_stopping import Monitor
 from margrove.ensemble.gradient.hist import nodes
 from margrove.ensemble.gradient.hist.packing import meanings_of, packed
@@ -122,7 +122,7 @@ class ClusterRounds(GradientRounds):
         if self._raw is None:
             try:
                 self._raw = self._crew.raw()
-            except GangBroken as error:
+            except WorkerLost as error:
                 if self._steps is not None:
                     raise  # `advance` begins the round anew
                 self._recover(error)
@@ -136,11 +136,11 @@ class ClusterRounds(GradientRounds):
                 self._steps = self._one_round()
             if next(self._steps, self) is self:
                 self._steps = None
-        except GangBroken as error:
+        except WorkerLost as error:
             self._recover(error)
         return work
 
-    def _recover(self, error: GangBroken) -> None:
+    def _recover(self, error: WorkerLost) -> None:
         """Go on with another crew after the last round that is complete."""
         self._lost.append(str(error))
         if len(self._lost) >= _MOST_LOST:
@@ -227,7 +227,7 @@ class ClusterRounds(GradientRounds):
         return RemoteTree(place, self._rules(own, score), score, n_rows, survey)
 
     def _grow(self, own: _Round, growing: list[RemoteTree]) -> Iterator[None]:
-        """In two waves: while we look at the answers about some trees, members count for others."""
+        """In two waves: while we look at the answers about some trees, workers count for others."""
         renews = own.loss.differs_from_mean
         halves = [half for half in (growing[::2], growing[1::2]) if half]
         waves = deque(self._crew.grow(half, with_values=not renews) for half in halves)

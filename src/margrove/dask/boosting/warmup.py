@@ -30,24 +30,24 @@ __all__ = ["grow_a_tree"]
 _LEAVES = 8
 
 
-class _OneMember:
-    """A gang of one, in this process."""
+class _GroupOfOne:
+    """A worker group of one, in this process."""
 
     def __init__(self, part: CodedPart) -> None:
-        self._member = BoostingShard(SimpleNamespace(X=[(part, 0, part.n_rows)], n_threads=1))
+        self._program = BoostingShard(SimpleNamespace(X=[(part, 0, part.n_rows)], n_threads=1))
 
-    def ask(self, method: str, *arguments: Any, combine: str = "sum") -> Any:
-        found = getattr(self._member, method)(*arguments)
-        return [found] if combine == "list" else found
+    def call(self, method: str, *arguments: Any, reduce: str = "sum") -> Any:
+        found = getattr(self._program, method)(*arguments)
+        return [found] if reduce == "list" else found
 
-    def order(self, *asked: Any) -> Any:
+    def start_call(self, *asked: Any) -> Any:
         return asked
 
-    def answer(self, order: Any) -> Any:
-        return self.ask(*order)
+    def finish_call(self, order: Any) -> Any:
+        return self.call(*order)
 
-    def ask_each(self, method: str, arguments: list[Any], combine: str = "sum") -> Any:
-        return self.ask(method, *arguments[0], combine=combine)
+    def call_each(self, method: str, arguments: list[Any], reduce: str = "sum") -> Any:
+        return self.call(method, *arguments[0], reduce=reduce)
 
 
 def grow_a_tree(n_rows: int = 2100) -> None:
@@ -87,13 +87,13 @@ def _crew(X: np.ndarray) -> Crew:
     common = Common(columns, numbers > 0, kind, so_far)
     part = code_part(X, PartRows(None), held_out, columns, {}, so_far, kind)
 
-    def open_gang(train: np.ndarray, prepare: Any, lost: str | None) -> Any:
-        gang = _OneMember(part)
-        prepare(gang, [(0, n)])
-        return gang
+    def open_group(train: np.ndarray, prepare: Any, lost: str | None) -> Any:
+        group = _GroupOfOne(part)
+        prepare(group, [(0, n)])
+        return group
 
     given = GradientData(table, X[:, 0].copy(), None, None, None)
-    return Crew(open_gang, given, held_out, common)
+    return Crew(open_group, given, held_out, common)
 
 
 def _columns(X: np.ndarray, numbers: np.ndarray) -> list[ColumnCodes]:

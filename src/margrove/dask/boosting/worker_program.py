@@ -1,9 +1,9 @@
-"""A member of the gang that boosts: it has rows, and does what the leader says.
+"""A worker of the worker group that boosts: it has rows, and does what the leader says.
 
-Answers are whole numbers that are added up on their way, or short lists. Where a member may use
-several threads, its rows are cut into slices, each of which is a small member of its own. Messages
+Answers are whole numbers that are added up on their way, or short lists. Where a worker may use
+several threads, its rows are cut into slices, each of which is a small worker of its own. Messages
 for compiled code come as pickles, whose arrays can be written to: it is compiled for such. (What a
-member is told of its rows does not: it is too long to be copied.)
+worker is told of its rows does not: it is too long to be copied.)
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from margrove.dask.boosting.bins import ColumnCodes
 from margrove.dask.boosting.coded_partitions import CodedRows
-from margrove.dask.partitions.disk_storage import give_memory_back, is_on_disk, loaded
+from margrove.dask.partitions.disk_storage import is_on_disk, loaded, release_memory
 from margrove.ensemble.gradient.early_stopping import SoFar, add_trees
 from margrove.ensemble.gradient.hist import nodes
 from margrove.ensemble.gradient.hist import shards as kernels
@@ -36,11 +36,11 @@ _FIRST_NODES = 64  # room for that many leaves at first
 
 @dataclass(frozen=True)
 class Own:
-    """What a member is told of its own rows; numbers are those within its shard.
+    """What a worker is told of its own rows; numbers are those within its shard.
 
     train      int64 (n,)  rows to train on; y, weight, copies of these
     held_out   int64 (m,)  rows that tell when to stop
-    first      the number of its first row to train on among those of all members
+    first      the number of its first row to train on among those of all workers
     """
 
     train: np.ndarray
@@ -53,9 +53,9 @@ class Own:
 
 @dataclass(frozen=True)
 class Common:
-    """What all members are told.
+    """What all workers are told.
 
-    rounds       trees since `so_far`, where a gang was lost
+    rounds       trees since `so_far`, where a worker group was lost
     """
 
     columns: list[ColumnCodes]
@@ -228,7 +228,7 @@ class _Slice:
             )
 
     def leaf_rows(self, score: int, handles: np.ndarray) -> list[np.ndarray]:
-        """The rows of each leaf, ascending, by their numbers among those of all members.
+        """The rows of each leaf, ascending, by their numbers among those of all workers.
 
         Leaves that were parted in vain have lost their order.
         """
@@ -299,7 +299,7 @@ class BoostingShard:
     def lay_out(self, bundles: list[list[int]]) -> int:
         self._each(lambda own: own.lay_out(bundles))
         if any(is_on_disk(part) for part, *_ in self._given.X):
-            give_memory_back()
+            release_memory()
         return 0
 
     def raw(self) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Attempts, and another one when a worker is lost: as long as there is hope, and no longer."""
+"""Attempts, and another one when a worker is lost, as long as that can help."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ import distributed
 from margrove.dask.cluster.waiting import wait_for_workers
 from margrove.dask.cluster.workers import (
     ClusterError,
-    GangBroken,
+    WorkerLost,
     available_workers,
-    named_errors,
+    explained_errors,
     workers_of,
 )
 
-__all__ = ["persistently"]
+__all__ = ["wait_until_removed", "with_retries"]
 
 logger = logging.getLogger("margrove")
 
 T = TypeVar("T")
 
-_UNTIL_MISSED = 5.0  # seconds that a scheduler may take to notice who is gone
+_REMOVAL_SECONDS = 5.0  # that a scheduler may take to remove a lost worker
 
 
-def persistently(
+def with_retries(
     attempt: Callable[[list[str]], T],
     client: distributed.Client,
     *,
@@ -41,7 +41,7 @@ def persistently(
     ----------
     attempt : callable
         Gets the addresses of the workers that there are. What it learns it keeps itself, so that
-        the next call goes on from there. It is tried again after `GangBroken` only.
+        the next call goes on from there. It is tried again after `WorkerLost` only.
     client : distributed.Client
     attempts : int, default=10
         So many without progress are enough.
@@ -64,17 +64,17 @@ def persistently(
     reached = progress() if progress else None
     while len(lost) < attempts:
         try:
-            with named_errors(client):
+            with explained_errors(client):
                 wait_for_workers(client, seconds)
                 there = workers_of(client)
                 return attempt([worker for worker in there if worker not in missed] or there)
-        except GangBroken as error:
+        except WorkerLost as error:
             if progress and progress() != reached:
                 reached, lost = progress(), []
             lost.append(str(error))
             missed.add(error.worker)
             logger.info("A fit starts again on the workers that are left: %s", error)
-            _wait_until_missed(client, error.worker)
+            wait_until_removed(client, error.worker)
     raise ClusterError(
         f"A fit lost workers {attempts} times and was given up. Last of all: {lost[-1]} Workers "
         "that run out of memory are killed: use more or larger ones, or smaller partitions; their "
@@ -82,8 +82,11 @@ def persistently(
     )
 
 
-def _wait_until_missed(client: distributed.Client, worker: str) -> None:
-    """Until the scheduler knows, too, so that the next attempt does not count on it."""
-    end = time.monotonic() + _UNTIL_MISSED
+def wait_until_removed(client: distributed.Client, worker: str) -> None:
+    """Return when the scheduler has removed a lost worker, so that no attempt uses it again.
+
+    It gives up after a few seconds.
+    """
+    end = time.monotonic() + _REMOVAL_SECONDS
     while worker in available_workers(client) and time.monotonic() < end:
         time.sleep(0.1)

@@ -14,13 +14,19 @@ import distributed
 from margrove.dask.cluster.workers import (
     ClusterError,
     available_workers,
+    explained_errors,
     killed_worker_message,
-    named_errors,
 )
 
-__all__ = ["WITHOUT_WORKERS", "forget_places", "gathered", "wait_for_results", "wait_for_workers"]
+__all__ = [
+    "SECONDS_WITHOUT_WORKERS",
+    "clear_worker_restrictions",
+    "gathered",
+    "wait_for_results",
+    "wait_for_workers",
+]
 
-WITHOUT_WORKERS = 50.0  # seconds without a single worker after which a wait is given up
+SECONDS_WITHOUT_WORKERS = 50.0  # seconds without a single worker after which a wait is given up
 _LOOK_EVERY = 2.0
 
 
@@ -30,7 +36,7 @@ def gathered(client: distributed.Client, futures: Sequence[Any], what: str = "")
     Dask waits for ever for a cluster without workers. Errors of tasks are raised as they are; where
     workers have died of a task, `what` says which it was ("partition {} of X").
     """
-    with named_errors(client):
+    with explained_errors(client):
         wait_for_results(client, futures)
         for number, future in enumerate(futures):  # of several errors always the first
             if future.status == "error":
@@ -48,7 +54,7 @@ def _fetched(client: distributed.Client, futures: Sequence[Any]) -> list[Any]:
         return asked.done()
 
     try:
-        _wait_until(look, client, futures, WITHOUT_WORKERS)
+        _wait_until(look, client, futures, SECONDS_WITHOUT_WORKERS)
     finally:
         asked.cancel()
     found: list[Any] = asked.result()
@@ -69,7 +75,8 @@ def wait_for_results(
 ) -> None:
     """Return when all futures are done, or one of them has failed.
 
-    ClusterError when for some seconds (by default WITHOUT_WORKERS) there is no worker at all.
+    ClusterError when for some seconds (by default SECONDS_WITHOUT_WORKERS) there is no worker at
+    all.
     """
 
     def look(seconds: float) -> bool:
@@ -80,7 +87,7 @@ def wait_for_results(
             return any(future.status in ("error", "cancelled") for future in futures)
         return True
 
-    _wait_until(look, client, futures, WITHOUT_WORKERS if seconds is None else seconds)
+    _wait_until(look, client, futures, SECONDS_WITHOUT_WORKERS if seconds is None else seconds)
 
 
 def _wait_until(
@@ -93,33 +100,35 @@ def _wait_until(
     while True:
         if available_workers(client):
             last_seen = time.monotonic()
-            _free_the_stuck(client, futures)
+            _release_stuck_tasks(client, futures)
         elif time.monotonic() - last_seen > most:
-            raise ClusterError(_nobody_left(client, most))
+            raise ClusterError(_no_workers_message(client, most))
         if look(_LOOK_EVERY):
             break
     gc.collect()  # errors that tell of the time hold on to futures, and these to memory
 
 
-def _free_the_stuck(client: distributed.Client, futures: Sequence[Any]) -> None:
+def _release_stuck_tasks(client: distributed.Client, futures: Sequence[Any]) -> None:
     """Let tasks that were meant for workers which are lost be done by others.
 
     Parts on disk are worked on where they are. Dask would wait for that worker for ever, even where
     others are allowed, if there was none at all for a moment.
     """
     waiting = [own.key for own in futures if own.status not in ("finished", "error", "cancelled")]
-    _tell_scheduler(client, waiting, of_lost_workers=True)
+    _lift_restrictions(client, waiting, of_lost_workers=True)
 
 
-def forget_places(client: distributed.Client, futures: Sequence[Any] = ()) -> bool:
+def clear_worker_restrictions(client: distributed.Client, futures: Sequence[Any] = ()) -> bool:
     """What was meant for certain workers, and is done: should it be lost, anybody may do it.
 
     Whether the scheduler does as it is told; where it does not, nothing should be placed.
     """
-    return _tell_scheduler(client, [own.key for own in futures], of_lost_workers=False)
+    return _lift_restrictions(client, [own.key for own in futures], of_lost_workers=False)
 
 
-def _tell_scheduler(client: distributed.Client, keys: list[Any], *, of_lost_workers: bool) -> bool:
+def _lift_restrictions(
+    client: distributed.Client, keys: list[Any], *, of_lost_workers: bool
+) -> bool:
     """Have the tasks behind these keys done by anybody; or only those whose workers are lost."""
 
     def forget(dask_scheduler: Any = None) -> None:  # sent as it is: schedulers may lack margrove
@@ -151,15 +160,15 @@ def _tell_scheduler(client: distributed.Client, keys: list[Any], *, of_lost_work
 
 def wait_for_workers(client: distributed.Client, seconds: float | None = None) -> None:
     """Return as soon as there is a worker; ClusterError if none comes."""
-    seconds = WITHOUT_WORKERS if seconds is None else seconds
+    seconds = SECONDS_WITHOUT_WORKERS if seconds is None else seconds
     end = time.monotonic() + seconds
     while not available_workers(client):
         if time.monotonic() > end:
-            raise ClusterError(_nobody_left(client, seconds))
+            raise ClusterError(_no_workers_message(client, seconds))
         time.sleep(0.2)
 
 
-def _nobody_left(client: distributed.Client, seconds: float) -> str:
+def _no_workers_message(client: distributed.Client, seconds: float) -> str:
     return (
         f"All workers of the cluster at {client.scheduler.address} are lost, and for {seconds:.0f} "
         "seconds no new one has come. Start workers and fit again; workers with more memory, or "

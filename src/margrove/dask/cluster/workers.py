@@ -28,13 +28,13 @@ from margrove.exceptions import ClusterError
 
 __all__ = [
     "ClusterError",
-    "GangBroken",
-    "ask_workers",
+    "WorkerLost",
     "available_workers",
     "client_of",
+    "explained_errors",
     "killed_worker_message",
     "machines_of",
-    "named_errors",
+    "run_on_workers",
     "threads_of_worker",
     "warm_kernels",
     "workers_of",
@@ -48,7 +48,7 @@ _COMPARED: weakref.WeakKeyDictionary[Any, set[str]] = weakref.WeakKeyDictionary(
 _WARMED: weakref.WeakKeyDictionary[Any, set[tuple[str, str]]] = weakref.WeakKeyDictionary()
 
 
-class GangBroken(ClusterError):  # noqa: N818, it is what happened, and the next attempt may succeed
+class WorkerLost(ClusterError):  # noqa: N818, it is what happened, and the next attempt may succeed
     """A fit has lost a worker, or what one of them held; `worker` is which, if it is known."""
 
     def __init__(self, message: str, worker: str = "") -> None:
@@ -134,7 +134,7 @@ def available_workers(client: distributed.Client) -> dict[str, int]:
             client.scheduler.identity, n_workers=-1, callback_timeout=ANSWER_SECONDS
         )
     except (OSError, TimeoutError, RuntimeError) as error:
-        raise ClusterError(_scheduler_is_lost(client)) from error
+        raise ClusterError(_scheduler_lost_message(client)) from error
     return {
         address: int(facts["nthreads"])
         for address, facts in sorted(found["workers"].items())
@@ -142,7 +142,7 @@ def available_workers(client: distributed.Client) -> dict[str, int]:
     }
 
 
-def _scheduler_is_lost(client: distributed.Client) -> str:
+def _scheduler_lost_message(client: distributed.Client) -> str:
     where = getattr(client.scheduler, "address", "?")
     return (
         f"The scheduler at {where} does not answer. What it knew of the data is lost with it: "
@@ -163,20 +163,20 @@ def workers_of(client: distributed.Client) -> list[str]:
         silent = _compare(client, chosen)
         if len(silent) < len(chosen):
             return [worker for worker in chosen if worker not in silent]
-    raise GangBroken(f"No worker of the cluster at {client.scheduler.address} answers.")
+    raise WorkerLost(f"No worker of the cluster at {client.scheduler.address} answers.")
 
 
 def _some_workers(client: distributed.Client) -> list[str]:
     there = list(available_workers(client))
     if not there:
-        raise GangBroken(
+        raise WorkerLost(
             f"The cluster at {client.scheduler.address} has no workers. Start some, for example "
             f"with `dask worker {client.scheduler.address}`, or cluster.scale(4)."
         )
     return there
 
 
-def ask_workers(
+def run_on_workers(
     client: distributed.Client,
     workers: list[str],
     function: Any,
@@ -224,7 +224,7 @@ def _compare(client: distributed.Client, workers: list[str]) -> set[str]:
     new = [worker for worker in workers if worker not in known]
     if not new:
         return set()
-    answers = ask_workers(client, new, _software_and_processor)
+    answers = run_on_workers(client, new, _software_and_processor)
     silent = {worker for worker in new if isinstance(answers[worker], OSError)}
     _require_alike({worker: own for worker, own in answers.items() if worker not in silent})
     known.update(set(new) - silent)
@@ -312,7 +312,7 @@ def threads_of_worker() -> int:
 
 def machines_of(client: distributed.Client, workers: list[str]) -> dict[str, list[str]]:
     """Workers by the machine (and the cache of compiled loops) that they share."""
-    there = ask_workers(client, workers, _machine)
+    there = run_on_workers(client, workers, _machine)
     groups: dict[str, list[str]] = defaultdict(list)
     for worker in workers:
         if isinstance(there[worker], str):  # else it was lost just now
@@ -355,7 +355,7 @@ def _compile(parts: list[str]) -> None:
 
 
 @contextmanager
-def named_errors(client: distributed.Client) -> Iterator[None]:
+def explained_errors(client: distributed.Client) -> Iterator[None]:
     """What Dask raises when it loses workers or its scheduler, as errors that say what to do."""
     from concurrent.futures import CancelledError
 
@@ -369,10 +369,10 @@ def named_errors(client: distributed.Client) -> Iterator[None]:
     except CancelledError as error:
         raise ClusterError(
             f"The cluster has dropped work of this fit ({error}): client.restart() or "
-            f"client.cancel() was called, or: {_scheduler_is_lost(client)}"
+            f"client.cancel() was called, or: {_scheduler_lost_message(client)}"
         ) from error
     except CommClosedError as error:
-        raise ClusterError(_scheduler_is_lost(client)) from error
+        raise ClusterError(_scheduler_lost_message(client)) from error
 
 
 def killed_worker_message(error: Any, what: str = "") -> str:

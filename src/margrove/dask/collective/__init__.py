@@ -2,5 +2,6 @@
 
 worker_group   the client's side: long-lived tasks, one a worker
 channels       authenticated sockets between the workers, and heartbeats
-worker_loop    the worker's side: the loop that serves calls and combines replies
+reductions     requests, replies, and several replies as one
+worker_loop    the worker's side: the loop that serves calls
 """

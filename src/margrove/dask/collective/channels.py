@@ -1,12 +1,13 @@
-"""Lines between the members of a gang: authenticated sockets that carry values and heartbeats.
+"""Channels of a worker group: authenticated sockets that carry messages and heartbeats.
 
 A message is a number of buffers, their lengths, and the buffers themselves, all lengths as
 unsigned 64-bit integers, little-endian. The first buffer is a pickle, the others are the arrays
 in it, as they lie in memory. A message of no buffers is a heartbeat.
 
 Nothing is unpickled before both ends have proved, by HMAC over fresh numbers, that they know the
-gang's key, which travels through Dask. A line on which nothing is heard for `silence` seconds is
-lost: both ends send a heartbeat several times in that span, whatever else they do.
+key of the group, which travels through Dask. A channel on which nothing arrives for
+`heartbeat_timeout` seconds is lost: both ends send several heartbeats in that time, whatever else
+they do.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ from dataclasses import dataclass
 from typing import Any
 
 __all__ = [
+    "Channel",
+    "ChannelLost",
     "Inbox",
-    "Line",
-    "Lost",
+    "accept_handshake",
     "connect_to",
-    "greet",
-    "keep_beating",
     "listen_at",
+    "start_heartbeats",
 ]
 
-_BEATS = 10  # heartbeats in the time that counts as silence
+_HEARTBEATS_A_TIMEOUT = 10
 _LONGEST_PAUSE = 2.0
 _HANDSHAKE_SECONDS = 20.0
 _AT_ONCE = 1 << 20
@@ -46,32 +47,44 @@ Inbox = queue.SimpleQueue[tuple[int, Any]]
 
 
 @dataclass(frozen=True)
-class Lost:
-    """In an inbox: the line of somebody is lost."""
+class ChannelLost:
+    """A message of the channel itself: its other end is lost, and why."""
 
     reason: str
 
 
-class Line:
-    """One end of a line. What arrives is put into an inbox, with the name of who sent it."""
+class Channel:
+    """One end of a channel: sends messages, and puts those that arrive into an inbox.
 
-    def __init__(self, connection: socket.socket, name: int, inbox: Inbox, silence: float) -> None:
-        connection.settimeout(silence)
+    Parameters
+    ----------
+    connection : socket, after the handshake
+    name : int
+        The rank of the other end, or CLIENT; it goes into the inbox with each message.
+    inbox : queue of (name, message)
+    heartbeat_timeout : float
+        Seconds after which a silent other end counts as lost.
+    """
+
+    def __init__(
+        self, connection: socket.socket, name: int, inbox: Inbox, heartbeat_timeout: float
+    ) -> None:
+        connection.settimeout(heartbeat_timeout)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.name = name
         self._connection = connection
         self._inbox = inbox
-        self._silence = silence
+        self._heartbeat_timeout = heartbeat_timeout
         self._sending = threading.Lock()
         self.is_closed = False
-        self._reader = threading.Thread(target=self._read, name="margrove-line", daemon=True)
+        self._reader = threading.Thread(target=self._read, name="margrove-channel", daemon=True)
 
-    def start(self) -> Line:
+    def start(self) -> Channel:
         self._reader.start()
         return self
 
     def send(self, message: Any) -> None:
-        """OSError if the line is lost."""
+        """Send a picklable message; OSError if the channel is lost."""
         large: list[pickle.PickleBuffer] = []
         plain = pickle.dumps(message, protocol=5, buffer_callback=large.append)
         buffers = [memoryview(plain), *(buffer.raw() for buffer in large)]
@@ -80,8 +93,8 @@ class Line:
         with self._sending:
             _send_all(self._connection, [memoryview(head), *buffers])
 
-    def beat(self) -> None:
-        """Say that we are alive, unless something longer is just being said."""
+    def send_heartbeat(self) -> None:
+        """Tell the other end that this one is alive, unless a message is just being sent."""
         if self._sending.acquire(blocking=False):
             try:
                 with contextlib.suppress(OSError):  # the reader will say so
@@ -100,21 +113,21 @@ class Line:
         try:
             while True:
                 message = self._receive()
-                if message is not _BEAT:
+                if message is not _HEARTBEAT:
                     self._inbox.put((self.name, message))
         except TimeoutError:
-            reason = f"nothing was heard of it for {self._silence:.0f} seconds"
+            reason = f"nothing was heard of it for {self._heartbeat_timeout:.0f} seconds"
         except (OSError, EOFError) as error:
             reason = str(error) or "its connection was closed"
         except Exception as error:  # what cannot be unpickled
             reason = f"it sent what cannot be read: {type(error).__name__}: {error}"
-        self._inbox.put((self.name, Lost(reason)))
+        self._inbox.put((self.name, ChannelLost(reason)))
         self.close()
 
     def _receive(self) -> Any:
         (count,) = _COUNT.unpack(self._take(_COUNT.size))
         if count == 0:
-            return _BEAT
+            return _HEARTBEAT
         if count > _MOST_BUFFERS:
             raise EOFError("it sent a message of no known form")
         sizes = self._take(count * _COUNT.size)
@@ -126,7 +139,7 @@ class Line:
         return _received(self._connection, size)
 
 
-_BEAT = object()
+_HEARTBEAT = object()
 
 
 def _send_all(connection: socket.socket, buffers: list[memoryview]) -> None:
@@ -163,8 +176,11 @@ def listen_at(host: str) -> socket.socket:
         return socket.create_server(("", 0), family=socket.AF_INET, backlog=128)
 
 
-def greet(connection: socket.socket, key: bytes) -> int:
-    """The listening end of the handshake: who has called. PermissionError for a stranger."""
+def accept_handshake(connection: socket.socket, key: bytes) -> int:
+    """The listening end of the handshake: the rank of the caller.
+
+    PermissionError if the caller does not know the key.
+    """
     connection.settimeout(_HANDSHAKE_SECONDS)
     ours = secrets.token_bytes(_NONCE)
     connection.sendall(ours)
@@ -179,7 +195,7 @@ def greet(connection: socket.socket, key: bytes) -> int:
 def connect_to(
     address: tuple[str, int], key: bytes, who: int, seconds: float = _HANDSHAKE_SECONDS
 ) -> socket.socket:
-    """The calling end of the handshake."""
+    """The calling end of the handshake: a connected, authenticated socket."""
     connection = socket.create_connection(address, timeout=seconds)
     try:
         connection.settimeout(seconds)
@@ -199,17 +215,19 @@ def _proof(key: bytes, *what: bytes) -> bytes:
     return hmac.digest(key, b"".join(what), "sha256")
 
 
-def keep_beating(lines: Any, ended: threading.Event, silence: float) -> threading.Thread:
-    """Send heartbeats on all lines of a dictionary, which may grow, until something has ended."""
+def start_heartbeats(
+    channels: Any, ended: threading.Event, heartbeat_timeout: float
+) -> threading.Thread:
+    """Send heartbeats on all channels of a dictionary, which may grow, until `ended` is set."""
 
-    pause = min(silence / _BEATS, _LONGEST_PAUSE)
+    pause = min(heartbeat_timeout / _HEARTBEATS_A_TIMEOUT, _LONGEST_PAUSE)
 
-    def beat() -> None:
+    def send_heartbeat() -> None:
         while not ended.wait(pause):
-            for line in list(lines.values()):
-                if not line.is_closed:
-                    line.beat()
+            for channel in list(channels.values()):
+                if not channel.is_closed:
+                    channel.send_heartbeat()
 
-    thread = threading.Thread(target=beat, name="margrove-heartbeat", daemon=True)
+    thread = threading.Thread(target=send_heartbeat, name="margrove-heartbeat", daemon=True)
     thread.start()
     return thread

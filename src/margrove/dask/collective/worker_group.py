@@ -1,9 +1,9 @@
-"""Gangs: long-lived tasks, one a worker, that hold the rows of a table and compute together.
+"""Worker groups: long-lived tasks, one a worker, that hold rows and compute together.
 
-A scheduler that starts a task for each step of an iteration takes longer than most steps. A gang
-is started once; then `ask` is a message on sockets, and its reply, combined on the way, comes
-back. A member takes the place of a task only until it runs: then it leaves it to
-others (it secedes), so that no two gangs ever wait for each other, nor a gang for a part of its
+A scheduler that starts a task for each step of an iteration takes longer than most steps. A worker
+group is started once; then `call` sends a message on sockets, and the replies, reduced on their
+way, come back. A task of a group occupies a thread of its worker only until it runs: then it
+secedes. So no two groups ever wait for each other, nor does a group wait for a partition of its
 table that has to be computed again.
 """
 
@@ -21,31 +21,34 @@ import dask
 import distributed
 
 from margrove.dask.cluster.waiting import wait_for_results
-from margrove.dask.cluster.workers import GangBroken, ask_workers, named_errors
-from margrove.dask.collective.channels import Inbox, Line, Lost, connect_to, keep_beating
+from margrove.dask.cluster.workers import WorkerLost, explained_errors, run_on_workers
+from margrove.dask.collective.channels import (
+    Channel,
+    ChannelLost,
+    Inbox,
+    connect_to,
+    start_heartbeats,
+)
+from margrove.dask.collective.reductions import START, Reply, Request, reduced_reply
 from margrove.dask.collective.worker_loop import (
-    BEGINNING,
     CLIENT,
-    Reply,
-    Request,
-    heads_of,
-    joint_reply,
-    open_meeting,
-    run_member,
+    open_endpoint,
+    ranks_under_client,
+    run_worker_loop,
 )
 from margrove.dask.partitions.shards import Shard
 from margrove.dask.partitions.table import Parts
 from margrove.exceptions import ClusterError
 
-__all__ = ["Gang", "GangBroken"]
+__all__ = ["WorkerGroup", "WorkerLost"]
 
-SILENCE_SECONDS = 40.0
-_COMBINATIONS = ("sum", "max", "min", "list", "first", "none")
+HEARTBEAT_TIMEOUT = 40.0
+_REDUCTIONS = ("sum", "max", "min", "list", "first", "none")
 _LOOK_EVERY = 1.0
 _OPEN_SECONDS = 30.0
 
 
-class Gang:
+class WorkerGroup:
     """A program that runs on several workers at once, each with its own rows.
 
     Parameters
@@ -56,18 +59,18 @@ class Gang:
     parts : Parts
         The table.
     program : str
-        "module:ClassName". Each member makes one, `ClassName(rows, *arguments)`, where `rows` is
-        a `ShardRows`, or what the class `takes`, see `members`; `ask` calls its methods.
+        "module:ClassName". Each worker makes one, `ClassName(rows, *arguments)`, where `rows` is
+        a `ShardRows`, or what the class `takes`, see `worker_loop`; `call` calls its methods.
     *arguments
-        The same for all members; pass large ones as futures.
-    silence : float
-        Seconds without a heartbeat of a member after which it counts as lost. A member that
+        The same for all workers; pass large ones as futures.
+    heartbeat_timeout : float
+        Seconds without a heartbeat of a worker after which it counts as lost. A worker that
         computes has heartbeats.
 
     Raises
     ------
-    GangBroken
-        From any method, when a worker is lost. `persistently` tries again.
+    WorkerLost
+        From any method, when a worker is lost. `with_retries` tries again.
     """
 
     def __init__(
@@ -77,121 +80,125 @@ class Gang:
         parts: Parts,
         program: str,
         *arguments: Any,
-        silence: float = SILENCE_SECONDS,
+        heartbeat_timeout: float = HEARTBEAT_TIMEOUT,
     ) -> None:
         self._client, self._shards, self._parts = client, list(shards), parts
-        self._program, self._arguments, self._silence = program, arguments, silence
-        self._name = f"margrove-gang-{secrets.token_hex(8)}"
+        self._program, self._arguments, self._heartbeat_timeout = (
+            program,
+            arguments,
+            heartbeat_timeout,
+        )
+        self._name = f"margrove-group-{secrets.token_hex(8)}"
         self._key = secrets.token_bytes(32)
         self._inbox: Inbox = queue.SimpleQueue()
-        self._lines: dict[int, Line] = {}
+        self._channels: dict[int, Channel] = {}
         self._ended = threading.Event()
         self._tasks: list[Any] = []
         self._number = 0
-        # by requests under way, and members
-        self._replies: dict[int, dict[int, Reply]] = {BEGINNING.number: {}}
+        # by requests under way, and workers
+        self._replies: dict[int, dict[int, Reply]] = {START.number: {}}
         self._is_broken = False
 
     @property
-    def n_members(self) -> int:
+    def n_workers(self) -> int:
         return len(self._shards)
 
     @property
     def workers(self) -> list[str]:
         return [shard.worker for shard in self._shards]
 
-    # -- asking --
+    # -- calls --
 
-    def ask(self, method: str, *arguments: Any, combine: str = "sum") -> Any:
-        """Have every member call `program.method(*arguments)`, and combine what they return.
+    def call(self, method: str, *arguments: Any, reduce: str = "sum") -> Any:
+        """Have every worker call `program.method(*arguments)`, and reduce what they return.
 
         Parameters
         ----------
         method : str
         *arguments
             The same for all; arrays travel as they lie in memory.
-        combine : {"sum", "max", "min", "list", "first", "none"}, default="sum"
+        reduce : {"sum", "max", "min", "list", "first", "none"}, default="sum"
             Elementwise, also inside tuples, lists and dicts; or a list in the order of shards; or
-            the reply of the first member; or nothing. Whole numbers add up to the same for any
-            number of members, floats do not.
+            the reply of the first worker; or nothing. Whole numbers add up to the same for any
+            number of workers, floats do not.
 
         Returns
         -------
-        the combined reply
+        the reply of all workers, reduced
         """
-        return self.answer(self.order(method, *arguments, combine=combine))
+        return self.finish_call(self.start_call(method, *arguments, reduce=reduce))
 
-    def order(self, method: str, *arguments: Any, combine: str = "sum") -> Request:
-        """The first half of `ask`: `answer` is the other. Orders are done one after the other."""
-        request = self._request(method, arguments, combine)
-        for rank in heads_of(self.n_members):
+    def start_call(self, method: str, *arguments: Any, reduce: str = "sum") -> Request:
+        """Send a call; `finish_call` gives its reply. Workers serve calls one after the other."""
+        request = self._request(method, arguments, reduce)
+        for rank in ranks_under_client(self.n_workers):
             self._send(rank, request)
         return request
 
-    def answer(self, request: Request) -> Any:
-        """The combined reply to an order."""
+    def finish_call(self, request: Request) -> Any:
+        """The reply of all workers to a call, reduced."""
         reply = self._reply(request)
-        if request.combine == "list":
-            return [reply.value[rank] for rank in range(self.n_members)]
+        if request.reduce == "list":
+            return [reply.value[rank] for rank in range(self.n_workers)]
         return reply.value
 
-    def ask_each(
-        self, method: str, arguments: Sequence[tuple[Any, ...]], combine: str = "sum"
+    def call_each(
+        self, method: str, arguments: Sequence[tuple[Any, ...]], reduce: str = "sum"
     ) -> Any:
-        """The same with arguments of its own for each member, in the order of shards."""
-        if len(arguments) != self.n_members:
+        """The same with arguments of its own for each worker, in the order of shards."""
+        if len(arguments) != self.n_workers:
             raise ValueError(
-                f"arguments must be one tuple for each of {self.n_members} members. Got "
+                f"arguments must be one tuple for each of {self.n_workers} workers. Got "
                 f"{len(arguments)}."
             )
-        first = self._request(method, (), combine)
+        first = self._request(method, (), reduce)
         for rank, own in enumerate(arguments):
-            self._send(rank, Request(first.number, method, tuple(own), combine, False))
-        return self.answer(first)
+            self._send(rank, Request(first.number, method, tuple(own), reduce, False))
+        return self.finish_call(first)
 
-    def _request(self, method: str, arguments: tuple[Any, ...], combine: str) -> Request:
-        if combine not in _COMBINATIONS:
-            raise ValueError(f"combine must be one of {_COMBINATIONS}. Got {combine!r} instead.")
-        if self._is_broken or not self._lines:
-            raise GangBroken("This gang has ended.")
+    def _request(self, method: str, arguments: tuple[Any, ...], reduce: str) -> Request:
+        if reduce not in _REDUCTIONS:
+            raise ValueError(f"reduce must be one of {_REDUCTIONS}. Got {reduce!r} instead.")
+        if self._is_broken or not self._channels:
+            raise WorkerLost("This worker group has ended.")
         self._number += 1
         self._replies[self._number] = {}
-        return Request(self._number, method, arguments, combine)
+        return Request(self._number, method, arguments, reduce)
 
     def _send(self, rank: int, request: Request) -> None:
         try:
-            self._lines[rank].send(request)
+            self._channels[rank].send(request)
         except OSError as error:
             raise self._broken(rank, str(error)) from error
 
     def _reply(self, request: Request) -> Reply:
-        heads, own = heads_of(self.n_members), self._replies[request.number]
-        while len(own) < len(heads):
+        ranks, own = ranks_under_client(self.n_workers), self._replies[request.number]
+        while len(own) < len(ranks):
             rank, message = self._next_message()
             if isinstance(message, Reply):
                 if message.kind == "lost":
                     raise self._broken(*message.value)
                 self._replies[message.number][rank] = message
         del self._replies[request.number]
-        reply = joint_reply(request, [own[rank] for rank in heads])
+        reply = reduced_reply(request, [own[rank] for rank in ranks])
         if reply.kind == "error":
             raise reply.value
         return reply
 
     def _next_message(self) -> tuple[int, Any]:
-        """Waits as long as all members show that they are alive; see `Line`."""
+        """Waits as long as all workers send heartbeats; see `Channel`."""
         while True:
             try:
                 rank, message = self._inbox.get(timeout=_LOOK_EVERY)
             except queue.Empty:
                 self._look_at_tasks()
                 continue
-            if isinstance(message, Lost):
+            if isinstance(message, ChannelLost):
                 raise self._broken(rank, message.reason)
             return rank, message
 
     def _look_at_tasks(self) -> None:
-        """A task that Dask could not even start says nothing on its line."""
+        """A task that Dask could not even start says nothing on its channel."""
         for task, shard in zip(self._tasks, self._shards, strict=False):
             if task.status == "error":
                 self._is_broken = True
@@ -199,10 +206,10 @@ class Gang:
             if task.status in ("cancelled", "lost"):
                 raise self._broken(self._shards.index(shard), f"its task was {task.status}")
 
-    def _broken(self, rank: int, reason: str) -> GangBroken:
+    def _broken(self, rank: int, reason: str) -> WorkerLost:
         self._is_broken = True
         shard = self._shards[rank]
-        return GangBroken(
+        return WorkerLost(
             f"Worker {shard.worker}, which held rows {shard.start} to {shard.stop - 1}, is lost: "
             f"{reason}.",
             shard.worker,
@@ -212,7 +219,7 @@ class Gang:
 
     def __enter__(self) -> Self:
         try:
-            with named_errors(self._client):
+            with explained_errors(self._client):
                 self._start()
         except BaseException:
             self._is_broken = True
@@ -226,18 +233,18 @@ class Gang:
     def _start(self) -> None:
         refuse_encrypted(self.workers)
         wait_for_results(self._client, self._parts.futures)
-        addresses = self._open_meetings()
+        addresses = self._open_endpoints()
         self._connect(addresses)
-        keep_beating(self._lines, self._ended, self._silence)
+        start_heartbeats(self._channels, self._ended, self._heartbeat_timeout)
         self._tasks = [
             self._submit(rank, shard, addresses) for rank, shard in enumerate(self._shards)
         ]
-        self._reply(BEGINNING)
+        self._reply(START)
 
-    def _open_meetings(self) -> list[tuple[str, int]]:
-        arguments = (self._name, self._key, self._silence)
-        found = ask_workers(
-            self._client, self.workers, open_meeting, *arguments, seconds=_OPEN_SECONDS
+    def _open_endpoints(self) -> list[tuple[str, int]]:
+        arguments = (self._name, self._key, self._heartbeat_timeout)
+        found = run_on_workers(
+            self._client, self.workers, open_endpoint, *arguments, seconds=_OPEN_SECONDS
         )
         for rank, worker in enumerate(self.workers):
             if isinstance(found[worker], Exception):
@@ -256,11 +263,13 @@ class Gang:
                     f"({error}). Let it through the firewall, or fit where workers can be reached: "
                     "in a task, client.submit(model.fit, X, y).result()."
                 ) from error
-            self._lines[rank] = Line(connection, rank, self._inbox, self._silence).start()
+            self._channels[rank] = Channel(
+                connection, rank, self._inbox, self._heartbeat_timeout
+            ).start()
 
     def _is_alive(self, rank: int) -> bool:
         worker = self.workers[rank]
-        answer = ask_workers(self._client, [worker], os.getpid, seconds=_OPEN_SECONDS)[worker]
+        answer = run_on_workers(self._client, [worker], os.getpid, seconds=_OPEN_SECONDS)[worker]
         return isinstance(answer, int)
 
     def _submit(self, rank: int, shard: Shard, addresses: list[tuple[str, int]]) -> Any:
@@ -271,7 +280,7 @@ class Gang:
 
         parts = self._parts
         return self._client.submit(
-            run_member,
+            run_worker_loop,
             self._name,
             rank,
             addresses,
@@ -289,18 +298,18 @@ class Gang:
         )
 
     def close(self) -> None:
-        """End all tasks. A method that is still running ends as soon as it looks at `rows.gone`."""
-        for line in self._lines.values():
+        """End all tasks. A method that is still running ends when it looks at `rows.cancelled`."""
+        for channel in self._channels.values():
             with contextlib.suppress(OSError):
                 if not self._is_broken:
-                    line.send("end")
+                    channel.send("end")
         if not self._is_broken and self._tasks:
             with contextlib.suppress(Exception), self._client.as_current():
                 distributed.wait(self._tasks, timeout=1)
         self._ended.set()
-        for line in self._lines.values():
-            line.close()
-        self._lines = {}
+        for channel in self._channels.values():
+            channel.close()
+        self._channels = {}
         if self._tasks:
             with contextlib.suppress(Exception):
                 self._client.cancel(self._tasks, force=True)
@@ -308,7 +317,7 @@ class Gang:
 
 
 def refuse_encrypted(workers: Sequence[str]) -> None:
-    """The lines of a gang are not encrypted; where Dask's are, that has to be said."""
+    """The channels of a worker group are not encrypted; where Dask's are, that has to be said."""
     if any(worker.startswith("tls://") for worker in workers) and not dask.config.get(
         "margrove.plain-sockets", False
     ):

@@ -1,200 +1,178 @@
-"""The worker's side of a gang: a meeting point for its lines, and the loop that serves it.
+"""The worker's side of a worker group: an endpoint for channels, and the loop that serves calls.
 
-The client has a line to every member, so that it notices at once whom it has lost, and each member
-notices when the client is gone. Few members get requests and send replies on these. Of many, member
-k has members 2k + 1 and 2k + 2 below it: requests travel down this tree, replies are combined on
-their way up.
+The client has a channel to every worker, so that it notices at once when one is lost, and each
+worker notices when the client is gone. Up to four workers get requests and send replies on these.
+More workers form a binary tree: worker k has the children 2k + 1 and 2k + 2. Requests travel down
+this tree, replies are reduced on their way up.
 """
 
 from __future__ import annotations
 
 import importlib
-import pickle
 import queue
 import socket
 import threading
 import time
-import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import distributed
 import joblib
-import numpy as np
 
-from margrove.dask.cluster.workers import GangBroken, threads_of_worker
+from margrove.dask.cluster.workers import WorkerLost, threads_of_worker
 from margrove.dask.collective.channels import (
+    Channel,
+    ChannelLost,
     Inbox,
-    Line,
-    Lost,
+    accept_handshake,
     connect_to,
-    greet,
-    keep_beating,
     listen_at,
+    start_heartbeats,
 )
+from margrove.dask.collective.reductions import START, Reply, Request, picklable, reduced_reply
 from margrove.dask.partitions.shards import Shard, pieces_of_shard, rows_of_shard, tiles_of_shard
 
-__all__ = [
-    "BEGINNING",
-    "CLIENT",
-    "Reply",
-    "Request",
-    "combined",
-    "heads_of",
-    "joint_reply",
-    "open_meeting",
-    "run_member",
-]
+__all__ = ["CLIENT", "open_endpoint", "ranks_under_client", "run_worker_loop"]
 
 CLIENT = -1
-_FEW = 4  # members whom the client talks to itself
+_MAX_DIRECT = 4  # workers that the client sends requests to itself
 _ARRIVE_SECONDS = 120.0  # until the client has called
 
 
-@dataclass(frozen=True)
-class Request:
-    """What every member is to do; `is_forwarded` ones come to a member from the one above it."""
-
-    number: int
-    method: str
-    arguments: tuple[Any, ...]
-    combine: str
-    is_forwarded: bool = True
+# -- the tree of workers --
 
 
-BEGINNING = Request(0, "", (), "none")  # to make the program
+def ranks_under_client(n_workers: int) -> range:
+    """Ranks of the workers that get requests from the client itself."""
+    return range(n_workers if n_workers <= _MAX_DIRECT else 1)
 
 
-@dataclass(frozen=True)
-class Reply:
-    """What a member and those below it have to say to a request.
+def _parent(rank: int, n_workers: int) -> int:
+    """The rank that a worker gets requests from, or CLIENT."""
+    return CLIENT if rank in ranks_under_client(n_workers) else (rank - 1) // 2
 
-    kind    "value", "error" (an exception, and where), or "lost" (a worker, and why)
+
+def _children(rank: int, n_workers: int) -> list[int]:
+    """The ranks that a worker forwards requests to."""
+    both = (2 * rank + 1, 2 * rank + 2)
+    return [k for k in both if k < n_workers and _parent(k, n_workers) == rank]
+
+
+# -- the endpoint --
+
+
+class Endpoint:
+    """A worker's listening socket and its channels; it exists before the worker's task starts.
+
+    Parameters
+    ----------
+    key : bytes
+        The key of the group.
+    host : str
+        Where to listen.
+    heartbeat_timeout : float
+    forget : callable
+        Called when the endpoint closes.
     """
 
-    number: int
-    kind: str
-    value: Any
-
-
-# -- who talks to whom --
-
-
-def heads_of(n_members: int) -> range:
-    """The members that the client talks to."""
-    return range(n_members if n_members <= _FEW else 1)
-
-
-def _above(rank: int, n_members: int) -> int:
-    return CLIENT if rank in heads_of(n_members) else (rank - 1) // 2
-
-
-def _below(rank: int, n_members: int) -> list[int]:
-    both = (2 * rank + 1, 2 * rank + 2)
-    return [k for k in both if k < n_members and _above(k, n_members) == rank]
-
-
-# -- meeting --
-
-
-class Meeting:
-    """Where the lines of one member come together, from before its task starts."""
-
-    def __init__(self, key: bytes, host: str, silence: float, forget: Callable[[], Any]) -> None:
+    def __init__(
+        self, key: bytes, host: str, heartbeat_timeout: float, forget: Callable[[], Any]
+    ) -> None:
         self.inbox: Inbox = queue.SimpleQueue()
-        self.lines: dict[int, Line] = {}
-        self.gone = threading.Event()
-        self._key, self._silence, self._forget = key, silence, forget
+        self.channels: dict[int, Channel] = {}
+        self.cancelled = threading.Event()
+        self._key, self._heartbeat_timeout, self._forget = key, heartbeat_timeout, forget
         self._since = time.monotonic()
-        self._client_is_here = threading.Event()
+        self._client_has_called = threading.Event()
         self._listener = listen_at(host)
         self._listener.settimeout(1.0)
         self.port = int(self._listener.getsockname()[1])
-        threading.Thread(target=self._accept, name="margrove-meeting", daemon=True).start()
-        keep_beating(self.lines, self.gone, silence)
+        threading.Thread(target=self._accept, name="margrove-endpoint", daemon=True).start()
+        start_heartbeats(self.channels, self.cancelled, heartbeat_timeout)
 
     def _accept(self) -> None:
-        while not self.gone.is_set():
+        while not self.cancelled.is_set():
             try:
                 connection, _ = self._listener.accept()
             except TimeoutError:
-                if CLIENT not in self.lines and time.monotonic() - self._since > _ARRIVE_SECONDS:
+                if CLIENT not in self.channels and time.monotonic() - self._since > _ARRIVE_SECONDS:
                     self.close()
                 continue
             except OSError:
                 break
-            threading.Thread(target=self._let_in, args=(connection,), daemon=True).start()
+            threading.Thread(target=self._admit, args=(connection,), daemon=True).start()
 
-    def _let_in(self, connection: socket.socket) -> None:
+    def _admit(self, connection: socket.socket) -> None:
         try:
-            who = greet(connection, self._key)
+            who = accept_handshake(connection, self._key)
         except (OSError, EOFError):
             connection.close()
             return
         self.add(connection, who)
 
     def add(self, connection: socket.socket, who: int) -> None:
-        """A line to the client or another member; that of the client ends everything."""
-        inbox = _Watched(self.inbox, self.close) if who == CLIENT else self.inbox
-        line = Line(connection, who, inbox, self._silence)  # type: ignore[arg-type]
-        self.lines[who] = line
-        line.start()
+        """Add a channel to the client or a worker; losing the client closes the endpoint."""
+        inbox = _WatchedInbox(self.inbox, self.close) if who == CLIENT else self.inbox
+        channel = Channel(connection, who, inbox, self._heartbeat_timeout)  # type: ignore[arg-type]
+        self.channels[who] = channel
+        channel.start()
         if who == CLIENT:
-            self._client_is_here.set()
+            self._client_has_called.set()
 
-    def client(self) -> Line:
-        """The line to the client, whose call may just be being answered."""
-        if not self._client_is_here.wait(self._silence):
+    def client(self) -> Channel:
+        """The channel to the client, which may just be doing its handshake."""
+        if not self._client_has_called.wait(self._heartbeat_timeout):
             raise TimeoutError("the client has not called")
-        return self.lines[CLIENT]
+        return self.channels[CLIENT]
 
     def connect(self, address: tuple[str, int], rank: int, other: int) -> None:
-        """Call another member."""
+        """Open a channel to another worker."""
         self.add(connect_to(address, self._key, rank), other)
 
     def close(self) -> None:
-        self.gone.set()
+        self.cancelled.set()
         self._forget()
         self._listener.close()
-        for line in list(self.lines.values()):
-            line.close()
-        self.inbox.put((CLIENT, Lost("the client is gone")))
+        for channel in list(self.channels.values()):
+            channel.close()
+        self.inbox.put((CLIENT, ChannelLost("the client is gone")))
 
 
-class _Watched:
-    """An inbox that calls somebody when a line is lost."""
+class _WatchedInbox:
+    """An inbox that calls `on_loss` when a channel is lost."""
 
     def __init__(self, inbox: Inbox, on_loss: Callable[[], None]) -> None:
         self._inbox, self._on_loss = inbox, on_loss
 
     def put(self, item: tuple[int, Any]) -> None:
         self._inbox.put(item)
-        if isinstance(item[1], Lost):
+        if isinstance(item[1], ChannelLost):
             self._on_loss()
 
 
-_MEETINGS: dict[tuple[str, str], Meeting] = {}
+_ENDPOINTS: dict[tuple[str, str], Endpoint] = {}
 
 
-def open_meeting(gang: str, key: bytes, silence: float, dask_worker: Any = None) -> tuple[str, int]:
-    """Run on a worker before its member's task is submitted: the address of its meeting."""
+def open_endpoint(
+    group: str, key: bytes, heartbeat_timeout: float, dask_worker: Any = None
+) -> tuple[str, int]:
+    """Runs on a worker before its task is submitted: the address (host, port) of a new endpoint."""
     from distributed.comm.addressing import get_address_host
 
-    is_here = dask_worker.address.startswith("inproc")
-    host = "127.0.0.1" if is_here else get_address_host(dask_worker.address)
-    name = (gang, dask_worker.address)
-    meeting = Meeting(key, host, silence, lambda: _MEETINGS.pop(name, None))
-    _MEETINGS[name] = meeting
-    return host, meeting.port
+    is_inproc = dask_worker.address.startswith("inproc")
+    host = "127.0.0.1" if is_inproc else get_address_host(dask_worker.address)
+    name = (group, dask_worker.address)
+    endpoint = Endpoint(key, host, heartbeat_timeout, lambda: _ENDPOINTS.pop(name, None))
+    _ENDPOINTS[name] = endpoint
+    return host, endpoint.port
 
 
 # -- serving --
 
 
-def run_member(
-    gang: str,
+def run_worker_loop(
+    group: str,
     rank: int,
     addresses: list[tuple[str, int]],
     shard: Shard,
@@ -204,34 +182,34 @@ def run_member(
     program: str,
     arguments: tuple[Any, ...],
 ) -> None:
-    """The task of one member: it lasts until the client ends the gang, or is gone."""
-    meeting = _MEETINGS.get((gang, distributed.get_worker().address))
-    if meeting is None:
-        raise GangBroken("The worker was restarted before its task began.", shard.worker)
+    """The task of one worker: it lasts until the client ends the worker group, or is gone."""
+    endpoint = _ENDPOINTS.get((group, distributed.get_worker().address))
+    if endpoint is None:
+        raise WorkerLost("The worker was restarted before its task began.", shard.worker)
     n_threads = threads_of_worker()
     try:
-        meeting.client()
+        endpoint.client()
         distributed.secede()
-        above = _above(rank, len(addresses))
-        if above != CLIENT:
-            meeting.connect(addresses[above], rank, above)
-        member = _Member(meeting, rank, len(addresses), shard.worker)
+        parent = _parent(rank, len(addresses))
+        if parent != CLIENT:
+            endpoint.connect(addresses[parent], rank, parent)
+        loop = _WorkerLoop(endpoint, rank, len(addresses), shard.worker)
         with joblib.parallel_config(backend="threading", n_jobs=n_threads):
             made = partial(_program, program, arguments)
-            member.serve(partial(made, shard, X, y, weight, n_threads, meeting.gone))
-    except (_Ended, OSError, EOFError):
+            loop.serve(partial(made, shard, X, y, weight, n_threads, endpoint.cancelled))
+    except (_GroupClosed, OSError, EOFError):
         pass  # whoever was lost, the client knows
     finally:
-        meeting.close()
+        endpoint.close()
 
 
 def _program(program: str, arguments: tuple[Any, ...], *rows: Any) -> Any:
-    """Made of its rows, or of what it `takes` instead: "tiles" of them, or "pieces" of parts."""
+    """A new program from its rows, or what it `takes`: "tiles", or "pieces" of partitions."""
     made = _class_at(program)
-    return made(_GATHERING[getattr(made, "takes", "rows")](*rows), *arguments)
+    return made(_READERS[getattr(made, "takes", "rows")](*rows), *arguments)
 
 
-_GATHERING: dict[str, Callable[..., Any]] = {
+_READERS: dict[str, Callable[..., Any]] = {
     "rows": rows_of_shard,
     "tiles": tiles_of_shard,
     "pieces": pieces_of_shard,
@@ -243,15 +221,17 @@ def _class_at(program: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-class _Ended(Exception):  # noqa: N818
-    """There is nobody left to serve."""
+class _GroupClosed(Exception):  # noqa: N818
+    """The client, or the parent in the tree, is gone, or has closed the group."""
 
 
-class _Member:
-    def __init__(self, meeting: Meeting, rank: int, n_members: int, worker: str) -> None:
-        self._meeting = meeting
+class _WorkerLoop:
+    """Serves requests: runs them on the program, and sends the reply of itself and its children."""
+
+    def __init__(self, endpoint: Endpoint, rank: int, n_workers: int, worker: str) -> None:
+        self._endpoint = endpoint
         self._rank, self._worker = rank, worker
-        self._above, self._below = _above(rank, n_members), _below(rank, n_members)
+        self._parent, self._children = _parent(rank, n_workers), _children(rank, n_workers)
         self._kept: list[tuple[int, Any]] = []
 
     def serve(self, make: Callable[[], Any]) -> None:
@@ -261,46 +241,46 @@ class _Member:
             nonlocal program
             program = make()
 
-        self._answer(BEGINNING, begin)
+        self._answer(START, begin)
         while True:
             request = self._next_request()
             if request.is_forwarded:
-                for k in self._below:
-                    self._meeting.lines[k].send(request)
+                for k in self._children:
+                    self._endpoint.channels[k].send(request)
             self._answer(request, partial(_called, program, request))
 
     def _next_request(self) -> Request:
         while True:
             who, message = self._take(lambda message: isinstance(message, (Request, str)))
             if message == "end":
-                raise _Ended
+                raise _GroupClosed
             if isinstance(message, Request):
                 return message
             del who
 
     def _answer(self, request: Request, work: Callable[[], Any]) -> None:
-        """Do it, wait for those below, and tell the one above."""
+        """Do the work, wait for the children, and send the reduced reply to the parent."""
         own = self._attempt(request, work)
-        replies = [own, *(self._reply_of(k, request.number) for k in self._below)]
-        self._meeting.lines[self._above].send(joint_reply(request, replies))
+        replies = [own, *(self._reply_of(k, request.number) for k in self._children)]
+        self._endpoint.channels[self._parent].send(reduced_reply(request, replies))
 
     def _attempt(self, request: Request, work: Callable[[], Any]) -> Reply:
         try:
             value = work()
         except Exception as error:
             error.add_note(f"(on worker {self._worker})")
-            return Reply(request.number, "error", _picklable(error))
-        if request.combine == "list":
+            return Reply(request.number, "error", picklable(error))
+        if request.reduce == "list":
             value = {self._rank: value}
-        elif request.combine == "none" or (request.combine == "first" and self._rank):
+        elif request.reduce == "none" or (request.reduce == "first" and self._rank):
             value = None
         return Reply(request.number, "value", value)
 
     def _reply_of(self, k: int, number: int) -> Reply:
         _, message = self._take(
-            lambda message: isinstance(message, (Reply, Lost)), lambda who: who == k
+            lambda message: isinstance(message, (Reply, ChannelLost)), lambda who: who == k
         )
-        if isinstance(message, Lost):
+        if isinstance(message, ChannelLost):
             return Reply(number, "lost", (k, message.reason))
         assert isinstance(message, Reply)
         return message
@@ -310,14 +290,14 @@ class _Member:
         is_wanted: Callable[[Any], bool],
         is_right: Callable[[int], bool] = lambda _: True,
     ) -> tuple[int, Any]:
-        """The first message of its kind; others are kept. Losing those above ends everything."""
+        """The first message that is wanted; others are kept. Losing the parent ends the loop."""
         for i, (who, message) in enumerate(self._kept):
             if is_wanted(message) and is_right(who):
                 return self._kept.pop(i)
         while True:
-            who, message = self._meeting.inbox.get()
-            if isinstance(message, Lost) and who in (CLIENT, self._above):
-                raise _Ended
+            who, message = self._endpoint.inbox.get()
+            if isinstance(message, ChannelLost) and who in (CLIENT, self._parent):
+                raise _GroupClosed
             if is_wanted(message) and is_right(who):
                 return who, message
             self._kept.append((who, message))
@@ -325,60 +305,3 @@ class _Member:
 
 def _called(program: Any, request: Request) -> Any:
     return getattr(program, request.method)(*request.arguments)
-
-
-def _picklable(error: Exception) -> Exception:
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        told = "".join(traceback.format_exception_only(error)).strip()
-        return RuntimeError(told)
-    return error
-
-
-# -- combining --
-
-
-def joint_reply(request: Request, replies: list[Reply]) -> Reply:
-    """What several members say, in one."""
-    for kind in ("lost", "error"):
-        for reply in replies:
-            if reply.kind == kind:
-                return reply
-    try:
-        value = combined(request.combine, [reply.value for reply in replies])
-    except Exception as error:
-        return Reply(request.number, "error", _picklable(error))
-    return Reply(request.number, "value", value)
-
-
-def combined(how: str, values: list[Any]) -> Any:
-    """Replies as one: "sum", "max", "min" elementwise, also inside tuples, lists and dicts."""
-    if how in ("none", "first"):
-        return values[0]
-    if how == "list":
-        return {rank: value for some in values for rank, value in some.items()}
-    result = values[0]
-    for other in values[1:]:
-        result = _pairwise(_ELEMENTWISE[how], result, other)
-    return result
-
-
-_ELEMENTWISE: dict[str, Any] = {"sum": np.add, "max": np.maximum, "min": np.minimum}
-
-
-def _pairwise(operation: Any, one: Any, other: Any) -> Any:
-    if one is None and other is None:
-        return None
-    if isinstance(one, dict):
-        return {name: _pairwise(operation, one[name], other[name]) for name in one}
-    if isinstance(one, (tuple, list)):
-        pairs = zip(one, other, strict=True)
-        return type(one)(_pairwise(operation, a, b) for a, b in pairs)
-    if isinstance(one, np.ndarray) and one.shape == np.shape(other):
-        return operation(one, other)
-    if np.ndim(one) or np.ndim(other):
-        raise ValueError(f"Members replied with shapes {np.shape(one)} and {np.shape(other)}.")
-    if isinstance(one, (int, float)) and operation is np.add:
-        return one + other
-    return operation(one, other).item()

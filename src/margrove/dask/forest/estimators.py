@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from margrove.dask.cluster.retries import persistently
+from margrove.dask.cluster.retries import with_retries
 from margrove.dask.cluster.workers import warm_kernels
-from margrove.dask.cluster_estimator import OnCluster
+from margrove.dask.cluster_estimator import ClusterEstimator
 from margrove.dask.forest.cluster_table import ClusterTable, CodesOnCluster
 from margrove.dask.forest.grower import ClusterGrower, field_of
 from margrove.dask.partitions.encoding import encoded
 from margrove.dask.partitions.table import parts_of
-from margrove.dask.single_worker import FitOnOneWorker
+from margrove.dask.single_worker import SingleWorkerEstimator
 from margrove.ensemble.bagging import estimators as bagging
 from margrove.ensemble.forest import estimators as local
 from margrove.ensemble.forest.grower import ForestGrower
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-class ForestOnCluster(OnCluster):
+class ClusterForest(ClusterEstimator):
     """What the four share: where the local forest looks at X, the cluster is asked instead."""
 
     def _fit_on_cluster(
@@ -43,7 +43,7 @@ class ForestOnCluster(OnCluster):
         self._check_parameters()  # type: ignore[attr-defined]
         self._check_combination()  # type: ignore[attr-defined]
         parts = parts_of(X, y, sample_weight, client, self, keep_frames="labels")
-        persistently(lambda workers: warm_kernels(client, workers, "forests"), client)
+        with_retries(lambda workers: warm_kernels(client, workers, "forests"), client)
         found = encoded(parts, self, self.categorical_features)  # type: ignore[attr-defined]
         weight = parts.gather_weight()
         table = ClusterTable.of(found.parts, self._bare(), found.categories, weight)
@@ -89,7 +89,7 @@ class ForestOnCluster(OnCluster):
         return {"leaf_samples_": field_of(training).leaf_samples(trees)}
 
 
-class RandomForestClassifier(ForestOnCluster, local.RandomForestClassifier):
+class RandomForestClassifier(ClusterForest, local.RandomForestClassifier):
     """`margrove.RandomForestClassifier` on Dask collections.
 
     Workers code their own partitions; then each holds the whole table as codes, a byte or two a
@@ -112,19 +112,19 @@ class RandomForestClassifier(ForestOnCluster, local.RandomForestClassifier):
     """
 
 
-class RandomForestRegressor(ForestOnCluster, local.RandomForestRegressor):
+class RandomForestRegressor(ClusterForest, local.RandomForestRegressor):
     """`margrove.RandomForestRegressor` on Dask collections; see `RandomForestClassifier`."""
 
 
-class ExtraTreesClassifier(ForestOnCluster, local.ExtraTreesClassifier):
+class ExtraTreesClassifier(ClusterForest, local.ExtraTreesClassifier):
     """`margrove.ExtraTreesClassifier` on Dask collections; see `RandomForestClassifier`."""
 
 
-class ExtraTreesRegressor(ForestOnCluster, local.ExtraTreesRegressor):
+class ExtraTreesRegressor(ClusterForest, local.ExtraTreesRegressor):
     """`margrove.ExtraTreesRegressor` on Dask collections; see `RandomForestClassifier`."""
 
 
-class BaggingClassifier(FitOnOneWorker, bagging.BaggingClassifier):
+class BaggingClassifier(SingleWorkerEstimator, bagging.BaggingClassifier):
     """`margrove.BaggingClassifier` on Dask collections: one worker gets all rows.
 
     For trees, `RandomForestClassifier(max_features=None)` is the same idea and uses all workers.
@@ -133,7 +133,7 @@ class BaggingClassifier(FitOnOneWorker, bagging.BaggingClassifier):
     _kernels = "bags"
 
 
-class BaggingRegressor(FitOnOneWorker, bagging.BaggingRegressor):
+class BaggingRegressor(SingleWorkerEstimator, bagging.BaggingRegressor):
     """`margrove.BaggingRegressor` on Dask collections; see `BaggingClassifier`."""
 
     _kernels = "bags"

@@ -18,15 +18,15 @@ from typing import Any
 import dask
 import distributed
 
-from margrove.dask.cluster.waiting import WITHOUT_WORKERS, wait_for_workers
+from margrove.dask.cluster.waiting import SECONDS_WITHOUT_WORKERS, wait_for_workers
 from margrove.dask.cluster.workers import (
     ClusterError,
-    GangBroken,
+    WorkerLost,
     available_workers,
     killed_worker_message,
     workers_of,
 )
-from margrove.dask.collective.worker_group import SILENCE_SECONDS
+from margrove.dask.collective.worker_group import HEARTBEAT_TIMEOUT
 from margrove.exceptions import FitCancelled
 
 __all__ = ["Crew"]
@@ -116,7 +116,7 @@ class Crew:
         there = available_workers(self._client)
         try:
             chosen = self._chosen(there)
-        except GangBroken as error:  # a new one, that is lost already
+        except WorkerLost as error:  # a new one, that is lost already
             self._lose(error.worker)
             return
         silent = self._silent()
@@ -139,12 +139,12 @@ class Crew:
         return {
             worker
             for worker, (_, since) in self._last_news.items()
-            if worker in known and now - since > SILENCE_SECONDS
+            if worker in known and now - since > HEARTBEAT_TIMEOUT
         }
 
     def _chosen(self, there: dict[str, int]) -> list[str]:
         if not there:
-            wait_for_workers(self._client, WITHOUT_WORKERS)
+            wait_for_workers(self._client, SECONDS_WITHOUT_WORKERS)
             there.update(available_workers(self._client))
         return [worker for worker in workers_of(self._client) if worker in there]
 

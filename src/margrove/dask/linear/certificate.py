@@ -1,6 +1,6 @@
 """The certificate of a linear machine that was fitted on a cluster: from sums, and from its rows.
 
-Objectives, gap and violation come from sums that the members made. What a certificate says of each
+Objectives, gap and violation come from sums that the workers made. What a certificate says of each
 row is brought together while the rows are few enough; of more rows, asking for it is an error that
 says how to have it of some.
 """

@@ -6,11 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from margrove.dask.cluster.retries import persistently
+from margrove.dask.cluster.retries import with_retries
 from margrove.dask.cluster.waiting import wait_for_results
-from margrove.dask.cluster_estimator import OnCluster
-from margrove.dask.collective.worker_group import Gang
-from margrove.dask.linear.fit import Fitted, Scaled, SoFar, solve_on_gang
+from margrove.dask.cluster_estimator import ClusterEstimator
+from margrove.dask.collective.worker_group import WorkerGroup
+from margrove.dask.linear.fit import Fitted, Scaled, SoFar, solve_on_group
 from margrove.dask.linear.online import LearnsInTurn, learn_in_turn, require_y
 from margrove.dask.partitions.shards import Shard, plan_shards, shards_in_place
 from margrove.dask.partitions.table import Parts, is_collection, parts_of
@@ -23,7 +23,7 @@ __all__ = ["LinearSVC", "LinearSVR"]
 _PROGRAM = "margrove.dask.linear.worker_program:LinearTiles"
 
 
-class _LinearOnCluster(OnCluster):
+class _ClusterLinearMachine(ClusterEstimator):
     """What both share: sums on the workers, steps here."""
 
     def _fit_on_cluster(
@@ -38,9 +38,9 @@ class _LinearOnCluster(OnCluster):
             return parts.attributes | self._learnt_on_cluster(fitted)
 
         def attempt(workers: list[str]) -> Fitted:
-            with Gang(client, _shards(parts, workers), parts, _PROGRAM) as gang:
-                return solve_on_gang(
-                    gang,
+            with WorkerGroup(client, _shards(parts, workers), parts, _PROGRAM) as group:
+                return solve_on_group(
+                    group,
                     self,
                     kind,
                     so_far,
@@ -50,7 +50,7 @@ class _LinearOnCluster(OnCluster):
                     learnt=learnt,
                 )
 
-        found = persistently(attempt, client, progress=lambda: so_far.steps)
+        found = with_retries(attempt, client, progress=lambda: so_far.steps)
         self._commit(learnt(found) | {"_record": found.record})  # type: ignore[attr-defined]
 
     def _earlier_weights(self, parts: Parts) -> dict[int, tuple[np.ndarray, float]]:
@@ -73,12 +73,12 @@ class _LinearOnCluster(OnCluster):
 def _shards(parts: Parts, workers: list[str]) -> list[Shard]:
     """Sums have any order: parts on disk are summed up where they are."""
     if not parts.on_disk:
-        return plan_shards(parts.lengths, workers, parts.where())
+        return plan_shards(parts.lengths, workers, parts.holders())
     wait_for_results(parts.client, parts.futures)
-    return shards_in_place(parts.lengths, workers, parts.where())
+    return shards_in_place(parts.lengths, workers, parts.holders())
 
 
-class LinearSVC(LearnsInTurn, _LinearOnCluster, LocalLinearSVC):
+class LinearSVC(LearnsInTurn, _ClusterLinearMachine, LocalLinearSVC):
     """`margrove.LinearSVC` for tables on a Dask cluster.
 
     Parameters, attributes and predictions are those of `margrove.LinearSVC`. Fitted to Dask
@@ -130,7 +130,7 @@ class LinearSVC(LearnsInTurn, _LinearOnCluster, LocalLinearSVC):
         return self._learnt(training, labels, fitted.result)
 
 
-class LinearSVR(_LinearOnCluster, LocalLinearSVR):
+class LinearSVR(_ClusterLinearMachine, LocalLinearSVR):
     """`margrove.LinearSVR` for tables on a Dask cluster.
 
     Parameters, attributes and predictions are those of `margrove.LinearSVR`; see

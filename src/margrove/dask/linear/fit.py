@@ -1,9 +1,9 @@
 """The fit of a linear machine on a cluster: facts, plan, Newton steps, proof.
 
 All machines of a fit (one for each class against the rest) are solved in batches. A batch is as
-large as its dual variables are no larger than the rows themselves, or as members that have these on
-disk have room for, and its machines go step by step together: each message of the gang serves all
-of them.
+large as its dual variables are no larger than the rows themselves, or as workers that have these on
+disk have room for, and its machines go step by step together: each message of the worker group
+serves all of them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from margrove.margin.solvers.linear.newton import MOST_FEATURES
 from margrove.margin.solvers.linear.result import LinearDemand, LinearResult
 from margrove.margin.svm.single_machine import TargetScale
 
-__all__ = ["Fitted", "Scaled", "SoFar", "solve_on_gang"]
+__all__ = ["Fitted", "Scaled", "SoFar", "solve_on_group"]
 
 _WAYS = {"l2": "NewtonProcess", "l1": "L1NewtonProcess"}
 
@@ -75,8 +75,8 @@ class Fitted:
         return self.record.result
 
 
-def solve_on_gang(
-    gang: Any,
+def solve_on_group(
+    group: Any,
     model: Any,
     kind: Kind,
     so_far: SoFar,
@@ -88,12 +88,12 @@ def solve_on_gang(
 ) -> Fitted:
     """Solve all machines; `learnt` gives the fitted attributes, for callbacks."""
     of_classes = hasattr(model, "class_weight")
-    facts = gang.ask("describe", of_classes, sampling_step(n_rows), combine="list")
+    facts = group.call("describe", of_classes, sampling_step(n_rows), reduce="list")
     merged = merged_facts([own for told in facts for own in told], model, feature_names)
-    plan, target_scale = _plan(gang, model, kind, merged, n_features)
-    count, spread = gang.ask("settle", plan, combine="sum")
+    plan, target_scale = _plan(group, model, kind, merged, n_features)
+    count, spread = group.call("settle", plan, reduce="sum")
     reach = 2.0 if of_classes else (float(spread / count) or 1.0)
-    process = InBatches(gang, model, plan, so_far, n_rows=int(count), reach=reach)
+    process = InBatches(group, model, plan, so_far, n_rows=int(count), reach=reach)
 
     def fitted() -> Fitted:
         outcomes = process.outcomes()
@@ -133,9 +133,9 @@ def _driven(
 
 
 def _plan(
-    gang: Any, model: Any, kind: Kind, merged: MergedFacts, n_features: int
+    group: Any, model: Any, kind: Kind, merged: MergedFacts, n_features: int
 ) -> tuple[LinearPlan, TargetScale]:
-    scale = _exact_scale(gang, merged.longest)
+    scale = _exact_scale(group, merged.longest)
     target_scale = TargetScale(0.0, 1.0)
     if merged.targets is not None:
         is_free = model.fit_intercept and model.intercept_scaling is None
@@ -162,11 +162,11 @@ def _bare(model: Any) -> Any:
     return copy.set_params(random_state=None, verbose=0)
 
 
-def _exact_scale(gang: Any, longest: float) -> float:
+def _exact_scale(group: Any, longest: float) -> float:
     """As a local fit: 1 for features of ordinary size, else a power of two."""
     if 1e-9 < longest < 1e9:
         return 1.0
-    largest = float(gang.ask("largest", combine="max"))
+    largest = float(group.call("largest", reduce="max"))
     if largest == 0.0:
         return 1.0
     return float(np.ldexp(1.0, max(-1000, min(1000, -int(np.frexp(largest)[1])))))
@@ -179,7 +179,7 @@ class InBatches:
 
     def __init__(
         self,
-        gang: Any,
+        group: Any,
         model: Any,
         plan: LinearPlan,
         so_far: SoFar,
@@ -187,7 +187,7 @@ class InBatches:
         n_rows: int,
         reach: float,
     ) -> None:
-        self._gang, self._plan, self._so_far, self._reach = gang, plan, so_far, reach
+        self._group, self._plan, self._so_far, self._reach = group, plan, so_far, reach
         self._gathers = n_rows * plan.n_machines <= MOST_ROWS
         seed = 0 if model.random_state is None else seed_of(model.random_state)
         self._demand = LinearDemand(float(model.tol), int(model.max_iter), seed)
@@ -195,7 +195,7 @@ class InBatches:
         self._steps_before = so_far.steps
         size = 1
         if plan.kind != "l1" and plan.n_machines > 1:
-            size = int(gang.ask("machines_at_once", combine="min"))
+            size = int(group.call("machines_at_once", reduce="min"))
         left = [k for k in range(plan.n_machines) if k not in so_far.solved]
         self._batches = [left[first : first + size] for first in range(0, len(left), size)]
         self.total: int | None = self._demand.epochs if len(self._batches) <= 1 else None
@@ -243,11 +243,11 @@ class InBatches:
         start = self._start(batch)
         if self._plan.kind == "l1":
             self._process = ClusterL1Newton(
-                self._gang, self._plan, self._demand, batch[0], start=start
+                self._group, self._plan, self._demand, batch[0], start=start
             )
             return
         self._process = ClusterNewton(
-            self._gang, self._plan, self._demand, batch, self._reach,
+            self._group, self._plan, self._demand, batch, self._reach,
             system=self._system, start=start,
         )  # fmt: skip
 
@@ -260,7 +260,7 @@ class InBatches:
         return np.stack([w for w, _ in own]), np.array([b for _, b in own])
 
     def _remember(self) -> None:
-        """Weights to begin from, should the gang break."""
+        """Weights to begin from, should the worker group break."""
         coef, intercept = self._process.weights()
         for k, w, b in zip(self._batches[0], coef, intercept, strict=True):
             self._so_far.weights[k] = w, float(b)
@@ -268,7 +268,7 @@ class InBatches:
     def _close(self) -> None:
         batch = self._batches.pop(0)
         result = self._process.result()
-        worst = worst_of(self._gang.ask("violations", batch, combine="list"))
+        worst = worst_of(self._group.call("violations", batch, reduce="list"))
         result = replace(result, violation=worst[:, 0])
         for place, k in enumerate(batch):
             rows = self._rows_of(k) if self._gathers else None
@@ -277,11 +277,11 @@ class InBatches:
         self._process = None
 
     def _rows_of(self, k: int) -> dict[str, np.ndarray]:
-        told = self._gang.ask("rows_of", k, combine="list")
+        told = self._group.call("rows_of", k, reduce="list")
         found = {name: np.concatenate([own[name] for own in told]) for name in told[0]}
         if np.all(np.diff(found["rows"]) > 0):
             return found
-        order = np.argsort(found["rows"])  # members may hold rows between those of others
+        order = np.argsort(found["rows"])  # workers may hold rows between those of others
         return {name: values[order] for name, values in found.items()}
 
 

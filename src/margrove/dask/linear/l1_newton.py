@@ -2,11 +2,11 @@
 
     minimise  F(w, b) = ||w||_1 + k |b| + sum_i loss_i(t_i - w.x_i - b)        squared losses only
 
-The method and its proof are those of `margin.solvers.linear.l1_newton`: members of a gang sum up
-losses, gradient and curvature of their rows (`linear_rows`), and the parabola plus the penalty is
-minimised here. Of many features only some take part in a step, the others stay as they are: those
-whose weight is not zero, and those whose gradient exceeds the penalty most. The proof is always one
-of all features.
+The method and its proof are those of `margin.solvers.linear.l1_newton`: workers of a worker group
+sum up losses, gradient and curvature of their rows (`linear_rows`), and the parabola plus the
+penalty is minimised here. Of many features only some take part in a step, the others stay as they
+are: those whose weight is not zero, and those whose gradient exceeds the penalty most. The proof is
+always one of all features.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class ClusterL1Newton:
 
     def __init__(
         self,
-        gang: Any,
+        group: Any,
         plan: LinearPlan,
         demand: LinearDemand,
         machine: int,
         *,
         start: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> None:
-        self._gang, self._plan, self._demand, self._number = gang, plan, demand, machine
+        self._group, self._plan, self._demand, self._number = group, plan, demand, machine
         self.total: int | None = demand.epochs
         self._has_bias = bool(np.isfinite(plan.bias_price))
         # The penalty of each weight, the intercept's last.
@@ -63,7 +63,7 @@ class ClusterL1Newton:
         self._idle = 0
         self._stuck = False
         self._trace: list[EpochPoint] = []
-        gang.ask("begin", [machine], self._w[None, :-1], self._w[-1:], combine="none")
+        group.call("begin", [machine], self._w[None, :-1], self._w[-1:], reduce="none")
         self._measure()
 
     @property
@@ -101,7 +101,7 @@ class ClusterL1Newton:
             intercept=self._w[-1:].copy(),
             primal=np.array([self._primal]),
             dual=np.array([self._dual]),
-            violation=np.zeros(1),  # members know; see `linear_fit`
+            violation=np.zeros(1),  # workers know; see `linear_fit`
             beta=np.empty((0, 1)),
             epochs=self.rounds,
             converged=np.array([self.converged]),
@@ -110,7 +110,7 @@ class ClusterL1Newton:
 
     def _measure(self) -> None:
         """Sets: _gradient of the losses, and both objectives."""
-        told = self._gang.ask("measure", [self._number], np.zeros(1), combine="sum")
+        told = self._group.call("measure", [self._number], np.zeros(1), reduce="sum")
         own = {name: values[0] for name, values in told.items()}
         combined = own["combined"].T
         masses = own["masses"]
@@ -122,7 +122,7 @@ class ClusterL1Newton:
         if dual > self._dual:
             self._dual = dual
             factors = np.array([[up, down]])
-            self._gang.ask("keep", [self._number], factors, combine="none")
+            self._group.call("keep", [self._number], factors, reduce="none")
         self._trace.append(EpochPoint(self.rounds, self._primal, self._dual))
 
     def _columns(self) -> np.ndarray | None:
@@ -138,7 +138,7 @@ class ClusterL1Newton:
 
     def _direction(self, columns: np.ndarray | None) -> tuple[np.ndarray, float]:
         """The step that minimises parabola plus penalty, and by how much it promises to lower F."""
-        told = self._gang.ask("curvature", [self._number], columns, combine="sum")
+        told = self._group.call("curvature", [self._number], columns, reduce="sum")
         chosen = np.arange(self._plan.n_features) if columns is None else columns
         c = len(chosen)
         system = np.zeros((c + 1, c + 1))
@@ -164,15 +164,15 @@ class ClusterL1Newton:
     def _move(self, step: np.ndarray, expected: float) -> bool:
         """Halve the step until F falls by a fair share of what it promised."""
         own = [self._number]
-        self._gang.ask("aim", own, step[None, :-1], step[-1:], combine="none")
+        self._group.call("aim", own, step[None, :-1], step[-1:], reduce="none")
         length = 1.0
         for _ in range(_MOST_HALVINGS):
             w = self._w + length * step
-            losses = self._gang.ask("losses_along", own, np.array([length]), combine="sum")
+            losses = self._group.call("losses_along", own, np.array([length]), reduce="sum")
             primal = float(self._penalty @ np.abs(w)) + float(losses[0])
             if primal <= self._primal + _ARMIJO * length * expected:
                 self._w = w
-                self._gang.ask("go", own, np.array([length]), combine="none")
+                self._group.call("go", own, np.array([length]), reduce="none")
                 return True
             length *= 0.5
         return False

@@ -1,4 +1,4 @@
-"""One machine over some rows of a member: its losses, its values, its dual variables.
+"""One machine over some rows of a worker: its losses, its values, its dual variables.
 
 Of many rows that is what takes the memory. What one method hands to the next stays; all else, such
 as the losses of rows on disk, is made when it is asked for. Rows are asked for products and sums

@@ -5,14 +5,15 @@
 The method is that of `margrove.margin.solvers.linear.newton`: squared losses have a gradient that
 is linear in pieces; losses with a kink are bent around it, and the bend is moved to the dual
 variables and made narrower whenever the bent problem is solved (the method of multipliers). All
-that it needs of the rows are sums, which members of a gang make (`linear_rows`); the steps are
-taken here. Several machines go step by step together, so that a round of messages serves them all.
+that it needs of the rows are sums, which workers of a worker group make (`linear_rows`); the steps
+are taken here. Several machines go step by step together, so that a round of messages serves them
+all.
 
 Systems of few features are summed up, d x d numbers a step, and factorised here. Those of many
 features are solved by conjugate gradients, for which d numbers travel an iteration.
 
 After each step the dual variables, made feasible, prove how good (w, b) is. They stay where the
-rows are: of each group of them (positive or negative, at a bound or not) members tell the sums that
+rows are: of each group of them (positive or negative, at a bound or not) workers tell the sums that
 the dual objective consists of, so that scaling a group is arithmetic at the client.
 """
 
@@ -81,7 +82,7 @@ class ClusterNewton:
 
     def __init__(
         self,
-        gang: Any,
+        group: Any,
         plan: LinearPlan,
         demand: LinearDemand,
         machines: Sequence[int],
@@ -91,7 +92,7 @@ class ClusterNewton:
         start: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> None:
         """`reach` is of the order of the residuals; `start` are weights (k, d) and intercepts."""
-        self._gang, self._plan, self._demand = gang, plan, demand
+        self._group, self._plan, self._demand = group, plan, demand
         self._system = system
         self._reach = reach
         self._has_bias = bool(np.isfinite(plan.bias_price))
@@ -105,7 +106,7 @@ class ClusterNewton:
             Point(k, w, float(b), width, best=(w, float(b)))
             for k, w, b in zip(machines, coef, intercept, strict=True)
         ]
-        gang.ask("begin", list(machines), coef, intercept, combine="none")
+        group.call("begin", list(machines), coef, intercept, reduce="none")
         self._measure(self.points)
 
     @property
@@ -160,7 +161,7 @@ class ClusterNewton:
             intercept=intercept,
             primal=np.array([point.primal for point in self.points]),
             dual=np.array([point.dual for point in self.points]),
-            violation=np.zeros(len(self.points)),  # members know; see `linear_fit`
+            violation=np.zeros(len(self.points)),  # workers know; see `linear_fit`
             beta=np.empty((0, len(self.points))),
             epochs=self.rounds,
             converged=np.array([point.has_converged(self._demand.tol) for point in self.points]),
@@ -181,7 +182,7 @@ class ClusterNewton:
         if not points:
             return
         widths = np.array([point.width for point in points])
-        told = self._gang.ask("measure", _numbers(points), widths, recentre, combine="sum")
+        told = self._group.call("measure", _numbers(points), widths, recentre, reduce="sum")
         better, factors = [], []
         for k, point in enumerate(points):
             duals = _Duals(
@@ -201,7 +202,7 @@ class ClusterNewton:
                 factors.append(own)
             point.trace.append(EpochPoint(point.steps, point.primal, point.dual))
         if better:
-            self._gang.ask("keep", _numbers(better), np.stack(factors), combine="none")
+            self._group.call("keep", _numbers(better), np.stack(factors), reduce="none")
 
     def _feasible(self, duals: _Duals, primal: float) -> tuple[float, np.ndarray]:
         """The dual objective of dual variables made feasible, and the factors that do it."""
@@ -235,7 +236,7 @@ class ClusterNewton:
         for point in points:
             point.w, point.b = point.best
         coef, intercept = _weights(points)
-        self._gang.ask("put", _numbers(points), coef, intercept, combine="none")
+        self._group.call("put", _numbers(points), coef, intercept, reduce="none")
 
     def _move_centres(self, points: list[Point]) -> None:
         for point in points:
@@ -256,7 +257,7 @@ class ClusterNewton:
         if going:
             chosen = [points[k] for k in going]
             along = np.stack([steps[k] for k in going])
-            self._gang.ask("aim", _numbers(chosen), along[:, :-1], along[:, -1], combine="none")
+            self._group.call("aim", _numbers(chosen), along[:, :-1], along[:, -1], reduce="none")
             self._search(chosen, along, np.array([slopes[k] for k in going]))
         self._measure([points[k] for k in going])
         return slopes
@@ -271,7 +272,7 @@ class ClusterNewton:
         steps = []
         for first in range(0, len(points), at_once):
             chosen = points[first : first + at_once]
-            told = self._gang.ask("curvature", _numbers(chosen), combine="sum")
+            told = self._group.call("curvature", _numbers(chosen), reduce="sum")
             for k, own in enumerate(gradients[first : first + at_once]):
                 system = np.empty((d + 1, d + 1))
                 system[:d, :d] = told["square"][k]
@@ -288,14 +289,14 @@ class ClusterNewton:
         return curvature if curvature > 0.0 else 1.0
 
     def _gradient_steps(self, points: list[Point], gradients: list[np.ndarray]) -> list[np.ndarray]:
-        told = self._gang.ask("curved_squares", _numbers(points), combine="sum")
+        told = self._group.call("curved_squares", _numbers(points), reduce="sum")
         cross = told["cross"] if self._has_bias else np.zeros_like(told["cross"])
         bias = np.array([self._bias_curvature(float(total)) for total in told["total"]])
         diagonal = np.column_stack([told["squares"] + 1.0, bias])
 
         def multiplied(chosen: np.ndarray, steps: np.ndarray) -> np.ndarray:
             numbers = [points[k].number for k in chosen]
-            inner = self._gang.ask("curved_products", numbers, steps[:, :-1], combine="sum")
+            inner = self._group.call("curved_products", numbers, steps[:, :-1], reduce="sum")
             last = (cross[chosen] * steps[:, :-1]).sum(axis=1) + bias[chosen] * steps[:, -1]
             weights = inner + steps[:, :-1] + cross[chosen] * steps[:, -1:]
             return np.column_stack([weights, last])
@@ -318,17 +319,17 @@ class ClusterNewton:
             open_ones = [k for k, search in enumerate(searches) if not search.is_over]
             if not open_ones:
                 break
-            pulls = self._gang.ask(
+            pulls = self._group.call(
                 "look",
                 [points[k].number for k in open_ones],
                 np.array([searches[k].length for k in open_ones]),
                 np.array([points[k].width for k in open_ones]),
-                combine="sum",
+                reduce="sum",
             )
             for k, (first, second) in zip(open_ones, pulls, strict=True):
                 searches[k].see(float(first), float(second))
         lengths = np.array([search.length for search in searches])
-        self._gang.ask("go", _numbers(points), lengths, combine="none")
+        self._group.call("go", _numbers(points), lengths, reduce="none")
         for point, step, length in zip(points, steps, lengths, strict=True):
             point.w = point.w + length * step[:-1]
             point.b = point.b + float(length * step[-1])
@@ -341,7 +342,7 @@ class ClusterNewton:
         if not loose:
             return
         ways = np.array([np.copysign(self._reach, point.balance) for point in loose])
-        self._gang.ask("aim_bias", _numbers(loose), ways, combine="none")
+        self._group.call("aim_bias", _numbers(loose), ways, reduce="none")
         steps = np.zeros((len(loose), self._plan.n_features + 1))
         steps[:, -1] = ways
         slopes = np.array([-point.balance * way for point, way in zip(loose, ways, strict=True)])

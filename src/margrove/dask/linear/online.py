@@ -15,8 +15,8 @@ from sklearn.base import is_classifier
 
 from margrove._data import TrainingLabels, check_weights
 from margrove.dask.cluster.waiting import gathered
-from margrove.dask.cluster.workers import client_of, named_errors
-from margrove.dask.cluster_estimator import OnCluster
+from margrove.dask.cluster.workers import client_of, explained_errors
+from margrove.dask.cluster_estimator import ClusterEstimator
 from margrove.dask.linear.row_summaries import class_table, merged_classes
 from margrove.dask.partitions.disk_storage import loaded
 from margrove.dask.partitions.table import Parts, is_collection, parts_of
@@ -33,7 +33,7 @@ def learn_in_turn(
     """`model.partial_fit` of all partitions, one after the other; commits what was learnt."""
     client = client_of(client)
     require_y(model, y)
-    with client.as_current(), named_errors(client):
+    with client.as_current(), explained_errors(client):
         parts = parts_of(X, y, sample_weight, client, model)
         if classes is None and is_classifier(model) and not hasattr(model, "classes_"):
             classes = classes_of_parts(parts, None).classes
@@ -43,7 +43,7 @@ def learn_in_turn(
         model._commit(attributes_of(turns.learnt(), parts))
 
 
-class LearnsInTurn(OnCluster):
+class LearnsInTurn(ClusterEstimator):
     """Mixin of classifiers that take batches: those of a Dask collection are its partitions."""
 
     def partial_fit(
@@ -114,7 +114,7 @@ class Turns:
         self._parts, self._client = parts, parts.client
         self._given = {} if classes is None else {"classes": np.asarray(classes)}
         self.model = model
-        self._holders = parts.places()
+        self._holders = parts.worker_restrictions()
         self._planned: list[Any] = []
         self._n_planned = 0
         self.n_done = 0

@@ -1,4 +1,4 @@
-"""The plan of a fit of linear machines on a cluster: what the client tells all members."""
+"""The plan of a fit of linear machines on a cluster: what the client tells all workers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["LinearPlan"]
 
 @dataclass(frozen=True)
 class LinearPlan:
-    """How rows become a problem in the units of the solver, the same for all members.
+    """How rows become a problem in the units of the solver, the same for all workers.
 
     model             an unfitted estimator with the parameters of the fit
     scale             of the features, a power of two
@@ -20,7 +20,7 @@ class LinearPlan:
     exponents         powers of two that bring tiny weights, as given and as counted, to about one
     centre, factor    targets are (t - centre) * factor
     n_features        d
-    n_jobs            the estimator's; a member takes no more threads than its worker has
+    n_jobs            the estimator's; a worker takes no more threads than its worker has
     """
 
     model: Any

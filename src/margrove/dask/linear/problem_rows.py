@@ -1,4 +1,4 @@
-"""Rows of one member as a problem: X while it is at hand, and the loss of each row.
+"""Rows of one worker as a problem: X while it is at hand, and the loss of each row.
 
 X in memory is always at hand, that on disk while it is read: `with rows.at_hand()`.
 """
@@ -28,7 +28,7 @@ __all__ = ["ProblemRows"]
 
 
 class ProblemRows:
-    """All rows of a member in memory, or a tile of those on disk.
+    """All rows of a worker in memory, or a tile of those on disk.
 
     While X is at hand, and there is a plan:
 

@@ -1,6 +1,6 @@
-"""From rows on workers to one problem: what members tell of their rows, and the plan made of it.
+"""From rows on workers to one problem: what workers tell of their rows, and the plan made of it.
 
-A local fit looks at all rows to find classes, scales and prices. Here each member looks at its own
+A local fit looks at all rows to find classes, scales and prices. Here each worker looks at its own
 and tells a few numbers a column or a class, from which the client finds the same.
 """
 
@@ -42,13 +42,13 @@ __all__ = [
 _TINY, _LARGEST_WEIGHT = 1e-150, 1e290  # as `margrove._data.moderate` has them
 
 
-# -- on a member ---------------------------------------------------------------------------------
+# -- on a worker ---------------------------------------------------------------------------------
 
 
 def facts_of_rows(
     X: Any, y: Any, weight: Any, start: int, *, of_classes: bool, step: int
 ) -> dict[str, Any]:
-    """What the client needs to know of a member's rows, the first of which is row `start`.
+    """What the client needs to know of a worker's rows, the first of which is row `start`.
 
     longest     the largest squared norm
     bad         None, or of a value that is not finite: row, column, value, how many there are
@@ -101,7 +101,7 @@ def _own_targets(y: Any, n: int, start: int) -> np.ndarray:
 
 
 class _counting_from:  # noqa: N801
-    """Says from where on a member counts its rows, in errors about them."""
+    """Says from where on a worker counts its rows, in errors about them."""
 
     def __init__(self, start: int) -> None:
         self._start = start
@@ -185,7 +185,7 @@ def targets_and_prices(
 
 
 def _moderated(weight: np.ndarray, exponent: int) -> np.ndarray:
-    """`margrove._data.moderate`, where the largest weight may be another member's."""
+    """`margrove._data.moderate`, where the largest weight may be another worker's."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.minimum(np.ldexp(weight, exponent) if exponent else weight, _LARGEST_WEIGHT)
 
@@ -216,7 +216,7 @@ def sampling_step(n_rows: int) -> int:
 
 
 def merged_facts(facts: Sequence[dict[str, Any]], model: Any, names: Any) -> MergedFacts:
-    """Check what members have told, and put it together; raises and warns as a local fit does."""
+    """Check what workers have told, and put it together; raises and warns as a local fit does."""
     _require_finite([own["bad"] for own in facts], names, model)
     low = np.min([own["low"] for own in facts], axis=0)
     high = np.max([own["high"] for own in facts], axis=0)
@@ -265,7 +265,7 @@ def _merged_classes(
 def merged_classes(told: list[dict[str, Any]], class_weight: Any) -> TrainingLabels:
     """From tables of classes, as `class_table` makes them.
 
-    A class of a member is as good as one row of its summed weight.
+    A class of a worker is as good as one row of its summed weight.
     """
     kinds = {np.asarray(own["labels"]).dtype.kind for own in told}
     kind = None if kinds <= set("biuf") else object

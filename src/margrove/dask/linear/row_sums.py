@@ -1,14 +1,15 @@
-"""What one member of a gang does for a linear machine: sums over the rows that it holds.
+"""What one worker of a worker group does for a linear machine: sums over the rows that it holds.
 
 The objective of `margrove.margin.linear.problems` is a sum over rows, and so are its gradient, its
-curvature and its dual: members add up their own rows, the gang adds up the members, and the client
-takes the steps (`linear_newton`, `linear_l1`). A member with rows on disk adds up tiles of them
-(`linear_tiles`), each of which is what a member with rows in memory has one of. Rows, decision
-values and dual variables never leave their member; what travels for a machine of d features is d x
+curvature and its dual: workers add up their own rows, the worker group adds up the workers, and the
+client takes the steps (`linear_newton`, `linear_l1`). A worker with rows on disk adds up tiles of
+them (`linear_tiles`), each of which is what a worker with rows in memory has one of. Rows, decision
+values and dual variables never leave their worker; what travels for a machine of d features is d x
 d numbers a step, or d.
 
 Conventions: m rows of weight > 0, d features, machines are asked for by number. Replies are stacked
-over the machines that were asked for, k of them, and are summed by the gang unless said otherwise.
+over the machines that were asked for, k of them, and are summed by the worker group unless said
+otherwise.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _TILE_CELLS = 1_000_000
 
 
 class LinearRows:
-    """Machines over all rows of a member in memory, or over a tile of those on disk."""
+    """Machines over all rows of a worker in memory, or over a tile of those on disk."""
 
     def __init__(self, shard: ShardRows) -> None:
         self.problem = ProblemRows(shard)
@@ -155,7 +156,7 @@ class LinearRows:
         return np.array([[worst, numbers[row] if row >= 0 else -1] for worst, row in found])
 
     def rows_of(self, k: int) -> dict[str, np.ndarray]:
-        """What a certificate says of each row of weight > 0; combined as a list."""
+        """What a certificate says of each row of weight > 0; reduced as a list."""
         return self._machines[k].of_rows() | {"rows": self.problem.numbers}
 
 

@@ -1,4 +1,4 @@
-"""One member of a gang for a linear machine: its rows as tiles, which are summed up in turn.
+"""The program that a worker runs for linear machines: sums over its rows, tile by tile.
 
 Rows in memory are one tile. Those on disk are many: each keeps its values and dual variables, and
 X is read for a method that asks for it, tile by tile, and let go. What such a method costs is the
@@ -14,7 +14,7 @@ from typing import Any
 import distributed
 import numpy as np
 
-from margrove.dask.collective.worker_loop import combined
+from margrove.dask.collective.reductions import reduced
 from margrove.dask.linear.plan import LinearPlan
 from margrove.dask.linear.row_sums import LinearRows
 from margrove.dask.partitions.shards import ShardRows
@@ -22,14 +22,14 @@ from margrove.margin.solvers.linear.newton import MOST_FEATURES
 
 __all__ = ["LinearTiles", "worst_of"]
 
-_NUMBERS_OF_A_ROW = 9  # that a member keeps for a row and a machine, rows being in memory
+_NUMBERS_OF_A_ROW = 9  # that a worker keeps for a row and a machine, rows being in memory
 _BYTES_OF_A_ROW = 48  # and rows being on disk
 _SHARE = 0.3  # of a worker's memory that these may take, unless it is one machine
 _MOST_NUMBERS = 4_000_000  # of curvature that is found before it is asked for
 
 
 class LinearTiles:
-    """The rows of one member; see `collective.worker_group`. What methods do, `LinearRows` says."""
+    """The rows of one worker; see `collective.worker_group`. What methods do, `LinearRows` says."""
 
     takes = "tiles"
 
@@ -37,7 +37,7 @@ class LinearTiles:
         self._tiles = [LinearRows(tile) for tile in tiles]
         self._is_on_disk = any(tile.problem.is_on_disk for tile in self._tiles)
         self._n_rows = sum(tile.n_rows for tile in tiles)
-        self._gone = tiles[0].gone
+        self._cancelled = tiles[0].cancelled
         self._curvatures: dict[int, dict[str, np.ndarray]] = {}
         self._looks_ahead = False
 
@@ -45,7 +45,7 @@ class LinearTiles:
 
     def _each(self, *, with_rows: bool) -> Iterator[LinearRows]:
         for tile in self._tiles:
-            if self._gone.is_set():
+            if self._cancelled.is_set():
                 raise InterruptedError("Nobody waits for an answer.")
             if with_rows or tile.waits_for_rows:
                 with tile.problem.at_hand():
@@ -66,11 +66,11 @@ class LinearTiles:
     # -- facts and plan --
 
     def describe(self, of_classes: bool, step: int) -> list[dict[str, Any]]:
-        """Facts of each tile; combined as a list."""
+        """Facts of each tile; reduced as a list."""
         return [tile.problem.describe(of_classes, step) for tile in self._each(with_rows=True)]
 
     def largest(self) -> float:
-        """Combined as a maximum."""
+        """Reduced as a maximum."""
         return max(tile.problem.largest() for tile in self._each(with_rows=True))
 
     def settle(self, plan: LinearPlan) -> Any:
@@ -81,7 +81,7 @@ class LinearTiles:
         return total
 
     def machines_at_once(self) -> int:
-        """How many there is room for; combined as a minimum."""
+        """How many there is room for; reduced as a minimum."""
         if not self._is_on_disk:
             return max(1, self._plan.n_features // _NUMBERS_OF_A_ROW)
         limit = distributed.get_worker().memory_manager.memory_limit
@@ -151,21 +151,21 @@ class LinearTiles:
         self._done("keep", machines, factors)
 
     def violations(self, machines: list[int]) -> np.ndarray:
-        """The largest violation and its row, (k, 2); combined as a list."""
+        """The largest violation and its row, (k, 2); reduced as a list."""
         return worst_of([tile.violations(machines) for tile in self._each(with_rows=False)])
 
     def rows_of(self, k: int) -> dict[str, np.ndarray]:
-        """Combined as a list."""
+        """Reduced as a list."""
         told = [tile.rows_of(k) for tile in self._each(with_rows=False)]
         return {name: np.concatenate([own[name] for own in told]) for name in told[0]}
 
 
 def _plus(total: Any, more: Any) -> Any:
-    return more if total is None else combined("sum", [total, more])
+    return more if total is None else reduced("sum", [total, more])
 
 
 def worst_of(told: list[np.ndarray]) -> np.ndarray:
-    """Of violations (k, 2) of several tiles or members the largest of each machine, and its row."""
+    """Of violations (k, 2) of several tiles or workers the largest of each machine, and its row."""
     each = np.array(told)
     worst: np.ndarray = each[each[:, :, 0].argmax(axis=0), np.arange(each.shape[1])]
     return worst

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["PartOnDisk", "give_memory_back", "is_on_disk", "loaded", "rows_of_part", "stored"]
+__all__ = ["PartOnDisk", "is_on_disk", "loaded", "release_memory", "rows_of_part", "stored"]
 
 _SHARE = 0.3  # of a worker's memory that parts of a table may take
 
@@ -95,11 +95,11 @@ def stored(rows: Any, share_of_worker: float) -> Any:
     if _bytes_of(rows) * share_of_worker <= _SHARE * limit:
         return rows
     found = PartOnDisk(rows)
-    give_memory_back()
+    release_memory()
     return found
 
 
-def give_memory_back() -> None:
+def release_memory() -> None:
     """What was freed, to the system: Dask counts what a process has, and ends large ones."""
     arrow = sys.modules.get("pyarrow")
     if arrow is not None:

@@ -1,4 +1,4 @@
-"""Shards: which rows each worker of a gang holds, and these rows, on the worker."""
+"""Shards: which rows each worker of a group holds, and these rows, on the worker."""
 
 from __future__ import annotations
 
@@ -13,12 +13,23 @@ import scipy.sparse as sp
 
 from margrove.dask.partitions.disk_storage import (
     PartOnDisk,
-    give_memory_back,
     is_on_disk,
+    release_memory,
     rows_of_part,
 )
 
-__all__ = ["RowsOnDisk", "Shard", "ShardRows", "plan_shards", "shards_in_place"]
+__all__ = [
+    "RowsOnDisk",
+    "Shard",
+    "ShardRows",
+    "assign_workers",
+    "pieces_of_rows",
+    "pieces_of_shard",
+    "plan_shards",
+    "rows_of_shard",
+    "shards_in_place",
+    "tiles_of_shard",
+]
 
 # Of rows on disk that are read at a time. Vectors of so many numbers come from memory that is used
 # again and again; longer ones are asked of the system each time, where Dask starts the workers,
@@ -90,9 +101,10 @@ def plan_shards(
     n_runs = max(1, min(len(workers), n_tiles))
     borders = [min(n_rows, (i * n_tiles // n_runs) * multiple) for i in range(n_runs)] + [n_rows]
     runs = [
-        (start, stop, _pieces(lengths, start, stop)) for start, stop in itertools.pairwise(borders)
+        (start, stop, pieces_of_rows(lengths, start, stop))
+        for start, stop in itertools.pairwise(borders)
     ]
-    hosts = _hosts([pieces for _, _, pieces in runs], list(workers), where)
+    hosts = assign_workers([pieces for _, _, pieces in runs], list(workers), where)
     return [Shard(host, *run) for host, run in zip(hosts, runs, strict=True)]
 
 
@@ -135,8 +147,18 @@ def shards_in_place(
     return sorted(shards, key=lambda shard: shard.start)
 
 
-def _pieces(lengths: np.ndarray, start: int, stop: int) -> tuple[tuple[int, int, int], ...]:
-    """The parts that rows start .. stop - 1 are in."""
+def pieces_of_rows(lengths: np.ndarray, start: int, stop: int) -> tuple[tuple[int, int, int], ...]:
+    """The partitions that rows start .. stop - 1 are in.
+
+    Parameters
+    ----------
+    lengths : int64 array (n_partitions,)
+        Rows of each partition.
+
+    Returns
+    -------
+    tuple of (number of the partition, first row of it, row after the last)
+    """
     ends = np.cumsum(lengths)
     first = int(np.searchsorted(ends, start, side="right"))
     found = []
@@ -149,12 +171,23 @@ def _pieces(lengths: np.ndarray, start: int, stop: int) -> tuple[tuple[int, int,
     return tuple(found)
 
 
-def _hosts(
+def assign_workers(
     runs: list[tuple[tuple[int, int, int], ...]],
     workers: list[str],
     where: Sequence[Sequence[str]] | None,
 ) -> list[str]:
-    """A worker for each run, so that as few rows as possible have to travel."""
+    """A worker for each run of rows, so that as few rows as possible have to be sent.
+
+    Parameters
+    ----------
+    runs : for each run, its pieces as `pieces_of_rows` gives them
+    workers : addresses, at least as many as runs
+    where : for each partition, the workers that hold it; None if that does not matter
+
+    Returns
+    -------
+    list of addresses, one a run
+    """
     if where is None:
         return workers[: len(runs)]
     from scipy.optimize import linear_sum_assignment
@@ -172,12 +205,12 @@ def _hosts(
 
 @dataclass(frozen=True)
 class ShardRows:
-    """What a member of a gang has: rows start .. stop - 1 of the table, in order.
+    """The rows that a worker of a group holds: start .. stop - 1 of the table, in order.
 
     X           dense and C-contiguous, CSR, or a dataframe
     y, weight   None where none were given
-    n_threads   threads that the member may use
-    gone        set when nobody waits for answers any more: long computations should then end
+    n_threads   threads that the worker may use
+    cancelled   set when nobody waits for replies any more: long computations should then end
     """
 
     X: Any
@@ -186,7 +219,7 @@ class ShardRows:
     start: int
     stop: int
     n_threads: int = 1
-    gone: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
+    cancelled: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
 
     @property
     def n_rows(self) -> int:
@@ -199,7 +232,7 @@ def rows_of_shard(
     y: Sequence[Any] | None,
     weight: Sequence[Any] | None,
     n_threads: int,
-    gone: threading.Event,
+    cancelled: threading.Event,
 ) -> ShardRows:
     """The rows of a shard from the parts they are in, which come in the order of its pieces."""
 
@@ -209,7 +242,7 @@ def rows_of_shard(
         pairs = zip(parts, shard.pieces, strict=True)
         return _together([rows_of_part(part, first, last) for part, (_, first, last) in pairs])
 
-    return ShardRows(cut(X), cut(y), cut(weight), shard.start, shard.stop, n_threads, gone)
+    return ShardRows(cut(X), cut(y), cut(weight), shard.start, shard.stop, n_threads, cancelled)
 
 
 def pieces_of_shard(
@@ -218,11 +251,11 @@ def pieces_of_shard(
     y: Sequence[Any] | None,
     weight: Sequence[Any] | None,
     n_threads: int,
-    gone: threading.Event,
+    cancelled: threading.Event,
 ) -> ShardRows:
     """The same, but X are the parts as they are: (part, first row, row after the last) of each."""
     pieces = [(part, *own[1:]) for part, own in zip(X, shard.pieces, strict=True)]
-    return ShardRows(pieces, None, None, shard.start, shard.stop, n_threads, gone)
+    return ShardRows(pieces, None, None, shard.start, shard.stop, n_threads, cancelled)
 
 
 class RowsOnDisk:
@@ -243,15 +276,15 @@ def tiles_of_shard(
     y: Sequence[Any] | None,
     weight: Sequence[Any] | None,
     n_threads: int,
-    gone: threading.Event,
+    cancelled: threading.Event,
 ) -> list[ShardRows]:
     """The rows of a shard: as one tile in memory, or those of parts on disk as many that are not.
 
     X of a tile is then `RowsOnDisk`, and its y and weight are views of those of the part.
     """
     if not any(is_on_disk(part) for part in X):
-        return [rows_of_shard(shard, X, y, weight, n_threads, gone)]
-    give_memory_back()
+        return [rows_of_shard(shard, X, y, weight, n_threads, cancelled)]
+    release_memory()
 
     def cut(parts: Sequence[Any] | None, place: int, first: int, last: int) -> Any:
         return None if parts is None else parts[place][first:last]
@@ -267,7 +300,7 @@ def tiles_of_shard(
             )
             start = begins[place] + begin - first
             own = (cut(y, place, begin, end), cut(weight, place, begin, end))
-            tiles.append(ShardRows(rows, *own, start, start + end - begin, n_threads, gone))
+            tiles.append(ShardRows(rows, *own, start, start + end - begin, n_threads, cancelled))
     return tiles
 
 

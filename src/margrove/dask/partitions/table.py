@@ -19,10 +19,10 @@ from dask.base import is_dask_collection
 from dask.delayed import delayed
 
 from margrove._data import feature_names
-from margrove.dask.cluster.waiting import forget_places, gathered, wait_for_results
+from margrove.dask.cluster.waiting import clear_worker_restrictions, gathered, wait_for_results
 from margrove.dask.cluster.workers import available_workers, client_of
 from margrove.dask.partitions.checks import Form, PartCheck, checked_part, joined, vector_of
-from margrove.dask.partitions.disk_storage import PartOnDisk, give_memory_back, is_on_disk, loaded
+from margrove.dask.partitions.disk_storage import PartOnDisk, is_on_disk, loaded, release_memory
 from margrove.exceptions import InvalidDataError
 
 __all__ = ["Parts", "is_collection", "parts_of"]
@@ -82,15 +82,15 @@ class Parts:
         """All weights, float64, in order, on this machine; None where none were given."""
         return None if self.weight is None else joined(gathered(self.client, self.weight))
 
-    def where(self) -> list[tuple[str, ...]]:
+    def holders(self) -> list[tuple[str, ...]]:
         """The workers that hold each part of X."""
         holders = self.client.who_has(self.X)
         return [tuple(holders.get(future.key, ())) for future in self.X]
 
-    def places(self) -> Sequence[tuple[str, ...]]:
+    def worker_restrictions(self) -> Sequence[tuple[str, ...]]:
         """Who is to work on each part: of parts on disk those that hold them, otherwise anybody."""
-        if self.on_disk and forget_places(self.client):
-            return self.where()
+        if self.on_disk and clear_worker_restrictions(self.client):
+            return self.holders()
         return [()] * len(self.X)
 
     def map(self, function: Callable[..., Any], *arguments: Any, stores: bool = False) -> list[Any]:
@@ -113,7 +113,7 @@ class Parts:
         takes parts on disk for small; so it is told not to move them.
         """
         name = f"{getattr(function, '__name__', 'task').strip('_')}-{secrets.token_hex(8)}"
-        holders = self.places()
+        holders = self.worker_restrictions()
         return [
             self.client.submit(
                 _on_one_thread,
@@ -145,7 +145,7 @@ def _on_one_thread(function: Callable[..., Any], part: Any, stores: bool, *argum
         return found
     if stores:
         found = PartOnDisk(found)
-    give_memory_back()
+    release_memory()
     return found
 
 
@@ -207,12 +207,12 @@ def parts_of(
         )
         for k in range(0, len(rows), at_once)
     ]
-    has_places = _has_places(X) or not forget_places(client)
+    has_places = _has_places(X) or not clear_worker_restrictions(client)
     futures = _computed(client, made, [] if has_places else list(available_workers(client)))
     facts = gathered(client, futures[3], "partition {} of X")
     if not has_places:
         wait_for_results(client, futures[0])
-        forget_places(client, [*futures[0], *futures[1], *futures[2]])
+        clear_worker_restrictions(client, [*futures[0], *futures[1], *futures[2]])
     parts = _assembled(futures, facts, names, client, y is not None, sample_weight is not None)
     if target_is_local:
         parts = replace(parts, y=_cut(y, parts, "y"))
@@ -224,8 +224,8 @@ def parts_of(
 def _computed(client: Any, made: list[Any], there: list[str]) -> list[list[Any]]:
     """Futures of rows, targets, weights and facts of all parts.
 
-    Neighbours go to one worker, as members of a gang have runs of rows. If it is lost, others do
-    it: see `waiting`.
+    Neighbours go to one worker, as workers of a worker group have runs of rows. If it is lost,
+    others do it: see `waiting`.
     """
     borders = [k * len(made) // max(1, len(there)) for k in range(max(1, len(there)) + 1)]
     found: list[list[Any]] = [[], [], [], []]
