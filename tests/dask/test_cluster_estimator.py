@@ -13,7 +13,7 @@ from sklearn.base import clone, is_classifier
 import margrove
 from margrove import SVC, DecisionTreeClassifier
 from margrove.dask.cluster_estimator import ClusterEstimator
-from margrove.dask.partitions.table import parts_of
+from margrove.dask.partitions.table import partitions_of
 from margrove.exceptions import ClusterError
 
 RNG = np.random.default_rng(0)
@@ -25,10 +25,10 @@ class Tree(ClusterEstimator, DecisionTreeClassifier):
     """Gathers all and fits here: enough to see what the mixin does."""
 
     def _fit_on_cluster(self, X, y, sample_weight, client, **others):
-        parts = parts_of(X, y, sample_weight, client, self)
-        table = np.concatenate(client.gather(parts.X))
+        partitions = partitions_of(X, y, sample_weight, client, self)
+        table = np.concatenate(client.gather(partitions.X))
         local = self.local_class()(**self.get_params())
-        local.fit(table, parts.gather_y(), parts.gather_weight(), **others)
+        local.fit(table, partitions.gather_y(), partitions.gather_weight(), **others)
         self._commit({name: vars(local)[name] for name in local._committed})
 
 

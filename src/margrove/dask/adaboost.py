@@ -22,8 +22,8 @@ class AdaBoostClassifier(SingleWorkerEstimator, classifier.AdaBoostClassifier):
     >>> from margrove.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> with distributed.Client(processes=False, dashboard_address=":0") as client:
-    ...     X_parts, y_parts = da.from_array(X, (50, 4)), da.from_array(y, 50)
-    ...     model = AdaBoostClassifier(n_estimators=10, random_state=0).fit(X_parts, y_parts)
+    ...     X_dask, y_dask = da.from_array(X, (50, 4)), da.from_array(y, 50)
+    ...     model = AdaBoostClassifier(n_estimators=10, random_state=0).fit(X_dask, y_dask)
     >>> len(model.to_local())
     10
     """

@@ -30,7 +30,7 @@ from margrove.dask.cluster.workers import (
 from margrove.dask.cluster_estimator import ClusterEstimator
 from margrove.dask.forest.worker_table import is_wanted
 from margrove.dask.partitions.disk_storage import loaded
-from margrove.dask.partitions.table import Parts, is_collection, parts_of
+from margrove.dask.partitions.table import Partitions, is_collection, partitions_of
 from margrove.exceptions import ClusterError
 
 __all__ = ["SingleWorkerEstimator", "join_rows"]
@@ -42,24 +42,29 @@ _COPIES = 3.0  # of the rows: as they arrive, put together, and as tables of the
 class SingleWorkerEstimator(ClusterEstimator):
     """Mixin of estimators that are fitted whole, somewhere on the cluster."""
 
-    _kernels = "AdaBoost"  # part of `margrove._runtime.warmup.PARTS`
+    _kernels = "AdaBoost"  # an entry of `margrove._runtime.warmup.PARTS`
 
     def _fit_on_cluster(
         self, X: Any, y: Any, sample_weight: Any, client: Any, **others: Any
     ) -> None:
         self._check_parameters()  # type: ignore[attr-defined]
-        parts = parts_of(X, y, sample_weight, client, self, keep_frames=True)
-        self._fit_parts(parts, client, **others)
+        partitions = partitions_of(X, y, sample_weight, client, self, keep_frames=True)
+        self._fit_partitions(partitions, client, **others)
 
-    def _fit_parts(self, parts: Parts, client: Any, **others: Any) -> None:
+    def _fit_partitions(self, partitions: Partitions, client: Any, **others: Any) -> None:
         """All of them on one worker."""
-        validation, rest = _validation_parts(others, client, self)
+        validation, rest = _validation_partitions(others, client, self)
         with_retries(lambda workers: warm_kernels(client, workers, self._kernels), client)
-        given = {"X": parts.X, "y": parts.y, "sample_weight": parts.weight, **validation}
-        model, needed = self._as_sent(), _needed_bytes(client, parts)
+        given = {
+            "X": partitions.X,
+            "y": partitions.y,
+            "sample_weight": partitions.weight,
+            **validation,
+        }
+        model, needed = self._as_sent(), _needed_bytes(client, partitions)
 
         def attempt(workers: list[str]) -> _Found:
-            roomy = _roomy_workers(client, workers, parts.n_rows, needed)
+            roomy = _roomy_workers(client, workers, partitions.n_rows, needed)
             task = client.submit(
                 _fit_whole,
                 model,
@@ -95,7 +100,7 @@ class _Found:
     warnings: list[tuple[str, type[Warning]]]
 
 
-def _validation_parts(
+def _validation_partitions(
     others: dict[str, Any], client: Any, estimator: Any
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Rows to look at: as futures, where they are on the cluster, and what else there is."""
@@ -105,12 +110,12 @@ def _validation_parts(
     rest = dict(others)
     names = ("X_val", "y_val", "sample_weight_val")
     X, y, weight = (rest.pop(name, None) for name in names)
-    parts = parts_of(X, y, weight, client, estimator, keep_frames=True)
-    return dict(zip(names, (parts.X, parts.y, parts.weight), strict=True)), rest
+    partitions = partitions_of(X, y, weight, client, estimator, keep_frames=True)
+    return dict(zip(names, (partitions.X, partitions.y, partitions.weight), strict=True)), rest
 
 
-def _needed_bytes(client: Any, parts: Parts) -> float:
-    return _COPIES * float(sum(gathered(client, parts.map(_n_bytes))))
+def _needed_bytes(client: Any, partitions: Partitions) -> float:
+    return _COPIES * float(sum(gathered(client, partitions.map(_n_bytes))))
 
 
 def _roomy_workers(client: Any, workers: list[str], n_rows: int, needed: float) -> list[str]:
@@ -140,12 +145,12 @@ def _result(client: Any, task: Any, workers: list[str]) -> _Found:
     return result
 
 
-def _n_bytes(part: Any) -> int:
-    if sp.issparse(part):
-        return int(part.data.nbytes + part.indices.nbytes + part.indptr.nbytes)
-    if isinstance(part, np.ndarray):
-        return int(part.nbytes)
-    return int(part.memory_usage(deep=True).sum())
+def _n_bytes(partition: Any) -> int:
+    if sp.issparse(partition):
+        return int(partition.data.nbytes + partition.indices.nbytes + partition.indptr.nbytes)
+    if isinstance(partition, np.ndarray):
+        return int(partition.nbytes)
+    return int(partition.memory_usage(deep=True).sum())
 
 
 # -- on the worker --
@@ -161,7 +166,9 @@ class _Unwanted:
 
 def _fit_whole(model: Any, given: dict[str, list[Any] | None], rest: dict[str, Any]) -> _Found:
     """Fit the local estimator; what it has learnt, and what it had to say."""
-    everything = {name: join_rows(parts) for name, parts in given.items() if parts is not None}
+    everything = {
+        name: join_rows(partitions) for name, partitions in given.items() if partitions is not None
+    }
     X, y = everything.pop("X"), everything.pop("y", None)
     if model.n_jobs is None:
         model.n_jobs = threads_of_worker()
@@ -172,9 +179,11 @@ def _fit_whole(model: Any, given: dict[str, list[Any] | None], rest: dict[str, A
     return _Found(attributes, [(str(own.message), own.category) for own in said])
 
 
-def join_rows(parts: list[Any]) -> Any:
-    """One table, or vector, of parts in their order; those without rows have no say."""
-    filled = [loaded(part) for part in parts if part.shape[0]] or [loaded(parts[0])]
+def join_rows(partitions: list[Any]) -> Any:
+    """One table, or vector, of partitions in their order; those without rows have no say."""
+    filled = [loaded(partition) for partition in partitions if partition.shape[0]] or [
+        loaded(partitions[0])
+    ]
     if len(filled) == 1:
         return filled[0]
     if sp.issparse(filled[0]):
@@ -185,7 +194,7 @@ def join_rows(parts: list[Any]) -> Any:
 
 
 def _joined_frames(frames: list[Any]) -> Any:
-    """Columns of categories stay what they are, also where parts have different ones."""
+    """Columns of categories stay what they are, also where partitions have different ones."""
     import pandas as pd  # type: ignore[import-untyped]
 
     joint = pd.concat(frames, ignore_index=True)

@@ -1,4 +1,4 @@
-"""A workforce without a cluster: parts, tasks and programs in this process, for quick tests."""
+"""A table without a cluster: partitions, tasks and worker programs in this process."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class GroupInProcess:
 
 
 class WorkforceHere(Workforce):
-    """A table cut into parts of these lengths, and so many programs of so many threads each."""
+    """Partitions of these lengths, and so many worker programs of so many threads each."""
 
     def __init__(self, X, lengths, n_workers, n_threads=1) -> None:
         self._X, self._lengths = X, np.asarray(lengths)
@@ -69,9 +69,10 @@ class WorkforceHere(Workforce):
 
     def _map(self, function, arguments, *, stores=False):
         ends = self._offsets()
-        parts = [self._X[start:end] for start, end in itertools.pairwise(ends)]
+        partitions = [self._X[start:end] for start, end in itertools.pairwise(ends)]
         return [
-            self._submit(function, part, *own) for part, own in zip(parts, arguments, strict=True)
+            self._submit(function, partition, *own)
+            for partition, own in zip(partitions, arguments, strict=True)
         ]
 
     def _submit(self, function, *arguments):

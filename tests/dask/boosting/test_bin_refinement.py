@@ -10,26 +10,28 @@ from hypothesis import strategies as st
 from tests.ensemble.odd_columns import KINDS, column
 
 from margrove.dask.boosting import bin_refinement as quantiles
-from margrove.dask.boosting.bins import columns_of_parts
-from margrove.dask.boosting.remote_rows import part_rows
+from margrove.dask.boosting.bins import columns_of_partitions
+from margrove.dask.boosting.remote_rows import rows_by_partition
 from margrove.ensemble.gradient.hist import bin_refinement as gradient_cells
 
 
 def bins_by(X, weight, n_categories, max_bins, lengths, *, n_splitters=None):
-    """The codes of X in parts: by all distinct values, or by refinement."""
+    """The codes of X in partitions: by all distinct values, or by refinement."""
     ends = np.concatenate([[0], np.cumsum(lengths)])
-    parts = [X[start:end] for start, end in itertools.pairwise(ends)]
-    weights = [None] * len(parts) if weight is None else np.split(weight, ends[1:-1])
-    rows = part_rows(np.arange(len(X)), ends)
+    partitions = [X[start:end] for start, end in itertools.pairwise(ends)]
+    weights = [None] * len(partitions) if weight is None else np.split(weight, ends[1:-1])
+    rows = rows_by_partition(np.arange(len(X)), ends)
 
     def map_each(function, arguments):
-        return [function(part, *own) for part, own in zip(parts, arguments, strict=True)]
+        return [
+            function(partition, *own) for partition, own in zip(partitions, arguments, strict=True)
+        ]
 
     def submit(function, *arguments):
         return function(*arguments)
 
     if n_splitters is None:
-        found = columns_of_parts(map_each, submit, rows, weights, {}, n_categories, max_bins)
+        found = columns_of_partitions(map_each, submit, rows, weights, {}, n_categories, max_bins)
         return [column for block in found for column in block]
     usual, gradient_cells.N_SPLITTERS = gradient_cells.N_SPLITTERS, n_splitters
     try:

@@ -26,7 +26,7 @@ from margrove.dask.collective.channels import (
 from margrove.dask.collective.reductions import reduced
 from margrove.dask.collective.worker_group import WorkerGroup, WorkerLost, refuse_encrypted
 from margrove.dask.partitions.shards import plan_shards
-from margrove.dask.partitions.table import parts_of
+from margrove.dask.partitions.table import partitions_of
 from margrove.exceptions import ClusterError
 
 PROGRAM = "tests.dask.collective.programs:Sums"
@@ -34,14 +34,14 @@ X = np.arange(200).reshape(100, 2)
 
 
 @pytest.fixture
-def parts(cluster4):
+def partitions(cluster4):
     lazy = da.from_array(X, chunks=(17, 2))
-    return parts_of(lazy, lazy[:, 0] % 3, lazy[:, 1] * 0.5)
+    return partitions_of(lazy, lazy[:, 0] % 3, lazy[:, 1] * 0.5)
 
 
-def new_group(client, parts, n=4, program=PROGRAM, *arguments, **settings):
-    shards = plan_shards(parts.lengths, workers_of(client)[:n], parts.holders())
-    return WorkerGroup(client, shards, parts, program, *arguments, **settings)
+def new_group(client, partitions, n=4, program=PROGRAM, *arguments, **settings):
+    shards = plan_shards(partitions.lengths, workers_of(client)[:n], partitions.holders())
+    return WorkerGroup(client, shards, partitions, program, *arguments, **settings)
 
 
 def unfinished(client):
@@ -51,8 +51,8 @@ def unfinished(client):
 
 
 @pytest.mark.parametrize("n", [1, 2, 4])
-def test_sums_are_those_of_the_whole_table(cluster4, parts, n):
-    with new_group(cluster4, parts, n) as group:
+def test_sums_are_those_of_the_whole_table(cluster4, partitions, n):
+    with new_group(cluster4, partitions, n) as group:
         assert group.n_workers == n
         np.testing.assert_array_equal(group.call("whole_sum"), X.sum(axis=0))
         found = group.call("all_kinds")
@@ -61,8 +61,8 @@ def test_sums_are_those_of_the_whole_table(cluster4, parts, n):
         assert group.call("largest", reduce="min") == group.call("largest", reduce="list")[0]
 
 
-def test_lists_are_in_the_order_of_shards_and_members_hold_their_rows(cluster4, parts):
-    with new_group(cluster4, parts) as group:
+def test_lists_are_in_the_order_of_shards_and_members_hold_their_rows(cluster4, partitions):
+    with new_group(cluster4, partitions) as group:
         held = group.call("rows_held", reduce="list")
         assert held[0][0] == 0
         assert held[-1][1] == 100
@@ -75,8 +75,8 @@ def test_lists_are_in_the_order_of_shards_and_members_hold_their_rows(cluster4, 
     np.testing.assert_array_equal(np.concatenate([own[2] for own in contents]), X[:, 1] * 0.5)
 
 
-def test_each_can_be_asked_something_else(cluster4, parts):
-    with new_group(cluster4, parts) as group:
+def test_each_can_be_asked_something_else(cluster4, partitions):
+    with new_group(cluster4, partitions) as group:
         own = [(np.full(3, k),) for k in range(4)]
         found = group.call_each("echo", own, reduce="list")
         assert [array.tolist() for array in found] == [[k] * 3 for k in range(4)]
@@ -85,8 +85,8 @@ def test_each_can_be_asked_something_else(cluster4, parts):
             group.call_each("echo", own[:1])
 
 
-def test_arrays_of_any_size_travel_unchanged_and_writable(cluster4, parts):
-    with new_group(cluster4, parts, 2, PROGRAM, 3) as group:
+def test_arrays_of_any_size_travel_unchanged_and_writable(cluster4, partitions):
+    with new_group(cluster4, partitions, 2, PROGRAM, 3) as group:
         for size in (0, 1, 100_000, 1_000_000):
             sent = {"a": np.arange(size), "b": (np.ones((2, 3), np.float32, order="F"), "text")}
             back = group.call("echo", sent, reduce="first")
@@ -98,8 +98,8 @@ def test_arrays_of_any_size_travel_unchanged_and_writable(cluster4, parts):
         assert group.call("threads", reduce="first") == (1, 1)
 
 
-def test_an_error_of_a_worker_is_raised_here_and_the_group_goes_on(cluster4, parts):
-    with new_group(cluster4, parts) as group:
+def test_an_error_of_a_worker_is_raised_here_and_the_group_goes_on(cluster4, partitions):
+    with new_group(cluster4, partitions) as group:
         start = group.call("rows_held", reduce="list")[2][0]
         with pytest.raises(ValueError, match=f"row {start} is bad") as caught:
             group.call("fail_at", start)
@@ -115,21 +115,21 @@ def test_an_error_of_a_worker_is_raised_here_and_the_group_goes_on(cluster4, par
             group.call("largest", reduce="median")
 
 
-def test_a_program_that_cannot_be_made_says_why(cluster4, parts):
+def test_a_program_that_cannot_be_made_says_why(cluster4, partitions):
     with (
         pytest.raises(ValueError, match="no program of these rows"),
-        new_group(cluster4, parts, 2, "tests.dask.collective.programs:Broken"),
+        new_group(cluster4, partitions, 2, "tests.dask.collective.programs:Broken"),
     ):
         pass
     with (
         pytest.raises(ModuleNotFoundError, match="no_such_module"),
-        new_group(cluster4, parts, 2, "no_such_module:Program"),
+        new_group(cluster4, partitions, 2, "no_such_module:Program"),
     ):
         pass
 
 
-def test_leaving_ends_the_tasks_at_once(cluster4, parts):
-    with new_group(cluster4, parts) as group:
+def test_leaving_ends_the_tasks_at_once(cluster4, partitions):
+    with new_group(cluster4, partitions) as group:
         assert len(unfinished(cluster4)) == 4
     wait_until(lambda: not unfinished(cluster4))
     with pytest.raises(WorkerLost, match="has ended"):
@@ -147,13 +147,13 @@ import sys
 import dask.array as da
 import distributed
 import numpy as np
-from margrove.dask.partitions.table import parts_of
+from margrove.dask.partitions.table import partitions_of
 from tests.dask.collective.test_worker_group import new_group
 
 with distributed.Client(sys.argv[1]) as client:
-    parts = parts_of(da.from_array(np.arange(200).reshape(100, 2), chunks=(17, 2)))
+    partitions = partitions_of(da.from_array(np.arange(200).reshape(100, 2), chunks=(17, 2)))
     try:
-        with new_group(client, parts, 2) as group:
+        with new_group(client, partitions, 2) as group:
             request = group.start_call("wait_until_cancelled", 600.0)
             print("now", flush=True)
             group.finish_call(request)
@@ -168,19 +168,19 @@ def test_an_interrupt_ends_the_group_and_its_long_computations(cluster4):
     wait_until(lambda: not unfinished(cluster4))
 
 
-def test_other_work_and_other_groups_run_meanwhile(cluster4, parts):
-    with new_group(cluster4, parts) as one, new_group(cluster4, parts) as other:
+def test_other_work_and_other_groups_run_meanwhile(cluster4, partitions):
+    with new_group(cluster4, partitions) as one, new_group(cluster4, partitions) as other:
         assert da.ones(10, chunks=2).sum().compute() == 10
         assert one.call("largest", reduce="max") == other.call("largest", reduce="max")
 
 
-def test_a_long_computation_is_not_silence(cluster4, parts):
-    with new_group(cluster4, parts, 2, heartbeat_timeout=2.0) as group:
+def test_a_long_computation_is_not_silence(cluster4, partitions):
+    with new_group(cluster4, partitions, 2, heartbeat_timeout=2.0) as group:
         assert group.call("sleep", 2.5) == 2
 
 
-def test_connections_without_the_key_are_refused(cluster4, parts):
-    with new_group(cluster4, parts, 2) as group:
+def test_connections_without_the_key_are_refused(cluster4, partitions):
+    with new_group(cluster4, partitions, 2) as group:
         address = group._channels[0]._connection.getpeername()
         with pytest.raises((OSError, EOFError)):
             connect_to(address, b"not the key", -1)

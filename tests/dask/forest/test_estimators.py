@@ -168,10 +168,10 @@ def test_categories_and_missing_values_of_dataframes(cluster4: Any, tmp_path: Pa
     frame["y"] = np.where(y == 1, "yes", np.where(y == 0, "no", "perhaps"))
     local = margrove.RandomForestClassifier(8, random_state=0)
     local.fit(frame.drop(columns="y"), frame["y"])
-    for n_parts in (1, 3, 5):
-        parts = dd.from_pandas(frame, npartitions=n_parts)
+    for n_partitions in (1, 3, 5):
+        partitions = dd.from_pandas(frame, npartitions=n_partitions)
         model = on_cluster.RandomForestClassifier(8, random_state=0)
-        model.fit(parts.drop(columns="y"), parts["y"])
+        model.fit(partitions.drop(columns="y"), partitions["y"])
         assert saved(model.to_local(), tmp_path, "cluster") == saved(local, tmp_path, "local")
 
 
@@ -258,7 +258,7 @@ def test_bags(cluster4: Any, tmp_path: Path, name: str) -> None:
 @pytest.mark.nightly
 def test_an_interrupted_fit_goes_on_from_its_checkpoint(cluster4: Any, tmp_path: Path) -> None:
     X, y, _ = make_table(800)
-    X_parts, y_parts = as_array(X, (300, 500)), as_array(y, (300, 500))
+    X_dask, y_dask = as_array(X, (300, 500)), as_array(y, (300, 500))
     settings = {"n_estimators": 20, "random_state": 0, "oob_score": True}
 
     def interrupt(progress: Any) -> None:
@@ -272,26 +272,26 @@ def test_an_interrupted_fit_goes_on_from_its_checkpoint(cluster4: Any, tmp_path:
         margrove.checkpoint(file),
         margrove.watch(on_progress=interrupt),
     ):
-        model.fit(X_parts, y_parts)
+        model.fit(X_dask, y_dask)
     assert not hasattr(model, "trees_")
     with margrove.checkpoint(file, resume=True):
-        model.fit(X_parts, y_parts)
+        model.fit(X_dask, y_dask)
     local = margrove.RandomForestClassifier(**settings).fit(X, y)
     assert saved(model.to_local(), tmp_path, "cluster") == saved(local, tmp_path, "local")
 
 
 def test_cancelled_fits_leave_the_cluster_to_others(cluster4: Any, tmp_path: Path) -> None:
     X, y, _ = make_table(800)
-    X_parts, y_parts = as_array(X, (300, 500)), as_array(y, (300, 500))
+    X_dask, y_dask = as_array(X, (300, 500)), as_array(y, (300, 500))
     cancel = threading.Event()
     model = on_cluster.RandomForestClassifier(5000, random_state=0)
     with (
         pytest.raises(FitCancelled),
         margrove.watch(cancel=cancel, on_progress=lambda progress: cancel.set()),
     ):
-        model.fit(X_parts, y_parts)
+        model.fit(X_dask, y_dask)
     assert not hasattr(model, "trees_")
-    model.set_params(n_estimators=3).fit(X_parts, y_parts)
+    model.set_params(n_estimators=3).fit(X_dask, y_dask)
     assert len(model) == 3
 
 
@@ -302,10 +302,10 @@ def lose_workers(new_cluster: Any, n_runs: int, folder: Path) -> None:
     X, y, _ = make_table(6000)
     settings = {"n_estimators": 16, "random_state": 3, "oob_score": True}
     wanted = saved(margrove.RandomForestClassifier(**settings).fit(X, y), folder, "local")
-    X_parts, y_parts = as_array(X, (1500,) * 4), as_array(y, (1500,) * 4)
+    X_dask, y_dask = as_array(X, (1500,) * 4), as_array(y, (1500,) * 4)
 
     def fitted(client: Any) -> bytes:
-        model = on_cluster.RandomForestClassifier(**settings).fit(X_parts, y_parts, client=client)
+        model = on_cluster.RandomForestClassifier(**settings).fit(X_dask, y_dask, client=client)
         return saved(model.to_local(), folder, "cluster")
 
     require_same_whoever_dies(new_cluster, fitted, wanted, n_runs)
@@ -321,7 +321,7 @@ def test_a_worker_that_is_stopped_is_not_waited_for(
 ) -> None:
     monkeypatch.setattr("margrove.dask.forest.task_pool.HEARTBEAT_TIMEOUT", 8.0)
     X, y, _ = make_table(4000)
-    X_parts, y_parts = as_array(X, (2000,) * 2), as_array(y, (2000,) * 2)
+    X_dask, y_dask = as_array(X, (2000,) * 2), as_array(y, (2000,) * 2)
     client = new_cluster(2)
     model = on_cluster.RandomForestClassifier(3000, random_state=0, max_depth=8)
     local = margrove.RandomForestClassifier(3000, random_state=0, max_depth=8).fit(X, y)
@@ -334,7 +334,7 @@ def test_a_worker_that_is_stopped_is_not_waited_for(
             stands.append(still.enter_context(stopped(pid)))
 
     with still, margrove.watch(on_progress=stop):
-        model.fit(X_parts, y_parts)
+        model.fit(X_dask, y_dask)
     assert stands
     assert saved(model.to_local(), tmp_path, "cluster") == saved(local, tmp_path, "local")
 

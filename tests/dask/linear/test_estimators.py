@@ -119,12 +119,12 @@ def test_more_rows_than_can_be_told_apart(cluster4: Any, monkeypatch: Any) -> No
 def test_what_was_fitted_is_the_ordinary_estimator(cluster4: Any, tmp_path: Any) -> None:
     frame = pd.DataFrame(X, columns=list("abcdef"))
     frame["y"] = TWO
-    parts = dd.from_pandas(frame, npartitions=3)
-    model = LinearSVC(tol=1e-10).fit(parts[list("abcdef")], parts["y"])
+    partitions = dd.from_pandas(frame, npartitions=3)
+    model = LinearSVC(tol=1e-10).fit(partitions[list("abcdef")], partitions["y"])
     local = model.to_local()
     assert type(local) is margrove.LinearSVC
     assert list(local.feature_names_in_) == list("abcdef")
-    lazily = model.predict(parts[list("abcdef")])
+    lazily = model.predict(partitions[list("abcdef")])
     assert np.array_equal(np.asarray(lazily.compute()), local.predict(frame[list("abcdef")]))
     margrove.save(model, tmp_path / "model")
     margrove.save(local, tmp_path / "local")
@@ -244,7 +244,7 @@ def test_steps_can_be_watched_and_stopped(cluster4: Any) -> None:
 
 @pytest.fixture
 def small_tiles_on_disk(cluster4: Any) -> Iterator[Any]:
-    """Workers whose parts are all too large for them, and read in pieces of sixty rows."""
+    """Workers whose partitions are all too large for them, and read in pieces of sixty rows."""
     usual = disk_storage._SHARE, shards._TILE_BYTES
 
     def set_sizes(share: float, tile: int) -> None:
@@ -311,14 +311,14 @@ class InOneProcess:
         return replies if reduce == "list" else reduced(reduce, replies)
 
 
-def programs_of(parts: list[Any], y: Any, weight: Any = None) -> list[LinearTiles]:
-    """One for each part."""
+def programs_of(partitions: list[Any], y: Any, weight: Any = None) -> list[LinearTiles]:
+    """One for each partition."""
     workers, start = [], 0
-    for part in parts:
-        stop = start + part.shape[0]
+    for partition in partitions:
+        stop = start + partition.shape[0]
         shard = Shard("", start, stop, ((0, 0, stop - start),))
         own = [y[start:stop]], None if weight is None else [weight[start:stop]]
-        workers.append(LinearTiles(tiles_of_shard(shard, [part], *own, 1, threading.Event())))
+        workers.append(LinearTiles(tiles_of_shard(shard, [partition], *own, 1, threading.Event())))
         start = stop
     return workers
 
@@ -339,7 +339,7 @@ def fitted_by(group: InOneProcess, model: Any, shape: tuple[int, int]) -> Fitted
 @pytest.fixture
 def on_disk(tmp_path: Any, monkeypatch: Any) -> Any:
     monkeypatch.setattr(disk_storage, "_folder", lambda: str(tmp_path))
-    return disk_storage.PartOnDisk
+    return disk_storage.PartitionOnDisk
 
 
 SINGLE = [name for name, (model, y) in CASES.items() if y is not THREE]
@@ -367,9 +367,11 @@ def test_a_member_of_one_tile_does_not_notice_the_disk(
 @pytest.mark.parametrize("model", [LinearSVC(), LinearSVC(penalty="l1", C=0.02)], ids=["l2", "l1"])
 def test_rows_on_disk_are_read_twice_a_step(on_disk: Any, monkeypatch: Any, model: Any) -> None:
     reads: list[int] = []
-    usual = disk_storage.PartOnDisk.rows
+    usual = disk_storage.PartitionOnDisk.rows
     monkeypatch.setattr(
-        disk_storage.PartOnDisk, "rows", lambda part, *rows: reads.append(1) or usual(part, *rows)
+        disk_storage.PartitionOnDisk,
+        "rows",
+        lambda partition, *rows: reads.append(1) or usual(partition, *rows),
     )
     group = InOneProcess(programs_of([on_disk(X)], TWO))
     found = fitted_by(group, model, X.shape)
@@ -422,7 +424,7 @@ def test_a_worker_killed_at_any_moment_changes_nothing(
     new_cluster: Any, seed: int, place: str
 ) -> None:
     client = new_cluster(2)
-    if place == "disk":  # of the worker that comes instead, parts are in memory
+    if place == "disk":  # of the worker that comes instead, partitions are in memory
         client.run(setattr, disk_storage, "_SHARE", 0.0)
     generator = np.random.default_rng(seed)
     pids = list(client.run(os.getpid).values())

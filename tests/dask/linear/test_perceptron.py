@@ -91,11 +91,11 @@ def test_separable_rows_end_it_and_obey_novikoff(cluster4: Any) -> None:
 
 def test_frames_sparse_rows_and_names(cluster4: Any) -> None:
     frame = pd.DataFrame(X, columns=list("abcde"))
-    parts = dd.from_pandas(frame, npartitions=3)
+    partitions = dd.from_pandas(frame, npartitions=3)
     y = dd.from_pandas(pd.Series(TWO), npartitions=3)
-    model = Perceptron(max_iter=3, tol=None).fit(parts, y)
+    model = Perceptron(max_iter=3, tol=None).fit(partitions, y)
     assert list(model.feature_names_in_) == list("abcde")
-    assert model.partial_fit(parts, y).t_ == 1.0 + 4 * N
+    assert model.partial_fit(partitions, y).t_ == 1.0 + 4 * N
     with pytest.raises(InvalidDataError, match="not those of the earlier"):
         model.partial_fit(pieces(X), pieces(TWO))
     rows = pieces(X).map_blocks(sp.csr_array, dtype=np.float64, meta=sp.csr_array((0, 0)))

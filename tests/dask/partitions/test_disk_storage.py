@@ -1,4 +1,4 @@
-"""Parts on disk: the same rows, files that go, and fits that do not notice."""
+"""Partitions on disk: the same rows, files that go, and fits that do not notice."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ import margrove
 import margrove.dask
 from margrove.dask.cluster.waiting import gathered
 from margrove.dask.partitions import disk_storage
-from margrove.dask.partitions.table import parts_of
+from margrove.dask.partitions.table import partitions_of
 
 
 @pytest.fixture
 def everything_on_disk(cluster4):
-    """Workers whose parts are all too large for them."""
+    """Workers whose partitions are all too large for them."""
     usual = disk_storage._SHARE
     cluster4.run(_set_share, 0.0)
     yield cluster4
@@ -37,29 +37,29 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_rows_come_back(folder, dtype):
     X = np.random.default_rng(0).standard_normal((50, 3)).astype(dtype)
-    part = disk_storage.PartOnDisk(X)
-    assert part.shape == (50, 3)
-    np.testing.assert_array_equal(disk_storage.loaded(part), X)
-    np.testing.assert_array_equal(disk_storage.rows_of_part(part, 7, 20), X[7:20])
-    assert disk_storage.loaded(part).flags.writeable
+    partition = disk_storage.PartitionOnDisk(X)
+    assert partition.shape == (50, 3)
+    np.testing.assert_array_equal(disk_storage.loaded(partition), X)
+    np.testing.assert_array_equal(disk_storage.rows_of_partition(partition, 7, 20), X[7:20])
+    assert disk_storage.loaded(partition).flags.writeable
 
 
 def test_frames_come_back(folder):
     frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", None]})
-    part = disk_storage.PartOnDisk(frame)
-    pd.testing.assert_frame_equal(part.rows(), frame)
-    pd.testing.assert_frame_equal(part.rows(1, 3), frame.iloc[1:3])
+    partition = disk_storage.PartitionOnDisk(frame)
+    pd.testing.assert_frame_equal(partition.rows(), frame)
+    pd.testing.assert_frame_equal(partition.rows(1, 3), frame.iloc[1:3])
 
 
 def test_no_rows(folder):
-    assert disk_storage.PartOnDisk(np.empty((0, 4))).rows().shape == (0, 4)
+    assert disk_storage.PartitionOnDisk(np.empty((0, 4))).rows().shape == (0, 4)
 
 
 def test_a_file_goes_with_its_part_and_a_copy_has_its_own(folder):
-    part = disk_storage.PartOnDisk(np.eye(3))
-    copy = pickle.loads(pickle.dumps(part))
+    partition = disk_storage.PartitionOnDisk(np.eye(3))
+    copy = pickle.loads(pickle.dumps(partition))
     assert len(os.listdir(folder)) == 2
-    del part
+    del partition
     assert len(os.listdir(folder)) == 1
     np.testing.assert_array_equal(copy.rows(), np.eye(3))
     del copy
@@ -67,44 +67,46 @@ def test_a_file_goes_with_its_part_and_a_copy_has_its_own(folder):
 
 
 def test_a_file_that_was_cut_is_an_error(folder):
-    part = disk_storage.PartOnDisk(np.eye(3))
-    os.truncate(part._path, 10)
+    partition = disk_storage.PartitionOnDisk(np.eye(3))
+    os.truncate(partition._path, 10)
     with pytest.raises(EOFError, match="shorter than it was"):
-        part.rows()
+        partition.rows()
 
 
 def test_small_tables_stay_in_memory(cluster4):
     X = da.from_array(np.eye(40), chunks=(10, 40))
-    assert not parts_of(X, client=cluster4).on_disk
+    assert not partitions_of(X, client=cluster4).on_disk
 
 
 def test_parts_of_large_tables_are_files_where_they_were_made(everything_on_disk):
     X = np.random.default_rng(0).standard_normal((40, 3))
-    parts = parts_of(da.from_array(X, chunks=(10, 3)), X[:, 0], client=everything_on_disk)
-    assert parts.on_disk
-    before = parts.holders()
-    found = gathered(everything_on_disk, parts.map(np.sum))
+    partitions = partitions_of(da.from_array(X, chunks=(10, 3)), X[:, 0], client=everything_on_disk)
+    assert partitions.on_disk
+    before = partitions.holders()
+    found = gathered(everything_on_disk, partitions.map(np.sum))
     np.testing.assert_allclose(found, [X[k : k + 10].sum() for k in range(0, 40, 10)])
-    assert parts.holders() == before
+    assert partitions.holders() == before
 
 
 def test_frames_become_numbers_on_disk(everything_on_disk):
     from margrove.dask.partitions.encoding import encoded
 
     frame = pd.DataFrame({"a": np.arange(12.0), "b": list("xyz") * 4})
-    parts = parts_of(
+    partitions = partitions_of(
         dd.from_pandas(frame, npartitions=3), client=everything_on_disk, keep_frames=True
     )
-    made = encoded(parts, None, "from_dtype").parts
+    made = encoded(partitions, None, "from_dtype").partitions
     assert made.on_disk
-    kinds = gathered(everything_on_disk, [_kind_of(everything_on_disk, part) for part in made.X])
-    assert kinds == ["PartOnDisk"] * 3
+    kinds = gathered(
+        everything_on_disk, [_kind_of(everything_on_disk, partition) for partition in made.X]
+    )
+    assert kinds == ["PartitionOnDisk"] * 3
     whole = np.concatenate(gathered(everything_on_disk, made.map(np.asarray)))
     np.testing.assert_array_equal(whole, np.column_stack([np.arange(12.0), [0.0, 1.0, 2.0] * 4]))
 
 
-def _kind_of(client, part):
-    return client.submit(lambda own: type(own).__name__, part, pure=False)
+def _kind_of(client, partition):
+    return client.submit(lambda own: type(own).__name__, partition, pure=False)
 
 
 def saved(model, folder):
@@ -122,8 +124,8 @@ def test_models_of_parts_on_disk_are_those_of_one_machine(everything_on_disk, tm
     y = (np.nan_to_num(X[:, 0]) + rng.standard_normal(len(X)) > 0).astype(int)
     settings = {"random_state": 0}
     settings |= {"max_iter": 5} if name.startswith("Hist") else {"n_estimators": 5}
-    parts = da.from_array(X, chunks=(3000, 4)), da.from_array(y, chunks=3000)
-    model = getattr(margrove.dask, name)(**settings).fit(*parts)
+    partitions = da.from_array(X, chunks=(3000, 4)), da.from_array(y, chunks=3000)
+    model = getattr(margrove.dask, name)(**settings).fit(*partitions)
     wanted = getattr(margrove, name)(**settings).fit(X, y)
     assert saved(model.to_local(), tmp_path) == saved(wanted, tmp_path)
 
@@ -146,9 +148,9 @@ def test_parts_on_disk_are_made_again_when_all_workers_are_lost(new_cluster, tmp
                 kill(process)
 
     killed = []
-    parts = da.from_array(X, chunks=(2500, 4)), da.from_array(y, chunks=2500)
+    partitions = da.from_array(X, chunks=(2500, 4)), da.from_array(y, chunks=2500)
     with margrove.watch(on_progress=kill_all):
-        model = margrove.dask.HistGradientBoostingRegressor(**settings).fit(*parts)
+        model = margrove.dask.HistGradientBoostingRegressor(**settings).fit(*partitions)
     assert killed
     assert set(client.run(os.getpid).values()).isdisjoint(workers)
     assert saved(model.to_local(), tmp_path) == saved(wanted, tmp_path)

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from margrove import RandomForestClassifier
 from margrove.dask.cluster.waiting import gathered
 from margrove.dask.partitions.encoding import encoded
-from margrove.dask.partitions.table import parts_of
+from margrove.dask.partitions.table import partitions_of
 from margrove.exceptions import InvalidDataError
 from margrove.grove.table.encoding import read_table
 
@@ -38,9 +38,9 @@ def frame():
     return table
 
 
-def assert_like_local(parts, local, categorical_features):
-    found = encoded(parts, FOREST, categorical_features)
-    X = np.concatenate(gathered(parts.client, found.parts.X))
+def assert_like_local(partitions, local, categorical_features):
+    found = encoded(partitions, FOREST, categorical_features)
+    X = np.concatenate(gathered(partitions.client, found.partitions.X))
     np.testing.assert_array_equal(X, local.X)
     assert X.dtype == local.X.dtype
     assert list(found.categories) == list(local.categories)
@@ -60,37 +60,39 @@ def test_a_dataframe_is_numbered_as_a_whole(cluster4, frame, n, which):
         lazy = dd.from_delayed(
             [dask.delayed(frame.iloc[rows]) for rows in (*pieces, [])], meta=frame[:0]
         )
-    assert_like_local(parts_of(lazy, keep_frames=True), read_table(frame, FOREST, which), which)
+    assert_like_local(
+        partitions_of(lazy, keep_frames=True), read_table(frame, FOREST, which), which
+    )
 
 
 @pytest.mark.parametrize("which", [None, "all", [1], [True, False, True]])
 def test_an_array_of_numbers(cluster4, which):
     X = np.random.default_rng(0).integers(0, 4, (40, 3)) + np.array([0, 0, 0.5])
     X[3, 1] = np.nan
-    parts = parts_of(da.from_array(X, chunks=(9, 2)), keep_frames=True)
-    assert_like_local(parts, read_table(X, FOREST, which), which)
+    partitions = partitions_of(da.from_array(X, chunks=(9, 2)), keep_frames=True)
+    assert_like_local(partitions, read_table(X, FOREST, which), which)
 
 
 def test_an_array_of_texts(cluster4):
     X = np.random.default_rng(0).choice(["b", "a", "cc"], (30, 2))
     for kind in (X, X.astype(object)):
-        parts = parts_of(da.from_array(kind, chunks=(7, 2)), keep_frames=True)
-        assert_like_local(parts, read_table(kind, FOREST, "from_dtype"), "from_dtype")
+        partitions = partitions_of(da.from_array(kind, chunks=(7, 2)), keep_frames=True)
+        assert_like_local(partitions, read_table(kind, FOREST, "from_dtype"), "from_dtype")
 
 
 def test_sparse_numbers_pass_and_sparse_categories_do_not(cluster4):
     X = sp.random_array((10, 3), density=0.5, format="csr", rng=0)
     lazy = da.from_delayed(dask.delayed(X), X.shape, dtype=float, meta=sp.csr_array((0, 0)))
-    parts = parts_of(lazy, keep_frames=True)
-    assert encoded(parts, FOREST, "from_dtype").parts is parts
+    partitions = partitions_of(lazy, keep_frames=True)
+    assert encoded(partitions, FOREST, "from_dtype").partitions is partitions
     with pytest.raises(InvalidDataError, match="categorical_features needs a dense X"):
-        encoded(parts, FOREST, [0])
+        encoded(partitions, FOREST, [0])
 
 
 def test_labels_without_permission_are_an_error(cluster4, frame):
-    parts = parts_of(dd.from_pandas(frame, npartitions=2), keep_frames=True)
+    partitions = partitions_of(dd.from_pandas(frame, npartitions=2), keep_frames=True)
     with pytest.raises(InvalidDataError, match="Column 'text' of X holds labels"):
-        encoded(parts, FOREST, None)
+        encoded(partitions, FOREST, None)
 
 
 def test_numbers_in_one_partition_and_labels_in_another_are_named(cluster4):
@@ -101,21 +103,21 @@ def test_numbers_in_one_partition_and_labels_in_another_are_named(cluster4):
     with pytest.raises(
         InvalidDataError, match=r"Partition 2 of X: column 'a' holds numbers.*partition 0.*'x'"
     ):
-        encoded(parts_of(lazy, keep_frames=True), FOREST, "from_dtype")
-    some = encoded(parts_of(lazy.partitions[:2], keep_frames=True), FOREST, "from_dtype")
+        encoded(partitions_of(lazy, keep_frames=True), FOREST, "from_dtype")
+    some = encoded(partitions_of(lazy.partitions[:2], keep_frames=True), FOREST, "from_dtype")
     assert some.categories[0].tolist() == ["x", "y"]
 
 
 def test_infinity_is_no_category(cluster4):
     X = np.ones((6, 2))
     X[4, 1] = np.inf
-    parts = parts_of(da.from_array(X, chunks=(3, 2)), keep_frames=True)
+    partitions = partitions_of(da.from_array(X, chunks=(3, 2)), keep_frames=True)
     with pytest.raises(InvalidDataError, match="infinity"):
-        encoded(parts, FOREST, [1])
+        encoded(partitions, FOREST, [1])
 
 
 def test_dates_are_refused(cluster4):
     frame = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=6)})
-    parts = parts_of(dd.from_pandas(frame, npartitions=2), keep_frames=True)
+    partitions = partitions_of(dd.from_pandas(frame, npartitions=2), keep_frames=True)
     with pytest.raises(InvalidDataError, match="neither a number nor a label"):
-        encoded(parts, FOREST, "from_dtype")
+        encoded(partitions, FOREST, "from_dtype")

@@ -70,9 +70,9 @@ def test_rows_of_a_shard_are_in_order(form):
     X = np.arange(24.0).reshape(12, 2)
     make = {"dense": np.array, "csr": sp.csr_array, "frame": pd.DataFrame}[form]
     shard = Shard("a", 3, 10, ((0, 3, 5), (1, 0, 4), (3, 0, 1)))
-    parts = [make(X[:5]), make(X[5:9]), make(X[9:])]
+    partitions = [make(X[:5]), make(X[5:9]), make(X[9:])]
     y = [np.arange(0, 5), np.arange(5, 9), np.arange(9, 12)]
-    rows = rows_of_shard(shard, parts, y, None, 2, threading.Event())
+    rows = rows_of_shard(shard, partitions, y, None, 2, threading.Event())
     found = rows.X.toarray() if form == "csr" else np.asarray(rows.X)
     np.testing.assert_array_equal(found, X[3:10])
     assert rows.y.tolist() == list(range(3, 10))
@@ -88,7 +88,7 @@ def test_arrays_that_came_over_the_network_become_writable():
     assert rows.X.flags.writeable
     own = np.ones((4, 2))
     same = rows_of_shard(Shard("a", 0, 4, ((0, 0, 4),)), [own], None, None, 1, threading.Event())
-    assert same.X is own  # a whole part is not copied
+    assert same.X is own  # a whole partition is not copied
 
 
 @given(
@@ -96,11 +96,11 @@ def test_arrays_that_came_over_the_network_become_writable():
         st.tuples(st.integers(0, 9), st.sets(st.sampled_from([*WORKERS, "z"]))),
         min_size=1,
         max_size=12,
-    ).filter(lambda parts: any(length for length, _ in parts))
+    ).filter(lambda partitions: any(length for length, _ in partitions))
 )
-def test_parts_stay_where_they_are(parts):
-    lengths = np.array([length for length, _ in parts])
-    where = [sorted(holders) for _, holders in parts]
+def test_parts_stay_where_they_are(partitions):
+    lengths = np.array([length for length, _ in partitions])
+    where = [sorted(holders) for _, holders in partitions]
     found = shards_in_place(lengths, WORKERS, where)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     seen = []
@@ -126,16 +126,16 @@ def test_parts_that_several_hold_go_to_whom_has_least():
 @pytest.fixture
 def on_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(disk_storage, "_folder", lambda: str(tmp_path))
-    return disk_storage.PartOnDisk
+    return disk_storage.PartitionOnDisk
 
 
 def test_tiles_of_rows_on_disk(on_disk, monkeypatch):
     monkeypatch.setattr(shards, "_TILE_BYTES", 3 * 2 * 8)
     X = np.arange(40.0).reshape(20, 2)
     shard = Shard("a", 2, 20, ((0, 2, 10), (2, 0, 5)), (2, 15))
-    parts = [on_disk(X[:10]), X[15:]]
+    partitions = [on_disk(X[:10]), X[15:]]
     y = [np.arange(0, 10), np.arange(15, 20)]
-    tiles = tiles_of_shard(shard, parts, y, None, 2, threading.Event())
+    tiles = tiles_of_shard(shard, partitions, y, None, 2, threading.Event())
     assert [(tile.start, tile.stop) for tile in tiles] == [(2, 4), (4, 7), (7, 10), (15, 20)]
     for tile in tiles:
         rows = tile.X.read() if isinstance(tile.X, RowsOnDisk) else tile.X

@@ -1,7 +1,8 @@
 """Bins of columns whose distinct values are too many to be brought together: found by refinement.
 
-See `gradient.hist.bin_refinement`: what the parts of a table have counted adds up to what the
-table has. Two passes over the rows, as a rule, and some thousand numbers a column from each part.
+See `gradient.hist.bin_refinement`: what the partitions of a table have counted adds up to what the
+table has. Two passes over the rows, as a rule, and some thousand numbers a column from each
+partition.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from margrove.dask.boosting.bins import ColumnCodes, codes_of_column, column_tiles
-from margrove.dask.boosting.remote_rows import PartRows, new_numbers
+from margrove.dask.boosting.remote_rows import PartitionRows, new_numbers
 from margrove.ensemble.gradient.hist import bin_refinement as cells_module
 from margrove.ensemble.gradient.hist.bin_refinement import (
     CellCounter,
@@ -29,9 +30,9 @@ from margrove.ensemble.gradient.hist.bin_refinement import (
 
 __all__ = ["refined_columns"]
 
-_COLUMNS_AT_ONCE = 8  # of which workers hold what some parts say
+_COLUMNS_AT_ONCE = 8  # of which workers hold what some partitions say
 _BLOCKS_AT_ONCE = 3  # of such columns: workers count one while we look at another
-_PARTS_AT_ONCE = 8  # whose cells are added up by one task
+_PARTITIONS_AT_ONCE = 8  # whose cells are added up by one task
 
 Stretches = list[tuple[np.ndarray, np.ndarray]]
 
@@ -39,43 +40,43 @@ Stretches = list[tuple[np.ndarray, np.ndarray]]
 # -- on the workers --
 
 
-def sample_part(
-    part: Any, rows: PartRows, step: int, renumbered: dict[int, np.ndarray]
+def sample_partition(
+    partition: Any, rows: PartitionRows, step: int, renumbered: dict[int, np.ndarray]
 ) -> np.ndarray:
     """Every so many rows."""
-    own = rows.of(part)[::step]
+    own = rows.of(partition)[::step]
     X = np.array(own.toarray() if hasattr(own, "toarray") else own, dtype=np.float64)
     for column, numbers in renumbered.items():
         X[:, column] = new_numbers(X[:, column], numbers)
     return X
 
 
-def cells_of_part(
-    part: Any,
-    rows: PartRows,
+def cells_of_partition(
+    partition: Any,
+    rows: PartitionRows,
     weight: np.ndarray | None,
     renumbered: dict[int, np.ndarray],
     first: int,
     last: int,
     splitters: list[np.ndarray],
 ) -> list[Cells]:
-    """What a part has in the cells of columns first .. last - 1."""
+    """What a partition has in the cells of columns first .. last - 1."""
     counters = [CellCounter(own, is_weighted=weight is not None) for own in splitters[first:last]]
-    return _counted(counters, column_tiles(part, rows, renumbered, first, last), first, weight)
+    return _counted(counters, column_tiles(partition, rows, renumbered, first, last), first, weight)
 
 
-def values_of_part(
-    part: Any,
-    rows: PartRows,
+def values_of_partition(
+    partition: Any,
+    rows: PartitionRows,
     weight: np.ndarray | None,
     renumbered: dict[int, np.ndarray],
     first: int,
     last: int,
     opened: Stretches,
 ) -> list[Cells]:
-    """The values that a part has in some cells."""
+    """The values that a partition has in some cells."""
     finders = [ValueFinder(*own, is_weighted=weight is not None) for own in opened]
-    return _counted(finders, column_tiles(part, rows, renumbered, first, last), first, weight)
+    return _counted(finders, column_tiles(partition, rows, renumbered, first, last), first, weight)
 
 
 def _counted(
@@ -91,7 +92,7 @@ def _counted(
 
 
 def all_cells(pieces: Sequence[list[Cells]]) -> list[Cells]:
-    """Those of several parts, column by column."""
+    """Those of several partitions, column by column."""
     return [merged_cells(own) for own in zip(*pieces, strict=True)]
 
 
@@ -135,21 +136,21 @@ def refined_columns(
     map_each: Callable[..., list[Any]],
     submit: Callable[..., Any],
     results: Callable[[list[Any]], list[Any]],
-    rows: Sequence[PartRows],
+    rows: Sequence[PartitionRows],
     n_rows: int,
     weights: Sequence[np.ndarray | None],
     renumbered: dict[int, np.ndarray],
     n_categories: np.ndarray,
     max_bins: int,
 ) -> list[ColumnCodes]:
-    """What the codes of all columns stand for; see `columns_of_parts` for the functions.
+    """What the codes of all columns stand for; see `columns_of_partitions` for the functions.
 
     Cells stay on the workers. Columns come in blocks, some of which are under way at a time: what
-    parts say of one takes memory there.
+    partitions say of one takes memory there.
     """
     step = -(-n_rows // cells_module.N_SPLITTERS)
     sample = np.concatenate(
-        results(map_each(sample_part, [(own, step, renumbered) for own in rows]))
+        results(map_each(sample_partition, [(own, step, renumbered) for own in rows]))
     )
     splitters = submit(
         _same, [_splitters(sample[:, j], int(n)) for j, n in enumerate(n_categories)]
@@ -159,22 +160,24 @@ def refined_columns(
     ends = range(0, len(n_categories), _COLUMNS_AT_ONCE)
     blocks = [(first, min(first + _COLUMNS_AT_ONCE, len(n_categories))) for first in ends]
 
-    def all_parts(function: Any, merge: Any, block: tuple[int, int], told: Any) -> Any:
+    def all_partitions(function: Any, merge: Any, block: tuple[int, int], told: Any) -> Any:
         own = zip(own_rows, own_weights, strict=True)
         pieces = map_each(function, [(*pair, renumbered, *block, told) for pair in own])
         while len(pieces) > 1:
-            groups = range(0, len(pieces), _PARTS_AT_ONCE)
-            pieces = [submit(merge, pieces[k : k + _PARTS_AT_ONCE]) for k in groups]
+            groups = range(0, len(pieces), _PARTITIONS_AT_ONCE)
+            pieces = [submit(merge, pieces[k : k + _PARTITIONS_AT_ONCE]) for k in groups]
         return pieces[0]
 
     def refined(block: tuple[int, int]) -> Generator[Any, bool, Any]:
         """Yields what tells whether there are cells to open, and is told."""
-        cells = submit(filled_cells, all_parts(cells_of_part, all_cells, block, splitters))
+        cells = submit(
+            filled_cells, all_partitions(cells_of_partition, all_cells, block, splitters)
+        )
         while True:
             stretches = submit(stretches_to_open, cells, max_bins)
             if not (yield stretches):
                 return submit(columns_of_cells, cells, n_categories[slice(*block)], max_bins)
-            values = all_parts(values_of_part, all_values, block, stretches)
+            values = all_partitions(values_of_partition, all_values, block, stretches)
             cells = submit(opened_cells, cells, values, max_bins)
 
     columns: dict[int, Any] = {}

@@ -1,8 +1,8 @@
-"""The codes of columns whose values are spread over many parts: exactly those of one table.
+"""The codes of columns whose values are spread over many partitions: exactly those of one table.
 
-Distinct values and their weights are found part by part, and put together column by column, on
-whichever worker the scheduler chooses: neither a worker nor the client holds more than a block of
-columns. Weights are whole numbers, so that their sums do not depend on the parts.
+Distinct values and their weights are found partition by partition, and put together column by
+column, on whichever worker the scheduler chooses: neither a worker nor the client holds more than a
+block of columns. Weights are whole numbers, so that their sums do not depend on the partitions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from margrove.dask.boosting.remote_rows import PartRows, new_numbers
+from margrove.dask.boosting.remote_rows import PartitionRows, new_numbers
 from margrove.ensemble.gradient.hist.bin_refinement import code_values
 from margrove.ensemble.gradient.hist.tables import (
     _BYTES_OF_A_LIST,
@@ -38,7 +38,7 @@ __all__ = [
     "coded_columns",
     "codes_of_column",
     "column_tiles",
-    "columns_of_parts",
+    "columns_of_partitions",
     "distinct_values",
     "empty_table",
     "find_conflicts",
@@ -95,21 +95,23 @@ def whole_weights(weight: np.ndarray, bits: int) -> np.ndarray:
 
 
 def column_tiles(
-    part: Any, rows: PartRows, renumbered: dict[int, np.ndarray], first: int, last: int
+    partition: Any, rows: PartitionRows, renumbered: dict[int, np.ndarray], first: int, last: int
 ) -> Iterator[tuple[int, int, np.ndarray]]:
-    """The columns first .. last - 1 of some rows of a part, some rows after the others: a column,
-    the place of the first row, and values float64, which the next ones are written over.
+    """The columns first .. last - 1 of some rows of a partition, in tiles of rows.
+
+    Yields a column, the position of the first row of the tile, and its values float64; the next
+    tile is written over them.
 
     renumbered {column: float64 (categories + 1,)}: new numbers of categories.
     """
-    if sp.issparse(part):
-        X = rows.of(part)[:, first:last].tocsc()
+    if sp.issparse(partition):
+        X = rows.of(partition)[:, first:last].tocsc()
         for k in range(last - first):
             values, own = np.zeros(X.shape[0]), slice(X.indptr[k], X.indptr[k + 1])
             values[X.indices[own]] = X.data[own]
             yield first + k, 0, new_numbers(values, renumbered.get(first + k))
         return
-    X = np.ascontiguousarray(part)
+    X = np.ascontiguousarray(partition)
     n = X.shape[0] if rows.rows is None else len(rows.rows)
     step = min(max(_CELLS_AT_ONCE // max(last - first, 1), 1), max(n, 1))
     room = np.empty((last - first) * step)
@@ -123,18 +125,18 @@ def column_tiles(
 
 
 def distinct_values(
-    part: Any,
-    rows: PartRows,
+    partition: Any,
+    rows: PartitionRows,
     weight: np.ndarray | None,
     renumbered: dict[int, np.ndarray],
     first: int,
     last: int,
 ) -> list[_Distinct] | None:
-    """Of the columns first .. last - 1 of some rows of a part; None without rows."""
-    if part.shape[0] == 0 or (rows.rows is not None and len(rows.rows) == 0):
+    """Of the columns first .. last - 1 of some rows of a partition; None without rows."""
+    if partition.shape[0] == 0 or (rows.rows is not None and len(rows.rows) == 0):
         return None
     tiles: list[list[np.ndarray]] = [[] for _ in range(first, last)]
-    for j, _, values in column_tiles(part, rows, renumbered, first, last):
+    for j, _, values in column_tiles(partition, rows, renumbered, first, last):
         tiles[j - first].append(values.copy())
     found = []
     for own in tiles:
@@ -149,7 +151,7 @@ def distinct_values(
 def merged_columns(
     pieces: Sequence[list[_Distinct] | None], n_categories: np.ndarray, max_bins: int
 ) -> list[ColumnCodes]:
-    """Put the values of all parts together, and decide which share a code."""
+    """Put the values of all partitions together, and decide which share a code."""
     filled = [piece for piece in pieces if piece is not None]
     return [
         _merged([piece[k] for piece in filled], int(n_categories[k]), max_bins)
@@ -202,17 +204,23 @@ def codes_of_column(
 
 
 def coded_columns(
-    part: Any, rows: PartRows, columns: Sequence[ColumnCodes], renumbered: dict[int, np.ndarray]
+    partition: Any,
+    rows: PartitionRows,
+    columns: Sequence[ColumnCodes],
+    renumbered: dict[int, np.ndarray],
 ) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
-    """Some rows of a part as codes: uint8 (n, dense columns), and of each sparse column the rows
-    int32 that have another code than the omitted one, with these codes."""
-    n = part.shape[0] if rows.rows is None else len(rows.rows)
+    """Some rows of a partition as codes.
+
+    Returns uint8 (n, dense columns), and of each sparse column the rows int32 that have another
+    code than the omitted one, with these codes.
+    """
+    n = partition.shape[0] if rows.rows is None else len(rows.rows)
     dense = [j for j, own in enumerate(columns) if own.omitted < 0]
     places = {j: place for place, j in enumerate(dense)}
     codes = np.empty((n, len(dense)), np.uint8)
     no_entries = np.empty(0, np.int32), np.empty(0, np.uint8)
     entries = {j: [no_entries] for j in range(len(columns)) if j not in places}
-    for j, start, values in column_tiles(part, rows, renumbered, 0, len(columns)):
+    for j, start, values in column_tiles(partition, rows, renumbered, 0, len(columns)):
         own = _codes(values, columns[j])
         if j in places:
             codes[start : start + len(own), places[j]] = own
@@ -299,17 +307,17 @@ def bins_of(columns: Sequence[ColumnCodes]) -> GradientBins:
     )
 
 
-def blocks_of_columns(n_columns: int, n_parts: int) -> list[tuple[int, int]]:
-    """First and last of columns that are looked at together; of many parts more at once."""
-    n_blocks = max(1, min(-(-n_columns // _COLUMNS_AT_ONCE), _MOST_TASKS // max(n_parts, 1)))
+def blocks_of_columns(n_columns: int, n_partitions: int) -> list[tuple[int, int]]:
+    """First and last of columns that are looked at together; of many partitions more at once."""
+    n_blocks = max(1, min(-(-n_columns // _COLUMNS_AT_ONCE), _MOST_TASKS // max(n_partitions, 1)))
     step = -(-n_columns // n_blocks)
     return [(first, min(first + step, n_columns)) for first in range(0, n_columns, step)]
 
 
-def columns_of_parts(
+def columns_of_partitions(
     map_each: Callable[..., list[Any]],
     submit: Callable[..., Any],
-    rows: Sequence[PartRows],
+    rows: Sequence[PartitionRows],
     weights: Sequence[np.ndarray | None],
     renumbered: dict[int, np.ndarray],
     n_categories: np.ndarray,
@@ -317,8 +325,8 @@ def columns_of_parts(
 ) -> list[Any]:
     """Futures of the codes of all columns, block by block.
 
-    `map_each(function, arguments)` and `submit(function, *arguments)` make futures, of all parts
-    and of others.
+    `map_each(function, arguments)` and `submit(function, *arguments)` make futures, of all
+    partitions and of others.
     """
     found = []
     for first, last in blocks_of_columns(len(n_categories), len(rows)):

@@ -1,4 +1,4 @@
-"""Who works for a fit of gradient boosting: parts of a table on workers, tasks, and groups."""
+"""Who works for a fit of gradient boosting: partitions of a table on workers, tasks, and groups."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import numpy as np
 from margrove.dask.boosting.bin_refinement import refined_columns
 from margrove.dask.boosting.bins import (
     ColumnCodes,
-    columns_of_parts,
+    columns_of_partitions,
     whole_weight_bits,
     whole_weights,
 )
-from margrove.dask.boosting.coded_partitions import code_part
+from margrove.dask.boosting.coded_partitions import code_partition
 from margrove.dask.boosting.leader import borders_of_runs, runs_of_rows
 from margrove.dask.boosting.remote_rows import (
-    PartRows,
+    PartitionRows,
     distinct_rows,
     hash_rows,
-    part_rows,
+    rows_by_partition,
     stand_in_for_nan,
     survey_part,
     used_categories,
@@ -33,7 +33,7 @@ from margrove.dask.cluster.workers import available_workers, run_on_workers
 from margrove.dask.collective.worker_group import WorkerGroup
 from margrove.dask.partitions.disk_storage import release_memory
 from margrove.dask.partitions.shards import Shard, assign_workers, pieces_of_rows
-from margrove.dask.partitions.table import Parts
+from margrove.dask.partitions.table import Partitions
 from margrove.ensemble.gradient.early_stopping import SoFar
 from margrove.grove.serve.packed_trees import Kind
 
@@ -41,7 +41,7 @@ __all__ = ["Workforce"]
 
 Prepare = Callable[[Any, Sequence[tuple[int, int]]], None]
 
-# Tasks are sent which rows of their part count, and how much: 16 bytes a row are meant to be.
+# Tasks are sent which rows of their partition count, and how much: 16 bytes a row are meant to be.
 _SENDS_ROWS = {"distributed.admin.large-graph-warning-threshold": "1 TB"}
 # of which all distinct values are not brought together, see `boosting_quantiles`
 _MANY_ROWS = 2_000_000
@@ -50,16 +50,16 @@ _PROGRAM = "margrove.dask.boosting.worker_program:BoostingShard"
 
 
 class Workforce:
-    """Parts of a table, and the workers that have them."""
+    """Partitions of a table, and the workers that have them."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, partitions: Partitions) -> None:
+        self._partitions = partitions
         self._groups: list[Any] = []
         self._coded: list[Any] = []
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self._parts.n_rows, self._parts.n_features
+        return self._partitions.n_rows, self._partitions.n_features
 
     def close(self) -> None:
         while self._groups:
@@ -68,10 +68,10 @@ class Workforce:
     # -- tasks --
 
     def _offsets(self) -> np.ndarray:
-        return self._parts.offsets
+        return self._partitions.offsets
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return self._parts.client.submit(function, *arguments, pure=False)
+        return self._partitions.client.submit(function, *arguments, pure=False)
 
     def _map(
         self,
@@ -80,32 +80,34 @@ class Workforce:
         *,
         stores: bool = False,
     ) -> list[Any]:
-        """Futures of function(part, *arguments) of each part."""
+        """Futures of function(partition, *arguments) of each partition."""
         with dask.config.set(_SENDS_ROWS):
-            return self._parts.map_each(function, arguments, stores=stores)
+            return self._partitions.map_each(function, arguments, stores=stores)
 
     def _results(self, futures: list[Any]) -> list[Any]:
-        return gathered(self._parts.client, futures)
+        return gathered(self._partitions.client, futures)
 
-    def _on_parts(
-        self, function: Callable[..., Any], rows: Sequence[PartRows], *arguments: Any
+    def _on_partitions(
+        self, function: Callable[..., Any], rows: Sequence[PartitionRows], *arguments: Any
     ) -> list[Any]:
         return self._results(self._map(function, [(own, *arguments) for own in rows]))
 
     def hashes(self, rows: np.ndarray, renumbered: dict[int, np.ndarray]) -> np.ndarray:
         """Of the content of rows, ascending; copies of a row are hashed once."""
         distinct, places = distinct_rows(rows)
-        own = part_rows(distinct, self._offsets())
-        facts = self._on_parts(survey_part, own)
+        own = rows_by_partition(distinct, self._offsets())
+        facts = self._on_partitions(survey_part, own)
         has_infinity = any(fact.has_infinity for fact in facts)
-        found = self._on_parts(hash_rows, own, renumbered, has_infinity, stand_in_for_nan(facts))
+        found = self._on_partitions(
+            hash_rows, own, renumbered, has_infinity, stand_in_for_nan(facts)
+        )
         hashes: np.ndarray = np.concatenate(found)[places]
         return hashes
 
     def used_categories(self, rows: np.ndarray, columns: Sequence[int]) -> dict[int, np.ndarray]:
         """Numbers of the categories that rows have, by column."""
-        own = part_rows(rows, self._offsets())
-        found = self._on_parts(used_categories, own, list(columns))
+        own = rows_by_partition(rows, self._offsets())
+        found = self._on_partitions(used_categories, own, list(columns))
         return {
             column: np.unique(np.concatenate([used[k] for used in found]))
             for k, column in enumerate(columns)
@@ -125,13 +127,13 @@ class Workforce:
         if weight is not None:
             whole = whole_weights(weight, whole_weight_bits(weight))
             weights = list(np.split(whole, np.searchsorted(rows, offsets[1:-1])))
-        own = part_rows(rows, offsets)
+        own = rows_by_partition(rows, offsets)
         if len(rows) > _MANY_ROWS and len(n_categories) <= _FEW_COLUMNS:
             return refined_columns(
                 self._map, self._submit, self._results, own, len(rows), weights, renumbered,
                 n_categories, max_bins,
             )  # fmt: skip
-        found = columns_of_parts(
+        found = columns_of_partitions(
             self._map, self._submit, own, weights, renumbered, n_categories, max_bins
         )
         return [column for block in self._results(found) for column in block]
@@ -145,16 +147,16 @@ class Workforce:
         so_far: SoFar,
         kind: Kind,
     ) -> None:
-        """Have all parts coded, for the groups that are to come."""
+        """Have all partitions coded, for the groups that are to come."""
         offsets = self._offsets()
-        own = part_rows(distinct_rows(train)[0], offsets)
+        own = rows_by_partition(distinct_rows(train)[0], offsets)
         cuts = np.searchsorted(held_out, offsets)
         apart = [held_out[cuts[k] : cuts[k + 1]] - offsets[k] for k in range(len(own))]
         arguments = [
             (rows, others, columns, renumbered, so_far, kind)
             for rows, others in zip(own, apart, strict=True)
         ]
-        self._coded = self._map(code_part, arguments, stores=True)
+        self._coded = self._map(code_partition, arguments, stores=True)
 
     # -- groups --
 
@@ -164,9 +166,9 @@ class Workforce:
         runs are those of the table's rows that workers have; lost is the worker that the last group
         has lost.
         """
-        client = self._parts.client
+        client = self._partitions.client
         self.close()
-        if self._parts.on_disk:
+        if self._partitions.on_disk:
             wait_for_results(client, self._coded)
             run_on_workers(client, list(available_workers(client)), release_memory)
         if lost is not None:
@@ -190,13 +192,13 @@ class Workforce:
         return runs_of_rows(train, borders_of_runs(len(train), n_workers), self.shape[0])
 
     def _new_group(self, runs: list[tuple[int, int]], workers: list[str]) -> Any:
-        lengths = self._parts.lengths
+        lengths = self._partitions.lengths
         pieces = [pieces_of_rows(lengths, start, stop) for start, stop in runs]
-        hosts = assign_workers(pieces, workers, self._parts.holders())
+        hosts = assign_workers(pieces, workers, self._partitions.holders())
         shards = [
             Shard(host, start, stop, own)
             for host, (start, stop), own in zip(hosts, runs, pieces, strict=True)
         ]
-        coded = replace(self._parts, X=self._coded, y=None, weight=None)
-        group = WorkerGroup(self._parts.client, shards, coded, _PROGRAM)
+        coded = replace(self._partitions, X=self._coded, y=None, weight=None)
+        group = WorkerGroup(self._partitions.client, shards, coded, _PROGRAM)
         return group.__enter__()

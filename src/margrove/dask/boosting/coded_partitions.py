@@ -1,8 +1,8 @@
-"""Parts of a table as codes, and what a worker of the worker group makes of them.
+"""Partitions of a table as codes, and what a worker of the worker group makes of them.
 
-Rows are coded part by part, where they lie. From then on nobody needs their values, except those of
-rows that are held out. A worker puts the codes of its rows into a table of a byte a cell, a third
-of what `gradient_tables` takes: there a second copy makes a local fit faster.
+Rows are coded partition by partition, where they lie. From then on nobody needs their values,
+except those of rows that are held out. A worker puts the codes of its rows into a table of a byte a
+cell, a third of what `gradient_tables` takes: there a second copy makes a local fit faster.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from margrove.dask.boosting.bins import ColumnCodes, coded_columns, find_conflicts
-from margrove.dask.boosting.remote_rows import PartRows, renumber
-from margrove.dask.partitions.disk_storage import PartOnDisk, is_on_disk, loaded
+from margrove.dask.boosting.remote_rows import PartitionRows, renumber
+from margrove.dask.partitions.disk_storage import PartitionOnDisk, is_on_disk, loaded
 from margrove.ensemble.gradient.early_stopping import SoFar, add_trees
 from margrove.ensemble.gradient.hist.tables import (
     GradientTable,
@@ -27,16 +27,16 @@ from margrove.ensemble.gradient.hist.tables import (
 )
 from margrove.grove.serve.packed_trees import Kind, PackedTree
 
-__all__ = ["CodedPart", "CodedRows", "code_part"]
+__all__ = ["CodedPartition", "CodedRows", "code_partition"]
 
 _CELLS_AT_ONCE = 1 << 22  # of rows whose values are written out again
 
 
 @dataclass(frozen=True)
-class CodedPart:
-    """The rows of a part that count.
+class CodedPartition:
+    """The rows of a partition that count.
 
-    n_rows           of the part
+    n_rows           of the partition
     rows             int64 (n,)  those to train on, ascending; None for all
     dense            uint8 (n, dense columns)
     sparse           (rows int32, codes uint8) of each sparse column, whose other rows have the
@@ -64,23 +64,23 @@ class CodedPart:
         return rows if self.rows is None else np.searchsorted(self.rows, rows)
 
 
-def code_part(
-    part: Any,
-    train: PartRows,
+def code_partition(
+    partition: Any,
+    train: PartitionRows,
     held_out: np.ndarray,
     columns: Sequence[ColumnCodes],
     renumbered: dict[int, np.ndarray],
     so_far: SoFar,
     kind: Kind,
-) -> CodedPart:
-    """Code the rows of a part that are there to train on, and keep those that are held out."""
-    apart = renumber(part[held_out], renumbered)
-    dense, sparse = coded_columns(part, train, columns, renumbered)
+) -> CodedPartition:
+    """Code the rows of a partition that are there to train on, and keep those that are held out."""
+    apart = renumber(partition[held_out], renumbered)
+    dense, sparse = coded_columns(partition, train, columns, renumbered)
     raw = None
     if not so_far.is_constant:
-        raw = so_far.raw_of(renumber(train.of(part), renumbered), kind)
-    return CodedPart(
-        part.shape[0],
+        raw = so_far.raw_of(renumber(train.of(partition), renumbered), kind)
+    return CodedPartition(
+        partition.shape[0],
         train.rows,
         dense,
         sparse,
@@ -92,10 +92,9 @@ def code_part(
 
 
 class CodedRows:
-    """The rows of a worker, in pieces of coded parts.
+    """The rows of a worker, in pieces of coded partitions.
 
-    pieces   (part, its first row, the row after the last); the first row of a piece comes after the
-             last one of the piece before
+    pieces   (partition, its first row, the row after the last); they follow each other
     """
 
     def __init__(
@@ -105,18 +104,18 @@ class CodedRows:
         self._dense = [j for j, own in enumerate(columns) if own.omitted < 0]
         self._sparse = [j for j, own in enumerate(columns) if own.omitted >= 0]
 
-    def _each(self, rows: np.ndarray) -> Iterator[tuple[CodedPart, np.ndarray, slice]]:
-        """Part by part: numbers in it of some rows, which ascend, and their places in `rows`."""
+    def _each(self, rows: np.ndarray) -> Iterator[tuple[CodedPartition, np.ndarray, slice]]:
+        """By partition: numbers in it of some rows, ascending, and their positions in `rows`."""
         start = 0
-        for part, first, last in self._pieces:
+        for partition, first, last in self._pieces:
             low, high = np.searchsorted(rows, [start, start + last - first]).tolist()
             if low < high:
-                yield loaded(part), rows[low:high] - start + first, slice(low, high)
+                yield loaded(partition), rows[low:high] - start + first, slice(low, high)
             start += last - first
 
-    def _columns_of(self, part: CodedPart, places: np.ndarray) -> list[_Column]:
-        """Some rows of a part, column by column."""
-        dense, sparse = iter(part.dense[places].T), iter(part.sparse)
+    def _columns_of(self, partition: CodedPartition, places: np.ndarray) -> list[_Column]:
+        """Some rows of a partition, column by column."""
+        dense, sparse = iter(partition.dense[places].T), iter(partition.sparse)
         found = []
         for own in self._columns:
             rows, codes = None, None
@@ -133,8 +132,8 @@ class CodedRows:
         """See `find_conflicts`."""
         found = find_conflicts(self._without_rows(), 0)
         if self._sparse:
-            for part, numbers, _ in self._each(rows):
-                coded = self._columns_of(part, part.places_of(numbers))
+            for partition, numbers, _ in self._each(rows):
+                coded = self._columns_of(partition, partition.places_of(numbers))
                 found = np.maximum(found, find_conflicts(coded, len(numbers)))
         return found
 
@@ -158,11 +157,11 @@ class CodedRows:
         layout = _layout(self._without_rows(), dense, bundles, listed)
         by_rows = np.empty((n, len(dense) + len(bundles)), np.uint8)
         lists: list[list[tuple[np.ndarray, np.ndarray]]] = [[] for _ in listed]
-        for part, numbers, own in self._each(rows):
-            places = part.places_of(numbers)
-            by_rows[own, : len(dense)] = part.dense[places]
+        for partition, numbers, own in self._each(rows):
+            places = partition.places_of(numbers)
+            by_rows[own, : len(dense)] = partition.dense[places]
             if bundles or listed:
-                coded = self._columns_of(part, places)
+                coded = self._columns_of(partition, places)
                 for k, bundle in enumerate(bundles, start=len(dense)):
                     together = np.empty(len(numbers), np.uint8)
                     _fill_bundle(coded, bundle, together)
@@ -195,22 +194,22 @@ class CodedRows:
         """Scores (scores, n) of rows to train on after these rounds, in the order in which they
         were added."""
         found = _start(so_far, len(rows), kind)
-        for part, numbers, own in self._each(rows):
-            places = part.places_of(numbers)
-            if part.raw is not None:
-                found[:, own] = part.raw[:, places]
+        for partition, numbers, own in self._each(rows):
+            places = partition.places_of(numbers)
+            if partition.raw is not None:
+                found[:, own] = partition.raw[:, places]
             if rounds:
                 step = max(1, _CELLS_AT_ONCE // len(self._columns))
                 for first in range(0, len(places), step):
                     tile = slice(own.start + first, min(own.start + first + step, own.stop))
-                    X = self._values(part, places[first : first + step])
+                    X = self._values(partition, places[first : first + step])
                     _add_rounds(rounds, X, kind, found[:, tile])
         return found
 
-    def _values(self, part: CodedPart, places: np.ndarray) -> np.ndarray:
+    def _values(self, partition: CodedPartition, places: np.ndarray) -> np.ndarray:
         """Rows in values that go the same ways as their own through trees of these codes."""
         X = np.empty((len(places), len(self._columns)))
-        for j, own in enumerate(self._columns_of(part, places)):
+        for j, own in enumerate(self._columns_of(partition, places)):
             values = _values_of_codes(self._columns[j])
             if own.rows is None:
                 X[:, j] = values[own.codes]
@@ -222,17 +221,17 @@ class CodedRows:
     # -- rows that are held out --
 
     def held_out(self, rows: np.ndarray) -> list[HeldOutPiece]:
-        """Some rows that are held out, part by part; on disk, where their parts are."""
+        """Some rows that are held out, by partition; on disk, if their partition is."""
         found, start = [], 0
-        for part, first, last in self._pieces:
+        for partition, first, last in self._pieces:
             low, high = np.searchsorted(rows, [start, start + last - first])
             if low < high:
-                own = loaded(part)
+                own = loaded(partition)
                 places = np.searchsorted(own.held_out_rows, rows[low:high] - start + first)
                 X, raw = own.held_out[places], own.held_out_raw
                 found.append(
                     HeldOutPiece(
-                        PartOnDisk(X) if is_on_disk(part) else X,
+                        PartitionOnDisk(X) if is_on_disk(partition) else X,
                         None if raw is None else raw[:, places],
                     )
                 )
@@ -242,7 +241,7 @@ class CodedRows:
 
 @dataclass(frozen=True)
 class HeldOutPiece:
-    """Rows that are held out, wherever they are, and where their scores begin, see `CodedPart`."""
+    """Rows that are held out, in memory or on disk, and first scores; see `CodedPartition`."""
 
     X: Any
     start: np.ndarray | None
@@ -273,7 +272,7 @@ def _add_rounds(rounds: list[list[PackedTree]], X: Any, kind: Kind, raw: np.ndar
 def _entries(
     rows: np.ndarray, codes: np.ndarray, places: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Entries of a sparse column of a part that are those of certain rows, by new numbers."""
+    """Entries of a sparse column of a partition that are those of certain rows, by new numbers."""
     if not len(rows):
         return rows, codes
     at = np.minimum(np.searchsorted(rows, places), len(rows) - 1)

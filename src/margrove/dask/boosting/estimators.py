@@ -18,7 +18,7 @@ from margrove.dask.cluster.retries import with_retries
 from margrove.dask.cluster.workers import warm_kernels
 from margrove.dask.cluster_estimator import ClusterEstimator
 from margrove.dask.partitions.encoding import encoded
-from margrove.dask.partitions.table import parts_of
+from margrove.dask.partitions.table import partitions_of
 from margrove.ensemble.gradient import hist_estimators as local
 from margrove.ensemble.gradient.boosted_trees import kind_of
 from margrove.ensemble.gradient.early_stopping import HeldOut, Monitor, SoFar
@@ -47,14 +47,14 @@ class _ClusterBoosting(ClusterEstimator, local._HistGradientBoosting):
         self._check_validation(*validation)
         validation = [_on_this_machine(own) for own in validation]
         with_retries(lambda workers: warm_kernels(client, workers, _KERNELS), client)
-        parts = parts_of(X, y, sample_weight, client, self, keep_frames="labels")
-        table = encoded(parts, self, self.categorical_features)
+        partitions = partitions_of(X, y, sample_weight, client, self, keep_frames="labels")
+        table = encoded(partitions, self, self.categorical_features)
         self._fit_with(
-            Workforce(table.parts),
+            Workforce(table.partitions),
             X,
-            None if parts.y is None else parts.gather_y(),
-            parts.gather_weight(),
-            parts.feature_names,
+            None if partitions.y is None else partitions.gather_y(),
+            partitions.gather_weight(),
+            partitions.feature_names,
             table.categories,
             validation,
         )

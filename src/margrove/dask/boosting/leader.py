@@ -124,7 +124,7 @@ class Crew:
 
     def held_out_rows(self) -> Any:
         found = self._group.call("held_out_rows", reduce="list")
-        return np.concatenate([_dense(part) for worker in found for part in worker])
+        return np.concatenate([_dense(partition) for worker in found for partition in worker])
 
     # -- a round --
 
@@ -178,8 +178,8 @@ class Crew:
         order = self._order_sums("expand", orders, size)
         yield
         reply = self._sums(order)
-        for tree, part in taken:
-            tree.go_on(reply[part])
+        for tree, section in taken:
+            tree.go_on(reply[section])
 
     def _write_values(self, grown: Sequence[RemoteTree]) -> Iterator[None]:
         """What leaves say, by the sums of all workers."""
@@ -192,8 +192,8 @@ class Crew:
         order = self._order_sums("leaf_sums", asked, size)
         yield
         sums = self._sums(order)
-        for tree, leaves, part in taken:
-            tree.write_values(leaves, sums[part])
+        for tree, leaves, section in taken:
+            tree.write_values(leaves, sums[section])
 
     def rows_of_leaves(self, tree: RemoteTree, leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows leaf by leaf, ascending, by their numbers among those to train on; where each leaf
@@ -248,5 +248,5 @@ def _with_functions(loss: GradientLoss) -> bytes:
     return found
 
 
-def _dense(part: Any) -> np.ndarray:
-    return np.asarray(part.toarray() if hasattr(part, "toarray") else part)
+def _dense(partition: Any) -> np.ndarray:
+    return np.asarray(partition.toarray() if hasattr(partition, "toarray") else partition)

@@ -20,13 +20,13 @@ from margrove.ensemble.gradient.training_data import GradientData, RowDraws, _wi
 
 __all__ = [
     "DrawsByHash",
-    "PartRows",
+    "PartitionRows",
     "RowsElsewhere",
     "distinct_rows",
     "hash_rows",
     "new_numbers",
-    "part_rows",
     "renumber",
+    "rows_by_partition",
     "stand_in_for_nan",
     "survey_part",
     "used_categories",
@@ -54,13 +54,13 @@ class RowsElsewhere:
 
 
 @dataclass(frozen=True)
-class PartRows:
-    """Rows of a part that count: int64 numbers within the part; None for all."""
+class PartitionRows:
+    """Rows of a partition that count: int64 numbers within the partition; None for all."""
 
     rows: np.ndarray | None
 
-    def of(self, part: Any) -> Any:
-        return part if self.rows is None else part[self.rows]
+    def of(self, partition: Any) -> Any:
+        return partition if self.rows is None else partition[self.rows]
 
 
 def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -70,15 +70,15 @@ def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return rows[is_new], np.cumsum(is_new) - 1
 
 
-def part_rows(rows: np.ndarray, offsets: np.ndarray) -> list[PartRows]:
-    """Rows of a table, ascending, as rows of its parts; offsets int64 (n_parts + 1,)."""
+def rows_by_partition(rows: np.ndarray, offsets: np.ndarray) -> list[PartitionRows]:
+    """Rows of a table, ascending, as rows of its partitions; offsets int64 (n_partitions + 1,)."""
     cuts = np.searchsorted(rows, offsets)
     found = []
     for k in range(len(offsets) - 1):
         own = rows[cuts[k] : cuts[k + 1]] - offsets[k]
         length = int(offsets[k + 1] - offsets[k])
         is_whole = len(own) == length and np.array_equal(own, np.arange(length))
-        found.append(PartRows(None if is_whole else own))
+        found.append(PartitionRows(None if is_whole else own))
     return found
 
 
@@ -113,8 +113,8 @@ def new_numbers(values: np.ndarray, numbers: np.ndarray | None) -> np.ndarray:
     return found
 
 
-def survey_part(part: Any, rows: PartRows) -> _Facts:
-    values = _values(rows.of(part))
+def survey_part(partition: Any, rows: PartitionRows) -> _Facts:
+    values = _values(rows.of(partition))
     with np.errstate(over="ignore"):
         edge = 0.999 * np.finfo(values.dtype).min
     low = np.unique(values[(values <= edge) & np.isfinite(values)])
@@ -127,14 +127,14 @@ def survey_part(part: Any, rows: PartRows) -> _Facts:
 
 
 def hash_rows(
-    part: Any,
-    rows: PartRows,
+    partition: Any,
+    rows: PartitionRows,
     renumbered: dict[int, np.ndarray],
     has_infinity: bool,
     stand_in: float | None,
 ) -> np.ndarray:
     """uint64 (n,): what `canonical_form` sorts rows by; NaN is hashed as the number `stand_in`."""
-    own = renumber(rows.of(part), renumbered)
+    own = renumber(rows.of(partition), renumbered)
     if own.shape[0] == 0:
         return np.empty(0, np.uint64)
     values = _values(own)
@@ -145,9 +145,11 @@ def hash_rows(
     return scan_rows(_with_values(own, values)).hashes
 
 
-def used_categories(part: Any, rows: PartRows, columns: Sequence[int]) -> list[np.ndarray]:
+def used_categories(
+    partition: Any, rows: PartitionRows, columns: Sequence[int]
+) -> list[np.ndarray]:
     """Numbers of the categories that some rows have, of each of these columns."""
-    own = rows.of(part)
+    own = rows.of(partition)
     found = []
     for column in columns:
         numbers = own[:, column]

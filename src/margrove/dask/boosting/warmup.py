@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from margrove.dask.boosting.bin_refinement import refined_columns
-from margrove.dask.boosting.bins import ColumnCodes, bins_of, columns_of_parts
-from margrove.dask.boosting.coded_partitions import CodedPart, code_part
+from margrove.dask.boosting.bins import ColumnCodes, bins_of, columns_of_partitions
+from margrove.dask.boosting.coded_partitions import CodedPartition, code_partition
 from margrove.dask.boosting.leader import Crew
-from margrove.dask.boosting.remote_rows import PartRows, RowsElsewhere
+from margrove.dask.boosting.remote_rows import PartitionRows, RowsElsewhere
 from margrove.dask.boosting.remote_tree import RemoteTree, Workplace
 from margrove.dask.boosting.worker_program import BoostingShard, Common, Grown
 from margrove.ensemble.gradient.boosted_trees import kind_of
@@ -33,8 +33,10 @@ _LEAVES = 8
 class _GroupOfOne:
     """A worker group of one, in this process."""
 
-    def __init__(self, part: CodedPart) -> None:
-        self._program = BoostingShard(SimpleNamespace(X=[(part, 0, part.n_rows)], n_threads=1))
+    def __init__(self, partition: CodedPartition) -> None:
+        self._program = BoostingShard(
+            SimpleNamespace(X=[(partition, 0, partition.n_rows)], n_threads=1)
+        )
 
     def call(self, method: str, *arguments: Any, reduce: str = "sum") -> Any:
         found = getattr(self._program, method)(*arguments)
@@ -85,10 +87,10 @@ def _crew(X: np.ndarray) -> Crew:
     columns, kind = _columns(X, numbers), kind_of(numbers)
     so_far, held_out = SoFar([], np.zeros(1), (), (), 1.0), np.arange(100)
     common = Common(columns, numbers > 0, kind, so_far)
-    part = code_part(X, PartRows(None), held_out, columns, {}, so_far, kind)
+    partition = code_partition(X, PartitionRows(None), held_out, columns, {}, so_far, kind)
 
     def open_group(train: np.ndarray, prepare: Any, lost: str | None) -> Any:
-        group = _GroupOfOne(part)
+        group = _GroupOfOne(partition)
         prepare(group, [(0, n)])
         return group
 
@@ -97,18 +99,20 @@ def _crew(X: np.ndarray) -> Crew:
 
 
 def _columns(X: np.ndarray, numbers: np.ndarray) -> list[ColumnCodes]:
-    """By both ways to bins, of parts that may be written to, or, as some of Dask's, may not."""
+    """Bins found both ways, of partitions that are writable and, as some of Dask's, read-only."""
     kept = X.copy()
     kept.flags.writeable = False
-    parts, rows = [X, kept], [PartRows(None)] * 2
+    partitions, rows = [X, kept], [PartitionRows(None)] * 2
 
     def map_each(function: Any, arguments: Any) -> list[Any]:
-        return [function(part, *own) for part, own in zip(parts, arguments, strict=True)]
+        return [
+            function(partition, *own) for partition, own in zip(partitions, arguments, strict=True)
+        ]
 
     def submit(function: Any, *arguments: Any) -> Any:
         return function(*arguments)
 
-    columns_of_parts(map_each, submit, rows, [None, None], {}, numbers, 255)
+    columns_of_partitions(map_each, submit, rows, [None, None], {}, numbers, 255)
     return refined_columns(map_each, submit, list, rows, 2 * len(X), [None, None], {}, numbers, 255)
 
 

@@ -210,7 +210,7 @@ class _Slice:
     def expand(
         self, orders: Sequence[tuple[int, int, np.ndarray, np.ndarray]], reply: np.ndarray
     ) -> None:
-        """For each score: where its part of the reply begins, orders, and sets of codes."""
+        """For each score: where its section of the reply begins, orders, and sets of codes."""
         for score, at, wanted, sets in orders:
             tree = self._trees[score] = _with_room(self._trees[score], 2 * len(wanted))
             kernels.expand(
@@ -221,7 +221,7 @@ class _Slice:
     def leaf_sums(
         self, leaves: Sequence[tuple[int, int, np.ndarray, np.ndarray]], reply: np.ndarray
     ) -> None:
-        """For each score: where its part of the reply (leaves, 2) begins, numbers, and scales."""
+        """For each score: where its section of the reply (leaves, 2) begins, leaves, and scales."""
         for score, at, handles, scales in leaves:
             kernels.add_up_leaves(
                 self._sources[score], self._trees[score], handles, scales, reply[at:]
@@ -275,7 +275,7 @@ def _with_room(tree: nodes.BoostedTree, n_more: int) -> nodes.BoostedTree:
 
 
 class BoostingShard:
-    """A program for `collective.worker_group`; its pieces are those of coded parts."""
+    """A program for `collective.worker_group`; its pieces are those of coded partitions."""
 
     takes = "pieces"
 
@@ -290,15 +290,15 @@ class BoostingShard:
     def set_up(self, own: Own, common: bytes) -> np.ndarray:
         """Take the codes of the rows; which sparse columns cannot share a byte."""
         self._common = pickle.loads(common)
-        parts = _sliced(own, self._n_threads)
+        slices = _sliced(own, self._n_threads)
         given = CodedRows(self._given.X, self._common.columns)
-        self._slices = self._at_once(lambda part: _Slice(given, part, self._common), parts)
+        self._slices = self._at_once(lambda rows: _Slice(given, rows, self._common), slices)
         found: np.ndarray = np.max(self._each(lambda own: own.conflicts()), axis=0)
         return found
 
     def lay_out(self, bundles: list[list[int]]) -> int:
         self._each(lambda own: own.lay_out(bundles))
-        if any(is_on_disk(part) for part, *_ in self._given.X):
+        if any(is_on_disk(partition) for partition, *_ in self._given.X):
             release_memory()
         return 0
 

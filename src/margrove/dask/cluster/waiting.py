@@ -111,8 +111,8 @@ def _wait_until(
 def _release_stuck_tasks(client: distributed.Client, futures: Sequence[Any]) -> None:
     """Let tasks that were meant for workers which are lost be done by others.
 
-    Parts on disk are worked on where they are. Dask would wait for that worker for ever, even where
-    others are allowed, if there was none at all for a moment.
+    Partitions on disk are worked on where they are. Dask would wait for that worker for ever, even
+    where others are allowed, if there was none at all for a moment.
     """
     waiting = [own.key for own in futures if own.status not in ("finished", "error", "cancelled")]
     _lift_restrictions(client, waiting, of_lost_workers=True)

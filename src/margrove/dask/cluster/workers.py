@@ -326,29 +326,29 @@ def _machine() -> str:
     return f"{socket.gethostname()} {cache_directory() or os.getpid()}"
 
 
-def warm_kernels(client: distributed.Client, workers: list[str], *parts: str) -> None:
-    """Have some parts of `margrove._runtime.warmup.PARTS` compiled, once on each machine.
+def warm_kernels(client: distributed.Client, workers: list[str], *names: str) -> None:
+    """Have some entries of `margrove._runtime.warmup.PARTS` compiled, once on each machine.
 
     Otherwise all workers of a machine would compile the same loops at the same time.
     """
     from margrove.dask.cluster.waiting import gathered
 
     done = _WARMED.setdefault(client, set())
-    if all((worker, part) in done for worker in workers for part in parts):
+    if all((worker, name) in done for worker in workers for name in names):
         return
     first = [group[0] for group in machines_of(client, workers).values()]
     tasks = [
-        client.submit(_compile, list(parts), workers=[one], allow_other_workers=True, pure=False)
+        client.submit(_compile, list(names), workers=[one], allow_other_workers=True, pure=False)
         for one in first
     ]
     gathered(client, tasks)
-    done.update((worker, part) for worker in workers for part in parts)
+    done.update((worker, name) for worker in workers for name in names)
 
 
-def _compile(parts: list[str]) -> None:
+def _compile(names: list[str]) -> None:
     from margrove._runtime.warmup import run_parts
 
-    run_parts(parts)
+    run_parts(names)
 
 
 # -- errors --

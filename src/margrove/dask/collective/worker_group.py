@@ -37,7 +37,7 @@ from margrove.dask.collective.worker_loop import (
     run_worker_loop,
 )
 from margrove.dask.partitions.shards import Shard
-from margrove.dask.partitions.table import Parts
+from margrove.dask.partitions.table import Partitions
 from margrove.exceptions import ClusterError
 
 __all__ = ["WorkerGroup", "WorkerLost"]
@@ -56,7 +56,7 @@ class WorkerGroup:
     client : distributed.Client
     shards : list of Shard
         From `plan_shards`: who is to hold which rows.
-    parts : Parts
+    partitions : Partitions
         The table.
     program : str
         "module:ClassName". Each worker makes one, `ClassName(rows, *arguments)`, where `rows` is
@@ -77,12 +77,12 @@ class WorkerGroup:
         self,
         client: distributed.Client,
         shards: Sequence[Shard],
-        parts: Parts,
+        partitions: Partitions,
         program: str,
         *arguments: Any,
         heartbeat_timeout: float = HEARTBEAT_TIMEOUT,
     ) -> None:
-        self._client, self._shards, self._parts = client, list(shards), parts
+        self._client, self._shards, self._partitions = client, list(shards), partitions
         self._program, self._arguments, self._heartbeat_timeout = (
             program,
             arguments,
@@ -232,7 +232,7 @@ class WorkerGroup:
 
     def _start(self) -> None:
         refuse_encrypted(self.workers)
-        wait_for_results(self._client, self._parts.futures)
+        wait_for_results(self._client, self._partitions.futures)
         addresses = self._open_endpoints()
         self._connect(addresses)
         start_heartbeats(self._channels, self._ended, self._heartbeat_timeout)
@@ -278,16 +278,16 @@ class WorkerGroup:
         def own(futures: list[Any] | None) -> list[Any] | None:
             return None if futures is None else [futures[number] for number in numbers]
 
-        parts = self._parts
+        partitions = self._partitions
         return self._client.submit(
             run_worker_loop,
             self._name,
             rank,
             addresses,
             shard,
-            own(parts.X),
-            own(parts.y),
-            own(parts.weight),
+            own(partitions.X),
+            own(partitions.y),
+            own(partitions.weight),
             self._program,
             self._arguments,
             key=f"{self._name}-{rank}",

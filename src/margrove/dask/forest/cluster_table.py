@@ -22,11 +22,11 @@ from margrove.dask.forest.rank_codes import (
     layout_of,
     merge_columns,
     pick_columns,
-    scan_part,
+    scan_partition,
     survey_part,
     translate,
 )
-from margrove.dask.partitions.table import Parts
+from margrove.dask.partitions.table import Partitions
 from margrove.ensemble.forest.training_data import _rows_as_codes
 from margrove.exceptions import InvalidDataError
 from margrove.grove.table.binning import BinnedDataset
@@ -48,16 +48,16 @@ class Extent:
 
 @dataclass(frozen=True)
 class ClusterTable(TreeTable):
-    """A checked table in parts.
+    """A checked table in partitions.
 
-    parts            categories as numbers, NaN for what is missing
+    partitions            categories as numbers, NaN for what is missing
     forest           parameters only
     kept             rows of nonzero weight; None if all are
     largest_weight   None without weights
     held             what workers hold for this fit, to be closed after it
     """
 
-    parts: Parts
+    partitions: Partitions
     forest: Any
     kept: np.ndarray | None = None
     largest_weight: float | None = None
@@ -66,14 +66,14 @@ class ClusterTable(TreeTable):
     @classmethod
     def of(
         cls,
-        parts: Parts,
+        partitions: Partitions,
         forest: Any,
         categories: dict[int, np.ndarray],
         sample_weight: np.ndarray | None,
     ) -> ClusterTable:
         largest = None if sample_weight is None else float(np.max(sample_weight, initial=0.0))
-        extent = Extent((parts.n_rows, parts.n_features))
-        return cls(extent, parts.feature_names, categories, parts, forest, None, largest)
+        extent = Extent((partitions.n_rows, partitions.n_features))
+        return cls(extent, partitions.feature_names, categories, partitions, forest, None, largest)
 
     def of_rows(self, rows: np.ndarray | slice) -> ClusterTable:
         if isinstance(rows, slice):
@@ -90,7 +90,7 @@ class ClusterTable(TreeTable):
         return np.concatenate([own for own, _ in self._scanned()])
 
     def _scanned(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        return gathered(self.parts.client, self.parts.map(scan_part))
+        return gathered(self.partitions.client, self.partitions.map(scan_partition))
 
     def without_rows(self, n_rows: int) -> TreeTable:
         """What travels: names and labels, no futures."""
@@ -109,11 +109,11 @@ class ClusterTable(TreeTable):
     def coded(
         self, order: np.ndarray, weight: np.ndarray, max_bins: int | None, estimator: str
     ) -> CodesOnCluster:
-        """Code the parts where they lie; rows of `order` are those that trees are grown on."""
-        client, parts = self.parts.client, self.parts
+        """Code the partitions where they lie; rows of `order` are those that trees are grown on."""
+        client, partitions = self.partitions.client, self.partitions
         counting = self._counting(weight, max_bins)
-        weights = parts.weight or [None] * len(parts.X)
-        surveys = parts.map_each(survey_part, [(own,) for own in weights])
+        weights = partitions.weight or [None] * len(partitions.X)
+        surveys = partitions.map_each(survey_part, [(own,) for own in weights])
         runs = self._columns_at_once()
         blocks = [
             client.submit(
@@ -154,16 +154,16 @@ class ClusterTable(TreeTable):
 
     @property
     def kept_lengths(self) -> np.ndarray:
-        """Rows of nonzero weight of each part."""
+        """Rows of nonzero weight of each partition."""
         if self.kept is None:
-            return self.parts.lengths
-        return np.diff(np.searchsorted(self.kept, self.parts.offsets))
+            return self.partitions.lengths
+        return np.diff(np.searchsorted(self.kept, self.partitions.offsets))
 
     def _columns_at_once(self) -> list[list[int]]:
-        """Runs of columns, one for each worker if there are not too many parts."""
-        d, n_parts = self.X.shape[1], len(self.parts.X)
-        n_workers = len(self.parts.client.nthreads()) or 1
-        n_blocks = int(np.clip(n_workers, 1, max(1, min(d, _MOST_TASKS // n_parts))))
+        """Runs of columns, one for each worker if there are not too many partitions."""
+        d, n_partitions = self.X.shape[1], len(self.partitions.X)
+        n_workers = len(self.partitions.client.nthreads()) or 1
+        n_blocks = int(np.clip(n_workers, 1, max(1, min(d, _MOST_TASKS // n_partitions))))
         return [own.tolist() for own in np.array_split(np.arange(d), n_blocks)]
 
     def _counting(self, weight: np.ndarray, max_bins: int | None) -> Counting:
@@ -176,23 +176,23 @@ class ClusterTable(TreeTable):
         return Counting(max_bins, True, is_whole, shift)
 
     def _refuse_infinity(self, column: int, estimator: str) -> None:
-        found = gathered(self.parts.client, self.parts.map(_first_infinity, column))
-        part = next((k for k, row in enumerate(found) if row is not None), 0)
-        row = int(self.parts.offsets[part]) + (found[part] or 0)
+        found = gathered(self.partitions.client, self.partitions.map(_first_infinity, column))
+        partition = next((k for k, row in enumerate(found) if row is not None), 0)
+        row = int(self.partitions.offsets[partition]) + (found[partition] or 0)
         names = self.feature_names
         name = repr(str(names[column])) if names is not None else str(column)
         raise InvalidDataError(
-            f"Input X contains infinity (row {row}, in partition {part}, column {name}) or a value "
-            f"too large for dtype('float64'). {estimator} takes NaN as missing; replace infinity "
-            "by a large number."
+            f"Input X contains infinity (row {row}, in partition {partition}, column {name}) or a "
+            f"value too large for dtype('float64'). {estimator} takes NaN as missing; replace "
+            "infinity by a large number."
         )
 
     def _require_memory(self, n_codes: np.ndarray, n_bytes: int, n_rows: int) -> None:
         """Refuse what a worker cannot hold: codes, once more while they arrive, their values."""
         cell = np.array([1, 2, 4])[kind_of_codes(n_codes)]
         codes = float(cell.sum()) * n_rows
-        workers = self.parts.client.scheduler_info(n_workers=-1)["workers"]
-        for address in workers_of(self.parts.client):
+        workers = self.partitions.client.scheduler_info(n_workers=-1)["workers"]
+        for address in workers_of(self.partitions.client):
             facts = workers.get(address, {"nthreads": 1})
             limit = float(facts.get("memory_limit") or 0)
             needed = 2.0 * codes + _BYTES_A_ROW * n_rows + 3.0 * n_bytes
@@ -218,7 +218,7 @@ class CodesOnCluster(BinnedDataset):
     """Codes that lie on the workers; here is only how many there are.
 
     blocks       futures of `MergedColumns`: what the codes stand for
-    pieces       futures of `Piece`, the codes of each part
+    pieces       futures of `Piece`, the codes of each partition
     runs         the columns of each block
     merged       bool (d,)  whether codes stand for several values
     """

@@ -12,7 +12,7 @@ from margrove.dask.cluster_estimator import ClusterEstimator
 from margrove.dask.forest.cluster_table import ClusterTable, CodesOnCluster
 from margrove.dask.forest.grower import ClusterGrower, field_of
 from margrove.dask.partitions.encoding import encoded
-from margrove.dask.partitions.table import parts_of
+from margrove.dask.partitions.table import partitions_of
 from margrove.dask.single_worker import SingleWorkerEstimator
 from margrove.ensemble.bagging import estimators as bagging
 from margrove.ensemble.forest import estimators as local
@@ -42,13 +42,13 @@ class ClusterForest(ClusterEstimator):
             raise TypeError(f"fit() got an unexpected keyword argument {next(iter(others))!r}")
         self._check_parameters()  # type: ignore[attr-defined]
         self._check_combination()  # type: ignore[attr-defined]
-        parts = parts_of(X, y, sample_weight, client, self, keep_frames="labels")
+        partitions = partitions_of(X, y, sample_weight, client, self, keep_frames="labels")
         with_retries(lambda workers: warm_kernels(client, workers, "forests"), client)
-        found = encoded(parts, self, self.categorical_features)  # type: ignore[attr-defined]
-        weight = parts.gather_weight()
-        table = ClusterTable.of(found.parts, self._bare(), found.categories, weight)
+        found = encoded(partitions, self, self.categorical_features)  # type: ignore[attr-defined]
+        weight = partitions.gather_weight()
+        table = ClusterTable.of(found.partitions, self._bare(), found.categories, weight)
         try:
-            super().fit(table, None if y is None else parts.gather_y(), weight)
+            super().fit(table, None if y is None else partitions.gather_y(), weight)
         finally:
             table.close()
 
@@ -105,8 +105,8 @@ class RandomForestClassifier(ClusterForest, local.RandomForestClassifier):
     >>> from margrove.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> with distributed.Client(processes=False, dashboard_address=":0") as client:
-    ...     X_parts, y_parts = da.from_array(X, (50, 4)), da.from_array(y, 50)
-    ...     model = RandomForestClassifier(10, random_state=0).fit(X_parts, y_parts)
+    ...     X_dask, y_dask = da.from_array(X, (50, 4)), da.from_array(y, 50)
+    ...     model = RandomForestClassifier(10, random_state=0).fit(X_dask, y_dask)
     >>> len(model.to_local().trees_)
     10
     """

@@ -40,7 +40,7 @@ class Field:
         table, data = training.table, training.data
         assert isinstance(table, ClusterTable)
         assert isinstance(data, CodesOnCluster)
-        self._data, self._client = data, table.parts.client
+        self._data, self._client = data, table.partitions.client
         self._recipe = _recipe(forest, training, looks_out=looks_out)
         self._sent_recipe: Any = None
         self.crew = Crew(self._client, self._plant)
@@ -77,12 +77,12 @@ class Field:
         found = self._asked(place_samples, dict(enumerate(trees)))
         training = self._recipe.training
         y = training.targets.raw * training.scale
-        parts = [found[number] for number in range(len(trees))]
+        samples = [found[number] for number in range(len(trees))]
         return LeafSamples(
             y[np.argsort(y, kind="stable")],
-            [own.starts[0] for own in parts],
-            [own.ranks[0] for own in parts],
-            [own.weights[0] for own in parts],
+            [own.starts[0] for own in samples],
+            [own.ranks[0] for own in samples],
+            [own.weights[0] for own in samples],
         )
 
     def _asked(self, question: Any, trees: dict[int, PackedTree]) -> dict[int, Any]:

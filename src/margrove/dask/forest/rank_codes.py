@@ -30,7 +30,7 @@ __all__ = [
     "layout_of",
     "merge_columns",
     "pick_columns",
-    "scan_part",
+    "scan_partition",
     "survey_part",
     "translate",
 ]
@@ -95,8 +95,8 @@ class MergedColumns:
 
     @property
     def n_bytes(self) -> int:
-        parts = zip(self.lows, self.highs, strict=True)
-        return sum(low.nbytes + (0 if low is high else high.nbytes) for low, high in parts)
+        pairs = zip(self.lows, self.highs, strict=True)
+        return sum(low.nbytes + (0 if low is high else high.nbytes) for low, high in pairs)
 
     @property
     def is_merged(self) -> np.ndarray:
@@ -108,8 +108,8 @@ class MergedColumns:
     @property
     def is_infinite(self) -> np.ndarray:
         """bool (k,)"""
-        parts = zip(self.lows, self.highs, strict=True)
-        ends = ([low[0], high[-1]] if len(low) else [0.0] for low, high in parts)
+        pairs = zip(self.lows, self.highs, strict=True)
+        ends = ([low[0], high[-1]] if len(low) else [0.0] for low, high in pairs)
         return np.array([bool(np.isinf(own).any()) for own in ends])
 
 
@@ -121,7 +121,7 @@ class Piece:
     n_rows: int
 
 
-def scan_part(X: Any) -> tuple[np.ndarray, np.ndarray]:
+def scan_partition(X: Any) -> tuple[np.ndarray, np.ndarray]:
     """Hashes of the rows, uint64, and whether each row has a missing value."""
     found = scan_rows(X)
     return found.hashes, np.isnan(found.squared_norms)  # squares of all else add up to a number
@@ -168,14 +168,14 @@ def _facts(
 
 
 def merge_columns(
-    parts: list[tuple[list[ColumnFacts], np.ndarray | None]], max_bins: int | None
+    partitions: list[tuple[list[ColumnFacts], np.ndarray | None]], max_bins: int | None
 ) -> MergedColumns:
     """Put together what all partitions, in their order, know of the same columns."""
-    weights = [weight for _, weight in parts]
+    weights = [weight for _, weight in partitions]
     lows: list[np.ndarray] = []
     highs: list[np.ndarray] = []
     missing = []
-    for facts in zip(*(own for own, _ in parts), strict=True):
+    for facts in zip(*(own for own, _ in partitions), strict=True):
         values = np.unique(np.concatenate([own.values for own in facts]))
         missing.append(any(own.has_missing for own in facts))
         knows_weights = facts[0].counts is not None or facts[0].codes is not None

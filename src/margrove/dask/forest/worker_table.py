@@ -106,7 +106,7 @@ class Crop:
 class CodedRows:
     """Codes that look like the rows they stand for: rows[places] are numbers, NaN is missing.
 
-    Where values share a code, the lowest stands for all of them: no tree parts them.
+    Where values share a code, the lowest stands for all of them: no tree separates them.
     """
 
     def __init__(self, data: BinnedDataset) -> None:
@@ -214,9 +214,9 @@ def make_plot(recipe: Recipe, blocks: list[MergedColumns], pieces: list[Piece]) 
         begin += piece.n_rows
         kept = slice(None) if (places >= 0).all() else np.flatnonzero(places >= 0)
         places = places[kept]
-        for whole, part in zip(codes[:3], piece.codes[:3], strict=True):
-            for k in range(len(whole)):
-                whole[k][places] = part[k][kept]
+        for target, source in zip(codes[:3], piece.codes[:3], strict=True):
+            for k in range(len(target)):
+                target[k][places] = source[k][kept]
     missing = np.concatenate([block.has_missing for block in blocks])
     categorical = recipe.training.table.is_categorical
     return Plot(recipe, BinnedDataset(codes, n_rows, n_codes, lows, highs, missing, categorical))

@@ -13,7 +13,7 @@ from margrove.dask.collective.worker_group import WorkerGroup
 from margrove.dask.linear.fit import Fitted, Scaled, SoFar, solve_on_group
 from margrove.dask.linear.online import LearnsInTurn, learn_in_turn, require_y
 from margrove.dask.partitions.shards import Shard, plan_shards, shards_in_place
-from margrove.dask.partitions.table import Parts, is_collection, parts_of
+from margrove.dask.partitions.table import Partitions, is_collection, partitions_of
 from margrove.margin.linear.linear_svc import LinearSVC as LocalLinearSVC
 from margrove.margin.linear.linear_svr import LinearSVR as LocalLinearSVR
 from margrove.margin.solvers.linear.choice import Kind
@@ -31,35 +31,35 @@ class _ClusterLinearMachine(ClusterEstimator):
     ) -> None:
         kind = self._kind_on_cluster()
         require_y(self, y)
-        parts = parts_of(X, y, sample_weight, client, self)
-        so_far = SoFar(weights=self._earlier_weights(parts))
+        partitions = partitions_of(X, y, sample_weight, client, self)
+        so_far = SoFar(weights=self._earlier_weights(partitions))
 
         def learnt(fitted: Fitted) -> dict[str, Any]:
-            return parts.attributes | self._learnt_on_cluster(fitted)
+            return partitions.attributes | self._learnt_on_cluster(fitted)
 
         def attempt(workers: list[str]) -> Fitted:
-            with WorkerGroup(client, _shards(parts, workers), parts, _PROGRAM) as group:
+            with WorkerGroup(client, _shards(partitions, workers), partitions, _PROGRAM) as group:
                 return solve_on_group(
                     group,
                     self,
                     kind,
                     so_far,
-                    n_rows=parts.n_rows,
-                    n_features=parts.n_features,
-                    feature_names=parts.feature_names,
+                    n_rows=partitions.n_rows,
+                    n_features=partitions.n_features,
+                    feature_names=partitions.feature_names,
                     learnt=learnt,
                 )
 
         found = with_retries(attempt, client, progress=lambda: so_far.steps)
         self._commit(learnt(found) | {"_record": found.record})  # type: ignore[attr-defined]
 
-    def _earlier_weights(self, parts: Parts) -> dict[int, tuple[np.ndarray, float]]:
+    def _earlier_weights(self, partitions: Partitions) -> dict[int, tuple[np.ndarray, float]]:
         """Where `warm_start` begins: features, and with them weights, may be of any size."""
         model: Any = self
         if not model.warm_start or "_record" not in vars(self):
             return {}
         record = model._record
-        if record.result.coef.shape[1] != parts.n_features:
+        if record.result.coef.shape[1] != partitions.n_features:
             return {}
         return dict(enumerate(zip(record.result.coef, record.result.intercept, strict=True)))
 
@@ -70,12 +70,12 @@ class _ClusterLinearMachine(ClusterEstimator):
         raise NotImplementedError
 
 
-def _shards(parts: Parts, workers: list[str]) -> list[Shard]:
-    """Sums have any order: parts on disk are summed up where they are."""
-    if not parts.on_disk:
-        return plan_shards(parts.lengths, workers, parts.holders())
-    wait_for_results(parts.client, parts.futures)
-    return shards_in_place(parts.lengths, workers, parts.holders())
+def _shards(partitions: Partitions, workers: list[str]) -> list[Shard]:
+    """Sums have any order: partitions on disk are summed up where they are."""
+    if not partitions.on_disk:
+        return plan_shards(partitions.lengths, workers, partitions.holders())
+    wait_for_results(partitions.client, partitions.futures)
+    return shards_in_place(partitions.lengths, workers, partitions.holders())
 
 
 class LinearSVC(LearnsInTurn, _ClusterLinearMachine, LocalLinearSVC):

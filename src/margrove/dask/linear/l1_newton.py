@@ -4,7 +4,7 @@
 
 The method and its proof are those of `margin.solvers.linear.l1_newton`: workers of a worker group
 sum up losses, gradient and curvature of their rows (`linear_rows`), and the parabola plus the
-penalty is minimised here. Of many features only some take part in a step, the others stay as they
+penalty is minimised here. Of many features only some change in a step, the others stay as they
 are: those whose weight is not zero, and those whose gradient exceeds the penalty most. The proof is
 always one of all features.
 """
@@ -150,12 +150,12 @@ class ClusterL1Newton:
         tiny = np.where(diagonal > 0.0, 1e-12 * diagonal, 1.0)
         system[np.arange(c + 1), np.arange(c + 1)] += tiny
         places = np.append(chosen, self._plan.n_features)
-        part = _Parabola(
+        parabola = _Parabola(
             system, self._gradient[places], self._penalty[places], self._w[places], self._has_bias
         )
         # Steps cost messages, sweeps do not; and of some features only, loose sweeps go astray.
         tol = self._demand.tol if columns is None else min(self._demand.tol, _TIGHT)
-        new = part.minimum(_INNER_SHARE * tol * abs(self._primal))
+        new = parabola.minimum(_INNER_SHARE * tol * abs(self._primal))
         step = np.zeros_like(self._w)
         step[places] = new - self._w[places]
         after = np.abs(self._w + step) - np.abs(self._w)

@@ -69,7 +69,7 @@ class MachineRows:
 
         totals     (3,): losses, what the bend adds to the gap, curvature
         masses, linear, quadratic   (g,): of each group of dual variables their absolute sum and
-                   the two parts of the dual objective
+                   the two terms of the dual objective
         combined   (g, d): X' of each group
         """
         m, loss = self._m, self._loss()
@@ -80,10 +80,10 @@ class MachineRows:
             *loss, self._values, self._or_zeros(self._centre), width, beta, curved, signed, sums
         )
         self._beta, self._curved = beta, curved
-        parts = {"totals": np.array([sums[0], sums[7], curved.sum()])}
+        found = {"totals": np.array([sums[0], sums[7], curved.sum()])}
         if self._is_smooth:
             columns = signed
-            parts |= {"masses": sums[1:3], "linear": sums[3:5], "quadratic": sums[5:7]}
+            found |= {"masses": sums[1:3], "linear": sums[3:5], "quadratic": sums[5:7]}
         else:
             is_free = _is_free(beta, loss)
             columns = np.zeros((m, GROUPS_OF_KINKED))
@@ -92,8 +92,8 @@ class MachineRows:
                 columns[:, 2 * side + 1] = np.where(is_free, 0.0, signed[:, side])
             masses = np.abs(columns).sum(axis=0)
             linear = loss.target @ columns - loss.tube * masses
-            parts |= {"masses": masses, "linear": linear, "quadratic": np.zeros(GROUPS_OF_KINKED)}
-        return parts | {"combined": self._problem.sums.combinations(columns).T}
+            found |= {"masses": masses, "linear": linear, "quadratic": np.zeros(GROUPS_OF_KINKED)}
+        return found | {"combined": self._problem.sums.combinations(columns).T}
 
     @property
     def curved(self) -> np.ndarray:

@@ -19,10 +19,10 @@ from margrove.dask.cluster.workers import client_of, explained_errors
 from margrove.dask.cluster_estimator import ClusterEstimator
 from margrove.dask.linear.row_summaries import class_table, merged_classes
 from margrove.dask.partitions.disk_storage import loaded
-from margrove.dask.partitions.table import Parts, is_collection, parts_of
+from margrove.dask.partitions.table import Partitions, is_collection, partitions_of
 from margrove.exceptions import InvalidDataError
 
-__all__ = ["LearnsInTurn", "Turns", "classes_of_parts", "learn_in_turn", "require_y"]
+__all__ = ["LearnsInTurn", "Turns", "classes_of_partitions", "learn_in_turn", "require_y"]
 
 _AHEAD = 64  # partitions whose turns are planned at a time
 
@@ -34,13 +34,13 @@ def learn_in_turn(
     client = client_of(client)
     require_y(model, y)
     with client.as_current(), explained_errors(client):
-        parts = parts_of(X, y, sample_weight, client, model)
+        partitions = partitions_of(X, y, sample_weight, client, model)
         if classes is None and is_classifier(model) and not hasattr(model, "classes_"):
-            classes = classes_of_parts(parts, None).classes
-        turns = Turns(traveller(model, parts), parts, classes)
+            classes = classes_of_partitions(partitions, None).classes
+        turns = Turns(traveller(model, partitions), partitions, classes)
         while not turns.finished:
             turns.advance()
-        model._commit(attributes_of(turns.learnt(), parts))
+        model._commit(attributes_of(turns.learnt(), partitions))
 
 
 class LearnsInTurn(ClusterEstimator):
@@ -86,12 +86,12 @@ def require_y(model: Any, y: Any) -> None:
         )
 
 
-def traveller(model: Any, parts: Parts) -> Any:
-    """The model as it travels: local, and without the names of the features, which parts lack."""
+def traveller(model: Any, partitions: Partitions) -> Any:
+    """The model as it is sent: local, and without feature names, which partitions lack."""
     travelling = copy.copy(model.to_local())
     vars(travelling).pop("_record", None)
     names = vars(travelling).pop("feature_names_in_", None)
-    ours: Any = parts.feature_names
+    ours: Any = partitions.feature_names
     if names is not None and not np.array_equal(names, ours):
         raise InvalidDataError(
             f"The features of X are not those of the earlier batches, {names.tolist()}. Got "
@@ -100,32 +100,32 @@ def traveller(model: Any, parts: Parts) -> Any:
     return travelling
 
 
-def attributes_of(learnt: Any, parts: Parts) -> dict[str, Any]:
+def attributes_of(learnt: Any, partitions: Partitions) -> dict[str, Any]:
     """What a model that has travelled has learnt, with the names of the features again."""
     committed = vars(learnt)["_committed"]
-    return parts.attributes | {name: vars(learnt)[name] for name in committed}
+    return partitions.attributes | {name: vars(learnt)[name] for name in committed}
 
 
 class Turns:
     """One pass over all partitions: each learns in turn, where its rows are."""
 
-    def __init__(self, model: Any, parts: Parts, classes: Any) -> None:
+    def __init__(self, model: Any, partitions: Partitions, classes: Any) -> None:
         """`model` is an estimator, or the future of one."""
-        self._parts, self._client = parts, parts.client
+        self._partitions, self._client = partitions, partitions.client
         self._given = {} if classes is None else {"classes": np.asarray(classes)}
         self.model = model
-        self._holders = parts.worker_restrictions()
+        self._holders = partitions.worker_restrictions()
         self._planned: list[Any] = []
         self._n_planned = 0
         self.n_done = 0
 
     @property
     def finished(self) -> bool:
-        return self.n_done == len(self._parts.X)
+        return self.n_done == len(self._partitions.X)
 
     def advance(self) -> None:
         """Wait until the next partition has had its turn."""
-        while self._n_planned < len(self._parts.X) and len(self._planned) < _AHEAD:
+        while self._n_planned < len(self._partitions.X) and len(self._planned) < _AHEAD:
             self._plan_next()
         gathered(self._client, [self._planned.pop(0)[1]])
         self.n_done += 1
@@ -135,13 +135,13 @@ class Turns:
         return gathered(self._client, [self.model])[0]
 
     def _plan_next(self) -> None:
-        k, parts = self._n_planned, self._parts
-        targets = None if parts.y is None else parts.y[k]
-        weights = None if parts.weight is None else parts.weight[k]
+        k, partitions = self._n_planned, self._partitions
+        targets = None if partitions.y is None else partitions.y[k]
+        weights = None if partitions.weight is None else partitions.weight[k]
         self.model = self._client.submit(
             _learn,
             self.model,
-            parts.X[k],
+            partitions.X[k],
             targets,
             weights,
             k,
@@ -168,18 +168,18 @@ def _learn(
 def _nothing(model: Any) -> None: ...
 
 
-def classes_of_parts(parts: Parts, class_weight: Any) -> TrainingLabels:
+def classes_of_partitions(partitions: Partitions, class_weight: Any) -> TrainingLabels:
     """The classes of all partitions, and the factors of `class_weight`.
 
     A class of a partition is as good as one row of its summed weight.
     """
-    assert parts.y is not None
-    weights = parts.weight or [None] * len(parts.y)
+    assert partitions.y is not None
+    weights = partitions.weight or [None] * len(partitions.y)
     tasks = [
-        parts.client.submit(_class_table, y, weight, pure=False)
-        for y, weight in zip(parts.y, weights, strict=True)
+        partitions.client.submit(_class_table, y, weight, pure=False)
+        for y, weight in zip(partitions.y, weights, strict=True)
     ]
-    told = [own for own in gathered(parts.client, tasks) if own["labels"] is not None]
+    told = [own for own in gathered(partitions.client, tasks) if own["labels"] is not None]
     return merged_classes(told, class_weight)
 
 

@@ -14,11 +14,11 @@ from margrove.dask.linear.online import (
     LearnsInTurn,
     Turns,
     attributes_of,
-    classes_of_parts,
+    classes_of_partitions,
     require_y,
     traveller,
 )
-from margrove.dask.partitions.table import Parts, parts_of
+from margrove.dask.partitions.table import Partitions, partitions_of
 from margrove.margin.perceptron.mistake_driven import separation_attributes
 from margrove.margin.perceptron.perceptron import Perceptron as LocalPerceptron
 from margrove.margin.solvers.perceptron.separation import measure_separation
@@ -65,13 +65,13 @@ class Perceptron(LearnsInTurn, LocalPerceptron):  # type: ignore[misc]
                 "early_stopping=False, and max_iter or tol to end in time."
             )
         require_y(self, y)
-        parts = parts_of(X, y, sample_weight, client, self)
-        labels = classes_of_parts(parts, self.class_weight)
+        partitions = partitions_of(X, y, sample_weight, client, self)
+        labels = classes_of_partitions(partitions, self.class_weight)
         names = labels.classes.tolist()
         factors = dict(zip(names, labels.factors.tolist(), strict=True))
-        model = self._begun(parts, factors, labels.classes, **others)
+        model = self._begun(partitions, factors, labels.classes, **others)
         is_fresh = not hasattr(model, "coef_")
-        epochs = _Epochs(model, parts, labels.classes, self)
+        epochs = _Epochs(model, partitions, labels.classes, self)
         with under_keeper(None):
             ending = drive(
                 epochs,
@@ -83,25 +83,27 @@ class Perceptron(LearnsInTurn, LocalPerceptron):  # type: ignore[misc]
                 y=y,
             )
         learnt = epochs.learnt()
-        found = attributes_of(learnt, parts) | {"n_iter_": max(1, epochs.rounds)}
-        separation = _separation(learnt, parts, self, is_fresh=is_fresh)
+        found = attributes_of(learnt, partitions) | {"n_iter_": max(1, epochs.rounds)}
+        separation = _separation(learnt, partitions, self, is_fresh=is_fresh)
         self._commit(found | separation)
         self._warn_unless_converged(ending, epochs)  # type: ignore[arg-type]
 
     def _begun(
         self,
-        parts: Parts,
+        partitions: Partitions,
         factors: dict[Any, float],
         classes: np.ndarray,
         coef_init: Any = None,
         intercept_init: Any = None,
     ) -> Any:
         """A local perceptron to send off: of the last fit with `warm_start`, else a new one."""
-        model = traveller(self, parts) if self.warm_start else LocalPerceptron(**self.get_params())
+        model = (
+            traveller(self, partitions) if self.warm_start else LocalPerceptron(**self.get_params())
+        )
         if self.class_weight is not None:
             model.class_weight = factors
         if coef_init is not None or intercept_init is not None:
-            shape = parts.n_features
+            shape = partitions.n_features
             start = model._starting_state(classes, shape, coef_init, intercept_init)
             model.coef_, model.intercept_ = start.coef, start.intercept
         return model
@@ -112,8 +114,10 @@ class _Epochs:
 
     unit = "epoch"
 
-    def __init__(self, model: Any, parts: Parts, classes: np.ndarray, settings: Any) -> None:
-        self._parts, self._classes, self._settings = parts, classes, settings
+    def __init__(
+        self, model: Any, partitions: Partitions, classes: np.ndarray, settings: Any
+    ) -> None:
+        self._partitions, self._classes, self._settings = partitions, classes, settings
         self.total: int | None = int(settings.max_iter)
         self.rounds = 0
         self._mistakes = np.zeros(1)
@@ -122,7 +126,7 @@ class _Epochs:
         self._idle = 0
         self.converged = np.zeros(1, dtype=bool)
         self._model = model
-        self._turns = Turns(model, parts, classes)
+        self._turns = Turns(model, partitions, classes)
         self._before = _count(model)
 
     @property
@@ -160,7 +164,7 @@ class _Epochs:
         is_idle = tol is not None and self._idle >= self._settings.n_iter_no_change
         self.converged[0] = own == 0.0 or is_idle
         if not self.finished:
-            self._turns = Turns(self._model, self._parts, self._classes)
+            self._turns = Turns(self._model, self._partitions, self._classes)
 
 
 def _count(model: Any) -> tuple[float, float]:
@@ -169,14 +173,18 @@ def _count(model: Any) -> tuple[float, float]:
     return mistakes, float(getattr(model, "t_", 1.0)) - 1.0
 
 
-def _separation(model: Any, parts: Parts, settings: Any, *, is_fresh: bool) -> dict[str, Any]:
+def _separation(
+    model: Any, partitions: Partitions, settings: Any, *, is_fresh: bool
+) -> dict[str, Any]:
     """As a local fit measures it: the smallest margins, the largest radius."""
-    assert parts.y is not None
-    weights = parts.weight or [None] * len(parts.X)
+    assert partitions.y is not None
+    weights = partitions.weight or [None] * len(partitions.X)
     given = model.coef_, model.intercept_, model.classes_, settings.fit_intercept
-    pairs = zip(parts.y, weights, strict=True)
-    tasks = parts.map_each(_separation_of_part, [(y, weight, *given) for y, weight in pairs])
-    told = [own for own in gathered(parts.client, tasks) if own is not None]
+    pairs = zip(partitions.y, weights, strict=True)
+    tasks = partitions.map_each(
+        _separation_of_partition, [(y, weight, *given) for y, weight in pairs]
+    )
+    told = [own for own in gathered(partitions.client, tasks) if own is not None]
     return separation_attributes(
         np.min([margin for margin, _ in told], axis=0),
         max(radius for _, radius in told),
@@ -185,7 +193,7 @@ def _separation(model: Any, parts: Parts, settings: Any, *, is_fresh: bool) -> d
     )
 
 
-def _separation_of_part(
+def _separation_of_partition(
     X: Any,
     y: np.ndarray,
     weight: np.ndarray | None,

@@ -1,4 +1,4 @@
-"""One part of a table, from its blocks: checked on the worker that computes it."""
+"""One partition of a table, from its blocks: checked on the worker that computes it."""
 
 from __future__ import annotations
 
@@ -13,31 +13,38 @@ from margrove._data import numeric_matrix, require_finite
 from margrove.dask.partitions.disk_storage import is_on_disk, stored
 from margrove.exceptions import InvalidDataError
 
-__all__ = ["Form", "PartCheck", "checked_part", "joined", "named", "vector_of"]
+__all__ = [
+    "Form",
+    "PartitionCheck",
+    "checked_partition",
+    "joined",
+    "placeholder_estimator",
+    "vector_of",
+]
 
 Form = Literal["dense", "csr", "frame"]
 
 
 @dataclass(frozen=True)
-class PartCheck:
-    """What is wanted of each part."""
+class PartitionCheck:
+    """What is wanted of each partition."""
 
     columns: tuple[Any, ...] | None
     names: np.ndarray | None
     keep_frames: bool
     allow_nan: bool
     estimator: str
-    share_of_worker: float = 0.0  # how many parts a worker gets
+    share_of_worker: float = 0.0  # how many partitions a worker gets
 
 
-def checked_part(
+def checked_partition(
     rows: list[Any],
     targets: list[Any] | None,
     weights: list[Any] | None,
     first: int,
-    check: PartCheck,
+    check: PartitionCheck,
 ) -> tuple[Any, Any, Any, tuple[int, int, Form, str, bool]]:
-    """One part of the table from its blocks: rows, targets, weights, and facts about them."""
+    """One partition of the table from its blocks: rows, targets, weights, and facts about them."""
     own_rows, own_targets, own_weights = [], [], []
     for i, block in enumerate(rows):
         try:
@@ -56,7 +63,7 @@ def checked_part(
     return kept, y, w, (*X.shape, form, str(getattr(X, "dtype", "")), is_on_disk(kept))
 
 
-def _rows_of(block: Any, check: PartCheck) -> Any:
+def _rows_of(block: Any, check: PartitionCheck) -> Any:
     if check.columns is not None:
         block = _in_order(block, check.columns)
     if check.keep_frames and (check.columns is not None or block.dtype.kind in "OU"):
@@ -66,7 +73,7 @@ def _rows_of(block: Any, check: PartCheck) -> Any:
         block = sp.csr_array(empty) if sp.issparse(block) else empty
     X = numeric_matrix(block, check.estimator, True, 0)
     if not check.allow_nan and X.shape[0]:
-        require_finite(X, check.names, named(check.estimator))
+        require_finite(X, check.names, placeholder_estimator(check.estimator))
     return X
 
 
@@ -84,7 +91,7 @@ def _in_order(block: Any, columns: tuple[Any, ...]) -> Any:
     return block[list(columns)]
 
 
-def named(name: str) -> Any:
+def placeholder_estimator(name: str) -> Any:
     """Stands for an estimator in error messages, which ask for the name of its class."""
     return type(name, (), {})()
 
@@ -131,6 +138,6 @@ def _stacked(blocks: list[Any], first: int) -> Any:
 
 
 def joined(pieces: Sequence[np.ndarray]) -> np.ndarray:
-    """One after the other; parts without rows have no say in the type."""
+    """One after the other; partitions without rows have no say in the type."""
     filled = [piece for piece in pieces if len(piece)] or list(pieces[:1])
     return np.concatenate(filled)

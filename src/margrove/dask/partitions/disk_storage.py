@@ -1,9 +1,9 @@
-"""Parts of a table on the disks of the workers: for tables that do not fit their memory.
+"""Partitions of a table on the disks of the workers: for tables that do not fit their memory.
 
 Dask moves what does not fit to disk and back, piece by piece, as it is asked for: a fit that asks
-for all parts in turn would wait for the disk at every step. So a part that is too large to stay is
-written once, to a file in its worker's folder, and read where it is needed, as much of it as is
-needed; the operating system keeps such files in memory as long as there is room.
+for all partitions in turn would wait for the disk at every step. So a partition that is too large
+to stay is written once, to a file in its worker's folder, and read where it is needed, as much of
+it as is needed; the operating system keeps such files in memory as long as there is room.
 """
 
 from __future__ import annotations
@@ -18,12 +18,19 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["PartOnDisk", "is_on_disk", "loaded", "release_memory", "rows_of_part", "stored"]
+__all__ = [
+    "PartitionOnDisk",
+    "is_on_disk",
+    "loaded",
+    "release_memory",
+    "rows_of_partition",
+    "stored",
+]
 
-_SHARE = 0.3  # of a worker's memory that parts of a table may take
+_SHARE = 0.3  # of a worker's memory that partitions of a table may take
 
 
-class PartOnDisk:
+class PartitionOnDisk:
     """Stands for rows that are in a file; the file goes when nothing stands for them any more.
 
     Pickled, it takes the rows along, and makes another file where it arrives.
@@ -33,7 +40,7 @@ class PartOnDisk:
         self.shape: tuple[int, int] = rows.shape
         self.dtype = getattr(rows, "dtype", None)
         self.is_plain = isinstance(rows, np.ndarray) and rows.dtype.kind == "f"
-        handle, self._path = tempfile.mkstemp(".part", "margrove-", _folder())
+        handle, self._path = tempfile.mkstemp(".rows", "margrove-", _folder())
         weakref.finalize(self, _remove, self._path)
         with os.fdopen(handle, "wb") as file:
             if self.is_plain:
@@ -59,7 +66,7 @@ class PartOnDisk:
         return found
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return PartOnDisk, (self.rows(),)
+        return PartitionOnDisk, (self.rows(),)
 
 
 def _read_into(file: Any, room: memoryview) -> None:
@@ -94,7 +101,7 @@ def stored(rows: Any, share_of_worker: float) -> Any:
         return rows
     if _bytes_of(rows) * share_of_worker <= _SHARE * limit:
         return rows
-    found = PartOnDisk(rows)
+    found = PartitionOnDisk(rows)
     release_memory()
     return found
 
@@ -116,19 +123,19 @@ def _bytes_of(rows: Any) -> int:
     return int(rows.data.nbytes if hasattr(rows, "indptr") else rows.nbytes)
 
 
-def is_on_disk(part: Any) -> bool:
-    return isinstance(part, PartOnDisk)
+def is_on_disk(partition: Any) -> bool:
+    return isinstance(partition, PartitionOnDisk)
 
 
-def loaded(part: Any) -> Any:
-    """A part in memory, wherever it was."""
-    return part.rows() if is_on_disk(part) else part
+def loaded(partition: Any) -> Any:
+    """A partition in memory, wherever it was."""
+    return partition.rows() if is_on_disk(partition) else partition
 
 
-def rows_of_part(part: Any, first: int, last: int) -> Any:
-    """Some rows of a part, wherever it is."""
-    if is_on_disk(part):
-        return part.rows(first, last)
-    if first == 0 and last == part.shape[0]:
-        return part
-    return part.iloc[first:last] if hasattr(part, "iloc") else part[first:last]
+def rows_of_partition(partition: Any, first: int, last: int) -> Any:
+    """Some rows of a partition, wherever it is."""
+    if is_on_disk(partition):
+        return partition.rows(first, last)
+    if first == 0 and last == partition.shape[0]:
+        return partition
+    return partition.iloc[first:last] if hasattr(partition, "iloc") else partition[first:last]

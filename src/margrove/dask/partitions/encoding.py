@@ -1,8 +1,9 @@
-"""Categories and missing values in one numbering for all parts of a table.
+"""Categories and missing values in one numbering for all partitions of a table.
 
-The numbering is that of `grove.table.encoding.read_table` for the table as a whole: each part
-is asked for its labels, the labels of all parts are put in order, and each part is encoded by
-them. So a label that only one part has, or a part without any, changes nothing.
+The numbering is that of `grove.table.encoding.read_table` for the table as a whole: each partition
+is asked for its labels, the labels of all partitions are put in order, and each partition is
+encoded by them. So a label that only one partition has, or a partition without any, changes
+nothing.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove.dask.cluster.waiting import gathered
-from margrove.dask.partitions.checks import named
-from margrove.dask.partitions.table import Parts
+from margrove.dask.partitions.checks import placeholder_estimator
+from margrove.dask.partitions.table import Partitions
 from margrove.exceptions import InvalidDataError
 from margrove.grove.table.encoding import (
     _columns,
@@ -27,47 +28,47 @@ from margrove.grove.table.encoding import (
     refuse_infinity,
 )
 
-__all__ = ["EncodedParts", "encoded"]
+__all__ = ["EncodedPartitions", "encoded"]
 
 
 @dataclass(frozen=True)
-class EncodedParts:
+class EncodedPartitions:
     """A table as numbers.
 
-    parts        of float64 (float32 or CSR where a table of numbers was so), NaN for missing
+    partitions        of float64 (float32 or CSR where a table of numbers was so), NaN for missing
     categories   {column: labels}, as an estimator's `categories_`
     """
 
-    parts: Parts
+    partitions: Partitions
     categories: dict[int, np.ndarray]
 
     @property
     def attributes(self) -> dict[str, Any]:
         """What an estimator remembers of the table."""
-        own = self.parts.attributes
+        own = self.partitions.attributes
         remembered = {"n_features_in_": own["n_features_in_"], "categories_": self.categories}
         return remembered | own
 
     @property
     def is_categorical(self) -> np.ndarray:
-        mask = np.zeros(self.parts.n_features, dtype=bool)
+        mask = np.zeros(self.partitions.n_features, dtype=bool)
         mask[list(self.categories)] = True
         return mask
 
     @property
     def n_categories(self) -> np.ndarray:
-        counts = np.zeros(self.parts.n_features, np.int64)
+        counts = np.zeros(self.partitions.n_features, np.int64)
         for column, labels in self.categories.items():
             counts[column] = len(labels)
         return counts
 
 
-def encoded(parts: Parts, estimator: Any, categorical_features: Any) -> EncodedParts:
-    """Make numbers of a table whose parts were made with `keep_frames=True`.
+def encoded(partitions: Partitions, estimator: Any, categorical_features: Any) -> EncodedPartitions:
+    """Make numbers of a table whose partitions were made with `keep_frames=True`.
 
     Parameters
     ----------
-    parts : Parts
+    partitions : Partitions
     estimator : estimator
         Whom error messages speak of.
     categorical_features : as of the local estimators
@@ -75,16 +76,18 @@ def encoded(parts: Parts, estimator: Any, categorical_features: Any) -> EncodedP
 
     Returns
     -------
-    EncodedParts
-        Its parts are made on the workers; what this process gets to see are the labels.
+    EncodedPartitions
+        Its partitions are made on the workers; what this process gets to see are the labels.
     """
-    names, told = parts.feature_names, type(estimator).__name__
-    found = _asked(parts, _mask_of_numbers(parts, categorical_features), told)
-    has_labels = [any(own[j].kind == "labels" for own in found) for j in range(parts.n_features)]
+    names, told = partitions.feature_names, type(estimator).__name__
+    found = _asked(partitions, _mask_of_numbers(partitions, categorical_features), told)
+    has_labels = [
+        any(own[j].kind == "labels" for own in found) for j in range(partitions.n_features)
+    ]
     mask = _mask(categorical_features, names, has_labels)
-    if not mask.any() and parts.form != "frame":
-        return EncodedParts(parts, {})
-    if parts.form == "csr":
+    if not mask.any() and partitions.form != "frame":
+        return EncodedPartitions(partitions, {})
+    if partitions.form == "csr":
         raise InvalidDataError(
             "categorical_features needs a dense X: a sparse matrix has no labels but zero. Use "
             "X.map_blocks(lambda block: block.toarray())."
@@ -93,8 +96,8 @@ def encoded(parts: Parts, estimator: Any, categorical_features: Any) -> EncodedP
         int(j): _labels(_joint([own[j] for own in found], int(j), names), estimator)
         for j in np.flatnonzero(mask)
     }
-    made = parts.map(_numbers, categories, names, stores=True)
-    return EncodedParts(parts.with_X(made, "dense"), categories)
+    made = partitions.map(_numbers, categories, names, stores=True)
+    return EncodedPartitions(partitions.with_X(made, "dense"), categories)
 
 
 # -- labels --
@@ -102,7 +105,7 @@ def encoded(parts: Parts, estimator: Any, categorical_features: Any) -> EncodedP
 
 @dataclass(frozen=True)
 class _Distinct:
-    """What is in one column of one part.
+    """What is in one column of one partition.
 
     kind     "labels"; "objects", numbers that would be labels beside texts; or "numbers"
     values   the distinct ones; of "numbers" only where they were asked for
@@ -113,48 +116,48 @@ class _Distinct:
     is_missing: bool = False
 
 
-def _mask_of_numbers(parts: Parts, categorical_features: Any) -> np.ndarray:
+def _mask_of_numbers(partitions: Partitions, categorical_features: Any) -> np.ndarray:
     """Columns that are categories because somebody said so, as far as that can be told."""
-    by_type = [False] * parts.n_features
+    by_type = [False] * partitions.n_features
     if categorical_features is None or isinstance(categorical_features, str):
-        by_type = [categorical_features == "all"] * parts.n_features
+        by_type = [categorical_features == "all"] * partitions.n_features
         return np.array(by_type)
-    return _mask(categorical_features, parts.feature_names, by_type)
+    return _mask(categorical_features, partitions.feature_names, by_type)
 
 
-def _asked(parts: Parts, mask: np.ndarray, estimator: str) -> list[list[_Distinct]]:
-    """The columns of each part; parts without rows have nothing to say."""
-    if parts.form != "frame" and not mask.any():
+def _asked(partitions: Partitions, mask: np.ndarray, estimator: str) -> list[list[_Distinct]]:
+    """The columns of each partition; partitions without rows have nothing to say."""
+    if partitions.form != "frame" and not mask.any():
         return []
-    made = parts.map(_distinct, mask, parts.feature_names, estimator)
+    made = partitions.map(_distinct, mask, partitions.feature_names, estimator)
     return [
-        own if n else [_Distinct("numbers", np.empty(0), True)] * parts.n_features
-        for own, n in zip(gathered(parts.client, made), parts.lengths, strict=True)
+        own if n else [_Distinct("numbers", np.empty(0), True)] * partitions.n_features
+        for own, n in zip(gathered(partitions.client, made), partitions.lengths, strict=True)
     ]
 
 
 def _distinct(
-    part: Any, mask: np.ndarray, names: np.ndarray | None, estimator: str
+    partition: Any, mask: np.ndarray, names: np.ndarray | None, estimator: str
 ) -> list[_Distinct]:
-    if sp.issparse(part):
-        return [_Distinct("numbers", None)] * part.shape[1]
-    if _is_plain(part):
-        if np.isinf(part[:, mask]).any():
-            refuse_infinity(part, named(estimator), names)
-        return [_of_numbers(column, mask[j]) for j, column in enumerate(part.T)]
+    if sp.issparse(partition):
+        return [_Distinct("numbers", None)] * partition.shape[1]
+    if _is_plain(partition):
+        if np.isinf(partition[:, mask]).any():
+            refuse_infinity(partition, placeholder_estimator(estimator), names)
+        return [_of_numbers(column, mask[j]) for j, column in enumerate(partition.T)]
     found = []
-    for j, column in enumerate(_columns(part)):
+    for j, column in enumerate(_columns(partition)):
         if isinstance(column, _Labels):
             found.append(_Distinct("labels", column.labels))
-        elif _holds_objects(part, j):
-            found.append(_Distinct("objects", _cells(part, j)))
+        elif _holds_objects(partition, j):
+            found.append(_Distinct("objects", _cells(partition, j)))
         else:
             found.append(_of_numbers(column, mask[j]))
     return found
 
 
-def _is_plain(part: Any) -> bool:
-    return isinstance(part, np.ndarray) and part.dtype.kind == "f"
+def _is_plain(partition: Any) -> bool:
+    return isinstance(partition, np.ndarray) and partition.dtype.kind == "f"
 
 
 def _of_numbers(column: np.ndarray, are_wanted: bool) -> _Distinct:
@@ -162,18 +165,22 @@ def _of_numbers(column: np.ndarray, are_wanted: bool) -> _Distinct:
     return _Distinct("numbers", np.unique(column) if are_wanted else None, is_missing)
 
 
-def _holds_objects(part: Any, j: int) -> bool:
-    kind = part.dtype if isinstance(part, np.ndarray) else part.iloc[:, j].dtype
+def _holds_objects(partition: Any, j: int) -> bool:
+    kind = partition.dtype if isinstance(partition, np.ndarray) else partition.iloc[:, j].dtype
     return bool(kind == np.dtype(object))
 
 
-def _cells(part: Any, j: int) -> list[Any]:
-    cells = part[:, j].tolist() if isinstance(part, np.ndarray) else part.iloc[:, j].tolist()
+def _cells(partition: Any, j: int) -> list[Any]:
+    cells = (
+        partition[:, j].tolist()
+        if isinstance(partition, np.ndarray)
+        else partition.iloc[:, j].tolist()
+    )
     return [cell for cell in dict.fromkeys(cells) if not _is_missing(cell)]
 
 
 def _joint(found: list[_Distinct], j: int, names: np.ndarray | None) -> Any:
-    """The labels of a column in all parts, first come first served."""
+    """The labels of a column in all partitions, first come first served."""
     if any(own.kind == "labels" for own in found):
         _require_labels(found, j, names)
         cells = (cell for own in found if own.kind != "numbers" for cell in own.values)
@@ -197,9 +204,11 @@ def _require_labels(found: list[_Distinct], j: int, names: np.ndarray | None) ->
 # -- numbers --
 
 
-def _numbers(part: Any, categories: dict[int, np.ndarray], names: np.ndarray | None) -> np.ndarray:
-    """A part with categories as their numbers."""
-    columns = list(part.T) if _is_plain(part) else _columns(part)
-    if not len(part):
+def _numbers(
+    partition: Any, categories: dict[int, np.ndarray], names: np.ndarray | None
+) -> np.ndarray:
+    """A partition with categories as their numbers."""
+    columns = list(partition.T) if _is_plain(partition) else _columns(partition)
+    if not len(partition):
         return np.empty((0, len(columns)))
     return _encoded(columns, categories, names)

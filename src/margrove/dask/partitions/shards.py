@@ -12,10 +12,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove.dask.partitions.disk_storage import (
-    PartOnDisk,
+    PartitionOnDisk,
     is_on_disk,
     release_memory,
-    rows_of_part,
+    rows_of_partition,
 )
 
 __all__ = [
@@ -31,19 +31,19 @@ __all__ = [
     "tiles_of_shard",
 ]
 
-# Of rows on disk that are read at a time. Vectors of so many numbers come from memory that is used
-# again and again; longer ones are asked of the system each time, where Dask starts the workers,
-# and take about twice as long.
+# Of rows on disk, read at a time. Vectors of so many numbers are allocated from memory that the
+# process has; longer ones are requested from the system each time, under Dask's settings of malloc,
+# which takes about twice as long.
 _TILE_ROWS = 16_000
 _TILE_BYTES = 32_000_000
 
 
 @dataclass(frozen=True)
 class Shard:
-    """A run of rows, and the parts of the table that they are pieces of.
+    """A run of rows, and the partitions of the table that they are pieces of.
 
     worker   the address of who is to hold it
-    pieces   (number of the part, first row of it, row after the last)
+    pieces   (number of the partition, first row of it, row after the last)
     starts   the row of the table that each piece begins with; empty where pieces follow each other,
              otherwise some rows between start and stop may be another's
     """
@@ -72,10 +72,10 @@ def plan_shards(
 
     Parameters
     ----------
-    lengths : int array (n_parts,)
-        Rows of each part.
+    lengths : int array (n_partitions,)
+        Rows of each partition.
     workers : addresses
-    where : for each part, the workers that hold it already; None if that does not matter
+    where : for each partition, the workers that hold it already; None if that does not matter
         Runs go to workers that hold as many of their rows as possible.
     multiple : int, default=1
         Runs begin at multiples of so many rows. Where there are fewer of these than workers,
@@ -111,10 +111,10 @@ def plan_shards(
 def shards_in_place(
     lengths: np.ndarray, workers: Sequence[str], where: Sequence[Sequence[str]]
 ) -> list[Shard]:
-    """Leave all parts where they are: for tables on disk, whose parts should not travel.
+    """One shard for each worker, of the partitions that it holds: those on disk are not sent.
 
     Workers may hold more rows than others, and rows that do not follow each other; those that hold
-    none get no shard. What nobody holds goes to whom has least.
+    none get no shard. A partition that no worker holds goes to the worker with the fewest rows.
 
     Examples
     --------
@@ -234,13 +234,15 @@ def rows_of_shard(
     n_threads: int,
     cancelled: threading.Event,
 ) -> ShardRows:
-    """The rows of a shard from the parts they are in, which come in the order of its pieces."""
+    """The rows of a shard, from the partitions of its pieces, in their order."""
 
-    def cut(parts: Sequence[Any] | None) -> Any:
-        if parts is None:
+    def cut(partitions: Sequence[Any] | None) -> Any:
+        if partitions is None:
             return None
-        pairs = zip(parts, shard.pieces, strict=True)
-        return _together([rows_of_part(part, first, last) for part, (_, first, last) in pairs])
+        pairs = zip(partitions, shard.pieces, strict=True)
+        return _together(
+            [rows_of_partition(partition, first, last) for partition, (_, first, last) in pairs]
+        )
 
     return ShardRows(cut(X), cut(y), cut(weight), shard.start, shard.stop, n_threads, cancelled)
 
@@ -253,21 +255,21 @@ def pieces_of_shard(
     n_threads: int,
     cancelled: threading.Event,
 ) -> ShardRows:
-    """The same, but X are the parts as they are: (part, first row, row after the last) of each."""
-    pieces = [(part, *own[1:]) for part, own in zip(X, shard.pieces, strict=True)]
+    """The same, but X is a list of pieces: (partition, first row, row after the last)."""
+    pieces = [(partition, *own[1:]) for partition, own in zip(X, shard.pieces, strict=True)]
     return ShardRows(pieces, None, None, shard.start, shard.stop, n_threads, cancelled)
 
 
 class RowsOnDisk:
-    """Stands for some rows of a part that is on disk."""
+    """Some rows of a partition on disk; `read` loads them."""
 
-    def __init__(self, part: PartOnDisk, first: int, last: int) -> None:
-        self._part, self._first, self._last = part, first, last
-        self.shape = (last - first, part.shape[1])
+    def __init__(self, partition: PartitionOnDisk, first: int, last: int) -> None:
+        self._partition, self._first, self._last = partition, first, last
+        self.shape = (last - first, partition.shape[1])
 
     def read(self) -> Any:
         """These rows, in memory of their own."""
-        return self._part.rows(self._first, self._last)
+        return self._partition.rows(self._first, self._last)
 
 
 def tiles_of_shard(
@@ -278,25 +280,25 @@ def tiles_of_shard(
     n_threads: int,
     cancelled: threading.Event,
 ) -> list[ShardRows]:
-    """The rows of a shard: as one tile in memory, or those of parts on disk as many that are not.
+    """The rows of a shard: as one tile in memory, or as many where partitions are on disk.
 
-    X of a tile is then `RowsOnDisk`, and its y and weight are views of those of the part.
+    X of a tile is then `RowsOnDisk`, and its y and weight are views of those of the partition.
     """
-    if not any(is_on_disk(part) for part in X):
+    if not any(is_on_disk(partition) for partition in X):
         return [rows_of_shard(shard, X, y, weight, n_threads, cancelled)]
     release_memory()
 
-    def cut(parts: Sequence[Any] | None, place: int, first: int, last: int) -> Any:
-        return None if parts is None else parts[place][first:last]
+    def cut(partitions: Sequence[Any] | None, place: int, first: int, last: int) -> Any:
+        return None if partitions is None else partitions[place][first:last]
 
     tiles = []
     begins = shard.first_rows()
-    for place, (part, (_, first, last)) in enumerate(zip(X, shard.pieces, strict=True)):
-        for begin, end in _tiles_of(part, first, last):
+    for place, (partition, (_, first, last)) in enumerate(zip(X, shard.pieces, strict=True)):
+        for begin, end in _tiles_of(partition, first, last):
             rows = (
-                RowsOnDisk(part, begin, end)
-                if is_on_disk(part)
-                else _together([rows_of_part(part, begin, end)])
+                RowsOnDisk(partition, begin, end)
+                if is_on_disk(partition)
+                else _together([rows_of_partition(partition, begin, end)])
             )
             start = begins[place] + begin - first
             own = (cut(y, place, begin, end), cut(weight, place, begin, end))
@@ -304,11 +306,11 @@ def tiles_of_shard(
     return tiles
 
 
-def _tiles_of(part: Any, first: int, last: int) -> list[tuple[int, int]]:
-    """A plain file can be read in any pieces; of others the whole would be read for each."""
-    if not (is_on_disk(part) and part.is_plain):
+def _tiles_of(partition: Any, first: int, last: int) -> list[tuple[int, int]]:
+    """First row, row after the last: a plain file can be read in pieces, others only as a whole."""
+    if not (is_on_disk(partition) and partition.is_plain):
         return [(first, last)]
-    most = min(_TILE_ROWS, _TILE_BYTES // (part.shape[1] * part.dtype.itemsize))
+    most = min(_TILE_ROWS, _TILE_BYTES // (partition.shape[1] * partition.dtype.itemsize))
     count = -(-(last - first) // max(1, most))
     edges = np.linspace(first, last, count + 1).astype(int).tolist()
     return list(itertools.pairwise(edges))

@@ -21,13 +21,26 @@ from dask.delayed import delayed
 from margrove._data import feature_names
 from margrove.dask.cluster.waiting import clear_worker_restrictions, gathered, wait_for_results
 from margrove.dask.cluster.workers import available_workers, client_of
-from margrove.dask.partitions.checks import Form, PartCheck, checked_part, joined, vector_of
-from margrove.dask.partitions.disk_storage import PartOnDisk, is_on_disk, loaded, release_memory
+from margrove.dask.partitions.checks import (
+    Form,
+    PartitionCheck,
+    checked_partition,
+    joined,
+    vector_of,
+)
+from margrove.dask.partitions.disk_storage import (
+    PartitionOnDisk,
+    is_on_disk,
+    loaded,
+    release_memory,
+)
 from margrove.exceptions import InvalidDataError
 
-__all__ = ["Parts", "is_collection", "parts_of"]
+__all__ = ["Partitions", "is_collection", "partitions_of"]
 
-_MOST_PARTS = 4096  # beyond, neighbours are put together: each part costs the scheduler some work
+_MAX_PARTITIONS = (
+    4096  # beyond, neighbours are put together: each partition costs the scheduler some work
+)
 
 
 def is_collection(thing: Any) -> bool:
@@ -36,14 +49,14 @@ def is_collection(thing: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Parts:
-    """A table in parts that lie on the workers, in the order of its rows.
+class Partitions:
+    """A table in partitions that lie on the workers, in the order of its rows.
 
-    X, y, weight     futures, one a part; y and weight None where none were given
-    lengths          int64, rows of each part; some may have none
-    form             what a part of X is: "dense" (float64 or float32, C-contiguous), "csr", or
+    X, y, weight     futures, one a partition; y and weight None where none were given
+    lengths          int64, rows of each partition; some may have none
+    form             what a partition of X is: "dense" (float64 or float32, C-contiguous), "csr", or
                      "frame" (pandas, or an array of texts, where `keep_frames` was asked for)
-    on_disk          whether some parts of X are `PartOnDisk`, as they are too large together
+    on_disk          whether some partitions of X are `PartitionOnDisk`, as memory does not hold all
     """
 
     X: list[Any]
@@ -62,7 +75,7 @@ class Parts:
 
     @property
     def offsets(self) -> np.ndarray:
-        """int64 (n_parts + 1,): the number of the first row of each part, and of all rows."""
+        """int64 (n_partitions + 1,): the first row of each partition, and the number of rows."""
         return np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
 
     @property
@@ -83,20 +96,25 @@ class Parts:
         return None if self.weight is None else joined(gathered(self.client, self.weight))
 
     def holders(self) -> list[tuple[str, ...]]:
-        """The workers that hold each part of X."""
+        """The workers that hold each partition of X."""
         holders = self.client.who_has(self.X)
         return [tuple(holders.get(future.key, ())) for future in self.X]
 
     def worker_restrictions(self) -> Sequence[tuple[str, ...]]:
-        """Who is to work on each part: of parts on disk those that hold them, otherwise anybody."""
+        """The workers that tasks of each partition are bound to; () for any worker.
+
+        Dask takes partitions on disk for small, and would move them, so they are bound to holders.
+        """
         if self.on_disk and clear_worker_restrictions(self.client):
             return self.holders()
         return [()] * len(self.X)
 
     def map(self, function: Callable[..., Any], *arguments: Any, stores: bool = False) -> list[Any]:
-        """Futures of `function(X part, *arguments)`, one a part; pass large arguments as futures.
+        """Futures of `function(partition of X, *arguments)`, one a partition.
 
-        stores: what the function gives are parts as well, and stay where the parts are: on disk.
+        Pass large arguments as futures.
+
+        stores: the results are partitions, too, and are kept on disk where the partitions are.
         """
         return self.map_each(function, [arguments] * len(self.X), stores=stores)
 
@@ -107,10 +125,9 @@ class Parts:
         *,
         stores: bool = False,
     ) -> list[Any]:
-        """The same with arguments of its own for each part.
+        """The same with arguments of its own for each partition.
 
-        Workers have a thread for each task that they run at a time, so that each gets one. Dask
-        takes parts on disk for small; so it is told not to move them.
+        A worker runs a task on each of its threads, so each task gets one thread.
         """
         name = f"{getattr(function, '__name__', 'task').strip('_')}-{secrets.token_hex(8)}"
         holders = self.worker_restrictions()
@@ -118,38 +135,40 @@ class Parts:
             self.client.submit(
                 _on_one_thread,
                 function,
-                part,
+                partition,
                 stores,
                 *own,
                 key=f"{name}-{k}",
                 pure=False,
                 workers=list(holders[k]) or None,
             )
-            for k, (part, own) in enumerate(zip(self.X, arguments, strict=True))
+            for k, (partition, own) in enumerate(zip(self.X, arguments, strict=True))
         ]
 
-    def with_X(self, X: Sequence[Any], form: Form = "dense") -> Parts:  # noqa: N802
+    def with_X(self, X: Sequence[Any], form: Form = "dense") -> Partitions:  # noqa: N802
         """The same targets and weights beside other rows, as `map` makes them."""
         return replace(self, X=list(X), form=form)
 
     @property
     def futures(self) -> list[Any]:
-        """All of them."""
+        """All futures: of rows, targets and weights."""
         return [*self.X, *(self.y or ()), *(self.weight or ())]
 
 
-def _on_one_thread(function: Callable[..., Any], part: Any, stores: bool, *arguments: Any) -> Any:
+def _on_one_thread(
+    function: Callable[..., Any], partition: Any, stores: bool, *arguments: Any
+) -> Any:
     with joblib.parallel_config(backend="threading", n_jobs=1):
-        found = function(loaded(part), *arguments)
-    if not is_on_disk(part):
+        found = function(loaded(partition), *arguments)
+    if not is_on_disk(partition):
         return found
     if stores:
-        found = PartOnDisk(found)
+        found = PartitionOnDisk(found)
     release_memory()
     return found
 
 
-def parts_of(
+def partitions_of(
     X: Any,
     y: Any = None,
     sample_weight: Any = None,
@@ -158,8 +177,8 @@ def parts_of(
     *,
     keep_frames: bool | Literal["labels"] = False,
     allow_nan: bool = True,
-) -> Parts:
-    """Compute a table on the cluster, part by part, check it, and keep it there.
+) -> Partitions:
+    """Compute a table on the cluster, partition by partition, check it, and keep it there.
 
     Parameters
     ----------
@@ -178,7 +197,7 @@ def parts_of(
 
     Returns
     -------
-    Parts
+    Partitions
     """
     client = client_of(client)
     X = _table(X)
@@ -186,19 +205,19 @@ def parts_of(
     columns = tuple(X.columns) if _is_dataframe(X) else None
     rows = _blocks(X)
     n_workers = max(1, len(available_workers(client)))
-    check = PartCheck(
+    check = PartitionCheck(
         columns,
         names,
         keep_frames is True or (keep_frames == "labels" and not _is_frame_of_floats(X)),
         allow_nan,
         type(estimator).__name__,
-        share_of_worker=min(len(rows), _MOST_PARTS) / n_workers,
+        share_of_worker=min(len(rows), _MAX_PARTITIONS) / n_workers,
     )
-    targets, target_is_local = _beside(y, X, "y")
-    weights, weight_is_local = _beside(sample_weight, X, "sample_weight")
-    at_once = -(-len(rows) // _MOST_PARTS)
+    targets, target_is_local = _blocks_beside(y, X, "y")
+    weights, weight_is_local = _blocks_beside(sample_weight, X, "sample_weight")
+    at_once = -(-len(rows) // _MAX_PARTITIONS)
     made = [
-        delayed(checked_part, nout=4, pure=False)(
+        delayed(checked_partition, nout=4, pure=False)(
             rows[k : k + at_once],
             targets and targets[k : k + at_once],
             weights and weights[k : k + at_once],
@@ -207,22 +226,24 @@ def parts_of(
         )
         for k in range(0, len(rows), at_once)
     ]
-    has_places = _has_places(X) or not clear_worker_restrictions(client)
-    futures = _computed(client, made, [] if has_places else list(available_workers(client)))
+    is_placed = _is_placed(X) or not clear_worker_restrictions(client)
+    futures = _computed(client, made, [] if is_placed else list(available_workers(client)))
     facts = gathered(client, futures[3], "partition {} of X")
-    if not has_places:
+    if not is_placed:
         wait_for_results(client, futures[0])
         clear_worker_restrictions(client, [*futures[0], *futures[1], *futures[2]])
-    parts = _assembled(futures, facts, names, client, y is not None, sample_weight is not None)
+    partitions = _assembled(futures, facts, names, client, y is not None, sample_weight is not None)
     if target_is_local:
-        parts = replace(parts, y=_cut(y, parts, "y"))
+        partitions = replace(partitions, y=_split_like(y, partitions, "y"))
     if weight_is_local:
-        parts = replace(parts, weight=_cut(sample_weight, parts, "sample_weight"))
-    return parts
+        partitions = replace(
+            partitions, weight=_split_like(sample_weight, partitions, "sample_weight")
+        )
+    return partitions
 
 
 def _computed(client: Any, made: list[Any], there: list[str]) -> list[list[Any]]:
-    """Futures of rows, targets, weights and facts of all parts.
+    """Futures of rows, targets, weights and facts of all partitions.
 
     Neighbours go to one worker, as workers of a worker group have runs of rows. If it is lost,
     others do it: see `waiting`.
@@ -230,14 +251,14 @@ def _computed(client: Any, made: list[Any], there: list[str]) -> list[list[Any]]
     borders = [k * len(made) // max(1, len(there)) for k in range(max(1, len(there)) + 1)]
     found: list[list[Any]] = [[], [], [], []]
     for k, (start, stop) in enumerate(itertools.pairwise(borders)):
-        wanted = [part[i] for i in range(4) for part in made[start:stop]]
+        wanted = [partition[i] for i in range(4) for partition in made[start:stop]]
         flat = client.compute(wanted, workers=there[k : k + 1] or None)
         for i in range(4):
             found[i] += flat[i * (stop - start) : (i + 1) * (stop - start)]
     return found
 
 
-def _has_places(X: Any) -> bool:
+def _is_placed(X: Any) -> bool:
     """Whether somebody keeps the collection on the cluster, or has said who is to do what."""
     graph = X.__dask_graph__()
     if any(layer.annotations for layer in getattr(graph, "layers", {}).values()):
@@ -289,7 +310,7 @@ def _blocks(collection: Any) -> list[Any]:
     return list(collection.to_delayed(optimize_graph=False))
 
 
-def _beside(values: Any, X: Any, name: str) -> tuple[list[Any] | None, bool]:
+def _blocks_beside(values: Any, X: Any, name: str) -> tuple[list[Any] | None, bool]:
     """Blocks of y or sample_weight that match those of X; whether it lies on this machine."""
     if values is None:
         return None, False
@@ -335,7 +356,7 @@ def _assembled(
     client: Any,
     has_y: bool,
     has_weight: bool,
-) -> Parts:
+) -> Partitions:
     filled = [k for k, fact in enumerate(facts) if fact[0]]
     if not filled:
         raise InvalidDataError(
@@ -351,9 +372,9 @@ def _assembled(
             )
     X = futures[0]
     if len({facts[k][3] for k in filled}) > 1:  # as one array they would all be float64
-        X = [client.submit(_as_float64, part, pure=False) for part in X]
+        X = [client.submit(_as_float64, partition, pure=False) for partition in X]
     lengths = np.array([fact[0] for fact in facts], dtype=np.int64)
-    return Parts(
+    return Partitions(
         X,
         futures[1] if has_y else None,
         futures[2] if has_weight else None,
@@ -366,23 +387,25 @@ def _assembled(
     )
 
 
-def _as_float64(part: Any) -> Any:
-    found = loaded(part).astype(np.float64)
-    return PartOnDisk(found) if is_on_disk(part) else found
+def _as_float64(partition: Any) -> Any:
+    found = loaded(partition).astype(np.float64)
+    return PartitionOnDisk(found) if is_on_disk(partition) else found
 
 
-def _cut(values: Any, parts: Parts, name: str) -> list[Any]:
-    """What lies on this machine, in the parts of X; as part of the graph, so it is never lost."""
-    array = vector_of(values, parts.n_rows, name) if len(values) == parts.n_rows else values
-    if len(array) != parts.n_rows:
+def _split_like(values: Any, partitions: Partitions, name: str) -> list[Any]:
+    """What lies on this machine, in the partitions of X; in the graph, so it is never lost."""
+    array = (
+        vector_of(values, partitions.n_rows, name) if len(values) == partitions.n_rows else values
+    )
+    if len(array) != partitions.n_rows:
         raise InvalidDataError(
             "Found input variables with inconsistent numbers of samples: X has "
-            f"{parts.n_rows} rows, {name} has {len(array)}."
+            f"{partitions.n_rows} rows, {name} has {len(array)}."
         )
     if name == "sample_weight":
         array = np.ascontiguousarray(array, dtype=np.float64)
-    borders = parts.offsets
+    borders = partitions.offsets
     return [
-        parts.client.submit(np.array, array[start:stop], pure=False)
+        partitions.client.submit(np.array, array[start:stop], pure=False)
         for start, stop in itertools.pairwise(borders)
     ]
