@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from margrove.dask.boosting.cluster_table import Workforce
-from margrove.dask.boosting.worker_program import BoostingShard
+from margrove.dask.boosting.cluster_table import BoostingTable
+from margrove.dask.boosting.worker_program import BoostingProgram
 from margrove.dask.cluster.workers import WorkerLost
 from margrove.dask.partitions.shards import pieces_of_rows
 
@@ -49,7 +49,7 @@ class GroupInProcess:
         return np.max(replies, axis=0) if reduce == "max" else replies
 
 
-class WorkforceHere(Workforce):
+class BoostingTableInProcess(BoostingTable):
     """Partitions of these lengths, and so many worker programs of so many threads each."""
 
     def __init__(self, X, lengths, n_workers, n_threads=1) -> None:
@@ -93,7 +93,7 @@ class WorkforceHere(Workforce):
             )
             for start, stop in runs
         ]
-        group = GroupInProcess([BoostingShard(shard) for shard in shards], self.breaks_at)
+        group = GroupInProcess([BoostingProgram(shard) for shard in shards], self.breaks_at)
         self.groups.append(group)
         prepare(group, runs)
         return group

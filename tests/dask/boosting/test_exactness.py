@@ -12,7 +12,7 @@ from sklearn.metrics import make_scorer, r2_score
 
 pytest.importorskip("distributed")
 
-from tests.dask.boosting.in_one_process import WorkforceHere
+from tests.dask.boosting.in_one_process import BoostingTableInProcess
 
 import margrove
 from margrove.dask import (
@@ -65,11 +65,11 @@ def saved(model, folder):
 def fitted_in_shards(kind, X, y, weight=None, *, n_workers=3, n_threads=1, breaks=(), **settings):
     """A model, and the groups that it took."""
     n = X.shape[0]
-    force = WorkforceHere(X, [n // 3, 0, n - n // 3], n_workers, n_threads)
-    force.breaks_at = list(breaks)
+    cluster_table = BoostingTableInProcess(X, [n // 3, 0, n - n // 3], n_workers, n_threads)
+    cluster_table.breaks_at = list(breaks)
     model = kind(**settings)
-    model._fit_with(force, X, y, weight, None, {}, NO_VALIDATION)
-    return model.to_local(), force.groups
+    model._fit_with(cluster_table, X, y, weight, None, {}, NO_VALIDATION)
+    return model.to_local(), cluster_table.groups
 
 
 def require_same(folder, kind, X, y, weight=None, *, n_workers=3, **settings):
@@ -221,8 +221,8 @@ def test_categories(data, tmp_path, weighted, settings):
     wanted = LOCAL[NUMBERS](**settings).fit(X, y, weight)
     table = read_table(X, wanted, [2, 3])
     model = NUMBERS(**settings)
-    force = WorkforceHere(table.X, [N // 2, N - N // 2], 2)
-    model._fit_with(force, X, y, weight, None, table.categories, NO_VALIDATION)
+    cluster_table = BoostingTableInProcess(table.X, [N // 2, N - N // 2], 2)
+    model._fit_with(cluster_table, X, y, weight, None, table.categories, NO_VALIDATION)
     assert saved(model, tmp_path) == saved(wanted, tmp_path)
 
 
@@ -297,8 +297,8 @@ def test_warm_start(data, tmp_path):
     )
     for max_iter in (2, 5):
         models[0].set_params(max_iter=max_iter)
-        force = WorkforceHere(X, [N], 2)
-        models[0]._fit_with(force, X, y, None, None, {}, NO_VALIDATION)
+        cluster_table = BoostingTableInProcess(X, [N], 2)
+        models[0]._fit_with(cluster_table, X, y, None, None, {}, NO_VALIDATION)
         models[1].set_params(max_iter=max_iter).fit(X, y)
     assert saved(models[0], tmp_path) == saved(models[1], tmp_path)
 
@@ -307,8 +307,8 @@ def test_rows_of_the_users_to_see_when_to_stop(data, tmp_path):
     X, y = data
     apart = [X[60_000:], y[60_000:], None]
     model = NUMBERS(max_iter=3, random_state=1)
-    force = WorkforceHere(X[:60_000], [60_000], 2)
-    model._fit_with(force, X, y[:60_000], None, None, {}, apart)
+    cluster_table = BoostingTableInProcess(X[:60_000], [60_000], 2)
+    model._fit_with(cluster_table, X, y[:60_000], None, None, {}, apart)
     wanted = LOCAL[NUMBERS](max_iter=3, random_state=1)
     wanted.fit(X[:60_000], y[:60_000], X_val=apart[0], y_val=apart[1])
     assert saved(model, tmp_path) == saved(wanted, tmp_path)
@@ -333,7 +333,7 @@ def test_checkpoints(data, tmp_path):
 
 
 BREAKS = {
-    "while a tree is grown": [("expand", 20), ("plant", 5), ("expand", 9)],
+    "while a tree is grown": [("expand", 20), ("start_roots", 5), ("expand", 9)],
     "while it is added": [("add", 8), ("add", 8)],
     "at the start": [("begin", 0)],
     "at the end": [("raw", 30)],

@@ -21,8 +21,8 @@ from tests.dask.killing import kill, kill_later
 import margrove
 from margrove.dask import LinearSVC, LinearSVR
 from margrove.dask.collective.reductions import reduced
-from margrove.dask.linear.fit import Fitted, SoFar, solve_on_group
-from margrove.dask.linear.worker_program import LinearTiles
+from margrove.dask.linear.fit import FitProgress, Fitted, solve_on_group
+from margrove.dask.linear.worker_program import LinearProgram
 from margrove.dask.partitions import disk_storage, shards
 from margrove.dask.partitions.shards import Shard, tiles_of_shard
 from margrove.exceptions import ConvergenceWarning, DataWarning, InvalidDataError
@@ -299,7 +299,7 @@ def test_sparse_rows_on_disk(small_tiles_on_disk: Any) -> None:
 class InOneProcess:
     """What a fit asks of a worker group, of workers that are all here."""
 
-    def __init__(self, workers: list[LinearTiles]) -> None:
+    def __init__(self, workers: list[LinearProgram]) -> None:
         self.workers = workers
         self.asked: list[str] = []
         self.most_bytes = 0
@@ -311,14 +311,16 @@ class InOneProcess:
         return replies if reduce == "list" else reduced(reduce, replies)
 
 
-def programs_of(partitions: list[Any], y: Any, weight: Any = None) -> list[LinearTiles]:
+def programs_of(partitions: list[Any], y: Any, weight: Any = None) -> list[LinearProgram]:
     """One for each partition."""
     workers, start = [], 0
     for partition in partitions:
         stop = start + partition.shape[0]
         shard = Shard("", start, stop, ((0, 0, stop - start),))
         own = [y[start:stop]], None if weight is None else [weight[start:stop]]
-        workers.append(LinearTiles(tiles_of_shard(shard, [partition], *own, 1, threading.Event())))
+        workers.append(
+            LinearProgram(tiles_of_shard(shard, [partition], *own, 1, threading.Event()))
+        )
         start = stop
     return workers
 
@@ -328,7 +330,7 @@ def fitted_by(group: InOneProcess, model: Any, shape: tuple[int, int]) -> Fitted
         group,
         model,
         model._kind_on_cluster(),
-        SoFar(),
+        FitProgress(),
         n_rows=shape[0],
         n_features=shape[1],
         feature_names=None,

@@ -34,7 +34,7 @@ _COLUMNS_AT_ONCE = 8  # of which workers hold what some partitions say
 _BLOCKS_AT_ONCE = 3  # of such columns: workers count one while we look at another
 _PARTITIONS_AT_ONCE = 8  # whose cells are added up by one task
 
-Stretches = list[tuple[np.ndarray, np.ndarray]]
+Intervals = list[tuple[np.ndarray, np.ndarray]]
 
 
 # -- on the workers --
@@ -72,7 +72,7 @@ def values_of_partition(
     renumbered: dict[int, np.ndarray],
     first: int,
     last: int,
-    opened: Stretches,
+    opened: Intervals,
 ) -> list[Cells]:
     """The values that a partition has in some cells."""
     finders = [ValueFinder(*own, is_weighted=weight is not None) for own in opened]
@@ -104,7 +104,7 @@ def filled_cells(cells: list[Cells]) -> list[Cells]:
     return [without_empty(own) for own in cells]
 
 
-def stretches_to_open(cells: list[Cells], max_bins: int) -> Stretches:
+def intervals_to_open(cells: list[Cells], max_bins: int) -> Intervals:
     found = []
     for own in cells:
         opened = cells_to_open(own, max_bins)
@@ -153,10 +153,10 @@ def refined_columns(
         results(map_each(sample_partition, [(own, step, renumbered) for own in rows]))
     )
     splitters = submit(
-        _same, [_splitters(sample[:, j], int(n)) for j, n in enumerate(n_categories)]
+        _identity, [_splitters(sample[:, j], int(n)) for j, n in enumerate(n_categories)]
     )
-    own_rows = [submit(_same, own) for own in rows]
-    own_weights = [None if own is None else submit(_same, own) for own in weights]
+    own_rows = [submit(_identity, own) for own in rows]
+    own_weights = [None if own is None else submit(_identity, own) for own in weights]
     ends = range(0, len(n_categories), _COLUMNS_AT_ONCE)
     blocks = [(first, min(first + _COLUMNS_AT_ONCE, len(n_categories))) for first in ends]
 
@@ -174,10 +174,10 @@ def refined_columns(
             filled_cells, all_partitions(cells_of_partition, all_cells, block, splitters)
         )
         while True:
-            stretches = submit(stretches_to_open, cells, max_bins)
-            if not (yield stretches):
+            intervals = submit(intervals_to_open, cells, max_bins)
+            if not (yield intervals):
                 return submit(columns_of_cells, cells, n_categories[slice(*block)], max_bins)
-            values = all_partitions(values_of_partition, all_values, block, stretches)
+            values = all_partitions(values_of_partition, all_values, block, intervals)
             cells = submit(opened_cells, cells, values, max_bins)
 
     columns: dict[int, Any] = {}
@@ -187,8 +187,8 @@ def refined_columns(
             k, block = waiting.popleft()
             under_way.append((k, block, next(block)))
             continue
-        k, block, stretches = under_way.popleft()
-        has_more = any(len(lows) for lows, _ in results([stretches])[0])
+        k, block, intervals = under_way.popleft()
+        has_more = any(len(lows) for lows, _ in results([intervals])[0])
         try:
             under_way.append((k, block, block.send(has_more)))
         except StopIteration as end:
@@ -196,7 +196,7 @@ def refined_columns(
     return [column for own in results([columns[k] for k in sorted(columns)]) for column in own]
 
 
-def _same(thing: Any) -> Any:
+def _identity(thing: Any) -> Any:
     """What many tasks need travels once, and is made again when it is lost."""
     return thing
 

@@ -83,7 +83,7 @@ class _Distinct:
 
 
 def whole_weight_bits(weight: np.ndarray) -> int:
-    """By how many bits weights are moved to become whole, see `gradient_tables`."""
+    """By how many bits weights are moved to become whole, see `gradient.hist.tables`."""
     return 52 - len(weight).bit_length() - int(np.frexp(float(weight.max()))[1])
 
 
@@ -258,7 +258,7 @@ def find_conflicts(columns: Sequence[_Column], n: int) -> np.ndarray:
 def bundles_of(
     columns: Sequence[ColumnCodes], conflicts: np.ndarray, n_rows: int
 ) -> list[list[int]]:
-    """Sparse columns that share a byte, as `gradient_tables._bundles` finds them."""
+    """Sparse columns that share a byte, as `gradient.hist.tables._bundles` finds them."""
     sparse = [j for j, own in enumerate(columns) if own.omitted >= 0]
     if len(conflicts) != len(sparse):
         return []

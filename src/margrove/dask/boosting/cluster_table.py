@@ -1,4 +1,4 @@
-"""Who works for a fit of gradient boosting: partitions of a table on workers, tasks, and groups."""
+"""The table of a fit of boosting: tasks on its partitions, and worker groups that hold them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from margrove.dask.boosting.leader import borders_of_runs, runs_of_rows
 from margrove.dask.boosting.remote_rows import (
     PartitionRows,
     distinct_rows,
+    facts_of_partition,
     hash_rows,
     rows_by_partition,
     stand_in_for_nan,
-    survey_part,
     used_categories,
 )
 from margrove.dask.cluster.retries import wait_until_removed, with_retries
@@ -37,20 +37,20 @@ from margrove.dask.partitions.table import Partitions
 from margrove.ensemble.gradient.early_stopping import SoFar
 from margrove.grove.serve.packed_trees import Kind
 
-__all__ = ["Workforce"]
+__all__ = ["BoostingTable"]
 
 Prepare = Callable[[Any, Sequence[tuple[int, int]]], None]
 
 # Tasks are sent which rows of their partition count, and how much: 16 bytes a row are meant to be.
 _SENDS_ROWS = {"distributed.admin.large-graph-warning-threshold": "1 TB"}
-# of which all distinct values are not brought together, see `boosting_quantiles`
+# of which all distinct values are not brought together, see `bin_refinement`
 _MANY_ROWS = 2_000_000
 _FEW_COLUMNS = 4096  # that a sample of rows is taken of
-_PROGRAM = "margrove.dask.boosting.worker_program:BoostingShard"
+_PROGRAM = "margrove.dask.boosting.worker_program:BoostingProgram"
 
 
-class Workforce:
-    """Partitions of a table, and the workers that have them."""
+class BoostingTable:
+    """Partitions of a table on workers, and what a fit of boosting asks of them."""
 
     def __init__(self, partitions: Partitions) -> None:
         self._partitions = partitions
@@ -96,7 +96,7 @@ class Workforce:
         """Of the content of rows, ascending; copies of a row are hashed once."""
         distinct, places = distinct_rows(rows)
         own = rows_by_partition(distinct, self._offsets())
-        facts = self._on_partitions(survey_part, own)
+        facts = self._on_partitions(facts_of_partition, own)
         has_infinity = any(fact.has_infinity for fact in facts)
         found = self._on_partitions(
             hash_rows, own, renumbered, has_infinity, stand_in_for_nan(facts)
@@ -147,7 +147,7 @@ class Workforce:
         so_far: SoFar,
         kind: Kind,
     ) -> None:
-        """Have all partitions coded, for the groups that are to come."""
+        """Code all partitions, for the worker groups to come."""
         offsets = self._offsets()
         own = rows_by_partition(distinct_rows(train)[0], offsets)
         cuts = np.searchsorted(held_out, offsets)

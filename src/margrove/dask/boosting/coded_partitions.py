@@ -1,8 +1,8 @@
-"""Partitions of a table as codes, and what a worker of the worker group makes of them.
+"""Partitions of a table as codes, and the table that a worker makes of them.
 
 Rows are coded partition by partition, where they lie. From then on nobody needs their values,
 except those of rows that are held out. A worker puts the codes of its rows into a table of a byte a
-cell, a third of what `gradient_tables` takes: there a second copy makes a local fit faster.
+cell, a third of what `gradient.hist.tables` takes: there a second copy makes a local fit faster.
 """
 
 from __future__ import annotations
@@ -148,8 +148,8 @@ class CodedRows:
     def table(
         self, rows: np.ndarray, bundles: list[list[int]], is_category: np.ndarray
     ) -> GradientTable:
-        """Their codes as the kernels of `gradient_shards` read them: by_rows are bytes, uint8
-        (n, m), and by_columns is empty; all else is that of `gradient_tables._laid_out`."""
+        """Their codes as the kernels of `gradient.hist.shards` read them: by_rows are bytes, uint8
+        (n, m), and by_columns is empty; all else is that of `gradient.hist.tables._laid_out`."""
         n, dense = len(rows), self._dense
         bundled = [j for bundle in bundles for j in bundle]
         listed = [] if bundled else self._sparse

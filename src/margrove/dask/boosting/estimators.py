@@ -9,11 +9,11 @@ import numpy as np
 
 from margrove._runtime.slices import is_kept
 from margrove.dask.boosting.bins import bins_of
-from margrove.dask.boosting.cluster_table import Workforce
-from margrove.dask.boosting.leader import Crew
-from margrove.dask.boosting.remote_rows import DrawsByHash, RowsElsewhere
-from margrove.dask.boosting.rounds import ClusterRounds, MonitorElsewhere
-from margrove.dask.boosting.worker_program import Common
+from margrove.dask.boosting.cluster_table import BoostingTable
+from margrove.dask.boosting.leader import BoostingLeader
+from margrove.dask.boosting.remote_rows import DrawsByHash, RemoteRows
+from margrove.dask.boosting.rounds import ClusterRounds, RemoteMonitor
+from margrove.dask.boosting.worker_program import BoostingSetup
 from margrove.dask.cluster.retries import with_retries
 from margrove.dask.cluster.workers import warm_kernels
 from margrove.dask.cluster_estimator import ClusterEstimator
@@ -50,7 +50,7 @@ class _ClusterBoosting(ClusterEstimator, local._HistGradientBoosting):
         partitions = partitions_of(X, y, sample_weight, client, self, keep_frames="labels")
         table = encoded(partitions, self, self.categorical_features)
         self._fit_with(
-            Workforce(table.partitions),
+            BoostingTable(table.partitions),
             X,
             None if partitions.y is None else partitions.gather_y(),
             partitions.gather_weight(),
@@ -61,7 +61,7 @@ class _ClusterBoosting(ClusterEstimator, local._HistGradientBoosting):
 
     def _fit_with(
         self,
-        workforce: Any,
+        cluster_table: Any,
         X: Any,
         y: np.ndarray | None,
         weight: np.ndarray | None,
@@ -69,27 +69,27 @@ class _ClusterBoosting(ClusterEstimator, local._HistGradientBoosting):
         categories: dict[int, np.ndarray],
         validation: list[Any],
     ) -> None:
-        """Fit by a workforce, which has the rows."""
-        n, d = workforce.shape
-        rows = RowsElsewhere(np.arange(n), d)
+        """Fit to the rows of a `BoostingTable`."""
+        n, d = cluster_table.shape
+        rows = RemoteRows(np.arange(n), d)
         given = self._data(TreeTable(rows, names, {}), y, weight)
-        categories, renumbered = _categories_of(workforce, given, categories, n)
+        categories, renumbered = _categories_of(cluster_table, given, categories, n)
         given = replace(given, table=TreeTable(given.X, names, categories))
         others = dict(
             zip(_VALIDATION, validation, strict=True),
             sample_weight=weight,
         )
-        self.__dict__["_workforce"] = workforce, renumbered
+        self.__dict__["_cluster_table"] = cluster_table, renumbered
         try:
             if is_kept():  # a checkpoint knows data by their content, which is not here
-                X = workforce.hashes(rows.rows, {})
+                X = cluster_table.hashes(rows.rows, {})
             self._boost(given, X, y, others)
         finally:
-            self.__dict__.pop("_workforce", None)
-            workforce.close()
+            self.__dict__.pop("_cluster_table", None)
+            cluster_table.close()
 
     def _row_draws(self, given: GradientData, seed: int) -> RowDraws:
-        known = vars(self).get("_workforce")
+        known = vars(self).get("_cluster_table")
         if known is None:
             return super()._row_draws(given, seed)
         return DrawsByHash(given, known[0].hashes(given.X.rows, known[1]), seed)
@@ -102,26 +102,26 @@ class _ClusterBoosting(ClusterEstimator, local._HistGradientBoosting):
         seed: int,
         stops_early: bool,
     ) -> Any:
-        known = vars(self).get("_workforce")
+        known = vars(self).get("_cluster_table")
         if known is None:
             return super()._process(given, held_out, so_far, seed, stops_early)
-        workforce, renumbered = known
+        cluster_table, renumbered = known
         loss, kind = self._loss_for(given), kind_of(given.table.n_categories)
         settings = self._settings(given, loss, seed)
         rows, n_categories = given.training_rows, given.table.n_categories
-        columns = workforce.columns(
+        columns = cluster_table.columns(
             given.X.rows, rows.total_weight, renumbered, n_categories, self.max_bins
         )
         apart = held_out.X if held_out is not None else None
-        held_out_rows = apart.rows if isinstance(apart, RowsElsewhere) else _NO_ROWS
-        workforce.code(given.X.rows, held_out_rows, columns, renumbered, so_far, kind)
-        common = Common(columns, n_categories > 0, kind, so_far)
-        crew = Crew(workforce.open_group, given, held_out_rows, common)
+        held_out_rows = apart.rows if isinstance(apart, RemoteRows) else _NO_ROWS
+        cluster_table.code(given.X.rows, held_out_rows, columns, renumbered, so_far, kind)
+        setup = BoostingSetup(columns, n_categories > 0, kind, so_far)
+        leader = BoostingLeader(cluster_table.open_group, given, held_out_rows, setup)
         monitor = None
         if stops_early:
-            monitor = self._monitor_of(crew, given, held_out, so_far, loss, kind)
+            monitor = self._monitor_of(leader, given, held_out, so_far, loss, kind)
         return ClusterRounds(
-            crew,
+            leader,
             bins_of(columns),
             rows,
             loss,
@@ -136,23 +136,23 @@ class _ClusterBoosting(ClusterEstimator, local._HistGradientBoosting):
 
     def _monitor_of(
         self,
-        crew: Crew,
+        leader: BoostingLeader,
         given: GradientData,
         held_out: HeldOut | None,
         so_far: SoFar,
         loss: GradientLoss,
         kind: Any,
     ) -> Monitor:
-        if held_out is not None and not isinstance(held_out.X, RowsElsewhere):
+        if held_out is not None and not isinstance(held_out.X, RemoteRows):
             return self._monitor(given, held_out, so_far, loss, kind)
         score = None
         if self.scoring != "loss":
             y, weight = given.y, given.training_rows.total_weight
             if held_out is not None:
                 y, weight = held_out.y, held_out.weight
-            X = self._rows_to_score(crew, held_out, len(y))
+            X = self._rows_to_score(leader, held_out, len(y))
             score = self._scorer(given, HeldOut(X, y, weight), loss)
-        return MonitorElsewhere(
+        return RemoteMonitor(
             kind,
             held_out,
             np.empty((loss.n_scores, 0)),
@@ -162,7 +162,9 @@ class _ClusterBoosting(ClusterEstimator, local._HistGradientBoosting):
             scores=so_far.scores,
         )
 
-    def _rows_to_score(self, crew: Crew, held_out: HeldOut | None, n: int) -> np.ndarray:
+    def _rows_to_score(
+        self, leader: BoostingLeader, held_out: HeldOut | None, n: int
+    ) -> np.ndarray:
         """What `scoring` is called with: predictions are known, so most scorers need no rows."""
         is_own = callable(self.scoring) and not hasattr(self.scoring, "_score_func")
         if not is_own:
@@ -173,16 +175,16 @@ class _ClusterBoosting(ClusterEstimator, local._HistGradientBoosting):
                 "validation_fraction=None that is not possible. Use a scorer of "
                 "sklearn.metrics.make_scorer, or a share for validation_fraction."
             )
-        return np.asarray(crew.held_out_rows())
+        return np.asarray(leader.held_out_rows())
 
 
 def _categories_of(
-    workforce: Any, given: GradientData, categories: dict[int, np.ndarray], n_rows: int
+    cluster_table: Any, given: GradientData, categories: dict[int, np.ndarray], n_rows: int
 ) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
     """Labels without those that only rows of weight 0 have, and new numbers of the others."""
     if not categories or given.n_rows == n_rows:
         return categories, {}
-    used = workforce.used_categories(given.X.rows, sorted(categories))
+    used = cluster_table.used_categories(given.X.rows, sorted(categories))
     kept, renumbered = {}, {}
     for column, labels in categories.items():
         kept[column] = labels[used[column]]

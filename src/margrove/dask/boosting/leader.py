@@ -11,18 +11,24 @@ import numpy as np
 
 from margrove.dask.boosting.bins import ColumnCodes, bundles_of, empty_table
 from margrove.dask.boosting.remote_tree import RemoteTree, Survey
-from margrove.dask.boosting.worker_program import ROWS_OF_A_TILE, Common, Grown, Own, Planting
+from margrove.dask.boosting.worker_program import (
+    ROWS_OF_A_TILE,
+    BoostingSetup,
+    GrownTree,
+    RootRequest,
+    WorkerRows,
+)
 from margrove.ensemble.gradient.hist.tables import GradientTable
 from margrove.ensemble.gradient.losses import GradientLoss
 from margrove.ensemble.gradient.losses.own import OwnLoss
 from margrove.ensemble.gradient.training_data import GradientData
 from margrove.grove.serve.packed_trees import PackedTree
 
-__all__ = ["Beginning", "Crew", "borders_of_runs", "runs_of_rows"]
+__all__ = ["BoostingLeader", "RoundStart", "borders_of_runs", "runs_of_rows"]
 
 
 @dataclass(frozen=True)
-class Beginning:
+class RoundStart:
     """What a round begins with: losses of all tiles, in their order, and a survey of each score."""
 
     losses: list[float]
@@ -48,11 +54,19 @@ def runs_of_rows(train: np.ndarray, borders: np.ndarray, n_rows: int) -> list[tu
     return [(start, max(end, own)) for start, end, own in zip(starts, ends, last, strict=True)]
 
 
-class Crew:
-    """Workers, and what they were told.
+class BoostingLeader:
+    """The client's side of a worker group that boosts.
 
-    `open_group(train, prepare, lost)` gives a worker group that has these rows of the table, see
-    `Workforce`.
+    Parameters
+    ----------
+    open_group : callable
+        `open_group(train, prepare, lost)` gives a worker group that holds these rows of the table;
+        see `BoostingTable.open_group`.
+    given : GradientData
+        Targets and weights; its X are `RemoteRows`.
+    held_out_rows : int64 array
+        Numbers of the rows that are held out.
+    setup : BoostingSetup
     """
 
     def __init__(
@@ -60,10 +74,10 @@ class Crew:
         open_group: Callable[..., Any],
         given: GradientData,
         held_out_rows: np.ndarray,
-        common: Common,
+        setup: BoostingSetup,
     ) -> None:
         self._open, self._given, self._held_out = open_group, given, held_out_rows
-        self._common, self._n_rows = common, len(given.y)
+        self._setup, self._n_rows = setup, len(given.y)
         self._bundles: list[list[int]] | None = None
         self._group: Any = None
         self._told_loss: GradientLoss | None = None
@@ -73,20 +87,20 @@ class Crew:
 
     @property
     def columns(self) -> list[ColumnCodes]:
-        return self._common.columns
+        return self._setup.columns
 
     @property
     def table(self) -> GradientTable:
         """The layout of histograms, without rows."""
-        return empty_table(self.columns, self._bundles or [], self._common.is_category)
+        return empty_table(self.columns, self._bundles or [], self._setup.is_category)
 
     def restart(self, rounds: list[list[PackedTree]], lost: str | None = None) -> None:
         """Begin anew with another group, after these rounds."""
         self._told_loss = None
-        common = pickle.dumps(replace(self._common, rounds=rounds))
+        setup = pickle.dumps(replace(self._setup, rounds=rounds))
 
         def prepare(group: Any, runs: Sequence[tuple[int, int]]) -> None:
-            told = [(own, common) for own in self._owns(runs)]
+            told = [(own, setup) for own in self._worker_rows(runs)]
             conflicts = group.call_each("set_up", told, reduce="max")
             if self._bundles is None:
                 self._bundles = bundles_of(self.columns, conflicts, self._n_rows)
@@ -97,7 +111,7 @@ class Crew:
         self._group = self._open(self._given.X.rows, prepare, lost)
         self._n_cells = self.table.n_cells
 
-    def _owns(self, runs: Sequence[tuple[int, int]]) -> list[Own]:
+    def _worker_rows(self, runs: Sequence[tuple[int, int]]) -> list[WorkerRows]:
         given, train = self._given, self._given.X.rows
         borders = borders_of_runs(self._n_rows, len(runs))
         starts = [start for start, _ in runs]
@@ -106,7 +120,7 @@ class Crew:
         for k, start in enumerate(starts):
             own = slice(borders[k], borders[k + 1])
             found.append(
-                Own(
+                WorkerRows(
                     train[own] - start,
                     given.y[own],
                     None if given.weight is None else given.weight[own],
@@ -135,8 +149,8 @@ class Crew:
         reply: np.ndarray = self._group.finish_call(order)
         return reply if reply.flags.writeable else reply.copy()
 
-    def begin(self, loss: GradientLoss, drawn: np.ndarray | None) -> Beginning:
-        return _beginning(self._group.call("begin", *self._order(loss, drawn), reduce="list"))
+    def begin(self, loss: GradientLoss, drawn: np.ndarray | None) -> RoundStart:
+        return _round_start(self._group.call("begin", *self._order(loss, drawn), reduce="list"))
 
     def _order(
         self, loss: GradientLoss, drawn: np.ndarray | None
@@ -147,28 +161,28 @@ class Crew:
 
     def grow(self, growing: Sequence[RemoteTree], *, with_values: bool) -> Iterator[None]:
         """Grow trees from root to leaves; it yields where there is an answer to wait for."""
-        yield from self._plant(growing)
+        yield from self._start_roots(growing)
         while under_way := [tree for tree in growing if not tree.is_grown]:
             yield from self._expand(under_way)
         if with_values:
             yield from self._write_values(growing)
 
-    def _plant(self, growing: Sequence[RemoteTree]) -> Iterator[None]:
+    def _start_roots(self, growing: Sequence[RemoteTree]) -> Iterator[None]:
         """Roots; those for which packed gradients will not do, with wide ones."""
         waiting = list(growing)
         while waiting:
-            plantings, size = _plantings(waiting, self._n_cells)
-            order = self._order_sums("plant", plantings, size)
+            root_requests, size = _root_requests(waiting, self._n_cells)
+            order = self._order_sums("start_roots", root_requests, size)
             yield
             reply = self._sums(order)
             waiting = [
                 tree
-                for tree, own in zip(waiting, plantings, strict=True)
-                if not tree.take_root(reply[own.at : own.at + 3], reply[own.at + 3 :])
+                for tree, own in zip(waiting, root_requests, strict=True)
+                if not tree.accept_root(reply[own.at : own.at + 3], reply[own.at + 3 :])
             ]
 
     def _expand(self, growing: Sequence[RemoteTree]) -> Iterator[None]:
-        """Part the rows of some nodes of each tree."""
+        """Split the rows of some nodes of each tree."""
         orders, taken, size = [], [], 0
         for tree in growing:
             own, sets, length = tree.orders()
@@ -179,10 +193,10 @@ class Crew:
         yield
         reply = self._sums(order)
         for tree, section in taken:
-            tree.go_on(reply[section])
+            tree.continue_growth(reply[section])
 
     def _write_values(self, grown: Sequence[RemoteTree]) -> Iterator[None]:
-        """What leaves say, by the sums of all workers."""
+        """The values of leaves, by the sums of all workers."""
         asked, taken, size = [], [], 0
         for tree in grown:
             leaves = tree.leaves
@@ -206,34 +220,34 @@ class Crew:
 
     def add(
         self,
-        grown: Sequence[Grown],
+        grown: Sequence[GrownTree],
         then: tuple[GradientLoss, np.ndarray | None] | None,
-    ) -> tuple[np.ndarray, Beginning | None]:
+    ) -> tuple[np.ndarray, RoundStart | None]:
         """Add trees to the scores; those of the rows held out, and what the next round begins
         with, if it is known how."""
         order = None if then is None else self._order(*then)
         found = self._group.call("add", pickle.dumps(list(grown)), order, reduce="list")
         held_out = np.concatenate([own for own, _ in found], axis=1)
-        beginning = None if then is None else _beginning([own for _, own in found])
-        return held_out, beginning
+        round_start = None if then is None else _round_start([own for _, own in found])
+        return held_out, round_start
 
 
-def _beginning(found: list[list[Any]]) -> Beginning:
+def _round_start(found: list[list[Any]]) -> RoundStart:
     slices = [own for worker in found for own in worker]
     losses = [loss for own, _, _ in slices for loss in own]
     largest = np.max([own for _, own, _ in slices], axis=0)
     samples = np.sum([own[:, 0] for _, _, own in slices], axis=0)
     copies = np.max([own[:, 1] for _, _, own in slices], axis=0)
     counts = np.stack([samples, copies], axis=1)
-    return Beginning(losses, [Survey(*own) for own in zip(largest, counts, strict=True)])
+    return RoundStart(losses, [Survey(*own) for own in zip(largest, counts, strict=True)])
 
 
-def _plantings(growing: Sequence[RemoteTree], n_cells: int) -> tuple[list[Planting], int]:
+def _root_requests(growing: Sequence[RemoteTree], n_cells: int) -> tuple[list[RootRequest], int]:
     found, at = [], 0
     for tree in growing:
         in_words = tree.root_in_words
         copies = int(tree.survey.counts[1])
-        found.append(Planting(tree.score, tree.is_wide, copies, tree.scales(), in_words, at))
+        found.append(RootRequest(tree.score, tree.is_wide, copies, tree.scales(), in_words, at))
         at += 3 + (n_cells if in_words else 3 * n_cells)
     return found, at
 

@@ -1,4 +1,4 @@
-"""Rows that stay on the workers, as gradient boosting knows them on the client: by number.
+"""Rows that stay on the workers, by their numbers, as the client knows them.
 
 What decides about rows (weights, draws, who is held out) is a function of targets, weights and a
 hash of each row's content: 8 bytes a row each, which come to the client. There the functions of
@@ -21,23 +21,23 @@ from margrove.ensemble.gradient.training_data import GradientData, RowDraws, _wi
 __all__ = [
     "DrawsByHash",
     "PartitionRows",
-    "RowsElsewhere",
+    "RemoteRows",
     "distinct_rows",
+    "facts_of_partition",
     "hash_rows",
     "new_numbers",
     "renumber",
     "rows_by_partition",
     "stand_in_for_nan",
-    "survey_part",
     "used_categories",
 ]
 
-_FAR_OUT = 1e300  # where infinity is moved to, see `gradient_data`
+_FAR_OUT = 1e300  # where infinity is moved to, see `gradient.training_data`
 
 
 @dataclass(frozen=True)
-class RowsElsewhere:
-    """Stands for a table of which only the numbers of its rows are here.
+class RemoteRows:
+    """In the place of a table whose rows are on the workers: their numbers.
 
     rows       int64 (n,)  numbers of rows of the table that was given, in its order
     """
@@ -49,8 +49,8 @@ class RowsElsewhere:
     def shape(self) -> tuple[int, int]:
         return len(self.rows), self.n_columns
 
-    def __getitem__(self, rows: Any) -> RowsElsewhere:
-        return RowsElsewhere(self.rows[rows], self.n_columns)
+    def __getitem__(self, rows: Any) -> RemoteRows:
+        return RemoteRows(self.rows[rows], self.n_columns)
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def new_numbers(values: np.ndarray, numbers: np.ndarray | None) -> np.ndarray:
     return found
 
 
-def survey_part(partition: Any, rows: PartitionRows) -> _Facts:
+def facts_of_partition(partition: Any, rows: PartitionRows) -> _Facts:
     values = _values(rows.of(partition))
     with np.errstate(over="ignore"):
         edge = 0.999 * np.finfo(values.dtype).min
@@ -163,7 +163,7 @@ def _values(X: Any) -> np.ndarray:
 
 
 def stand_in_for_nan(facts: Sequence[_Facts]) -> float | None:
-    """A number that does not occur, see `samples._with_nan_as_number`; None without NaN."""
+    """A number that does not occur, see `gradient.training_data`; None without NaN."""
     if not any(own.has_nan for own in facts):
         return None
     kind = np.dtype(next(own.dtype for own in facts)).type

@@ -1,4 +1,4 @@
-"""A tree on its way, where rows are elsewhere: what the leader knows, and what it asks for next."""
+"""A tree that grows from sums of all workers: what the client knows, and what it needs next."""
 
 from __future__ import annotations
 
@@ -12,25 +12,28 @@ from margrove.ensemble.gradient.hist.packed_words import SAMPLES_OF_A_WORD
 from margrove.ensemble.gradient.hist.tables import GradientTable
 from margrove.ensemble.gradient.hist.trees import begin
 
-__all__ = ["RemoteTree", "Survey", "Workplace"]
+__all__ = ["RemoteTree", "Survey", "TreeBuffers"]
 
 _BYTES_OF_SUMS = 1 << 28  # of one tree
-_MOST_AT_ONCE = 256  # nodes that are parted together
+_MOST_AT_ONCE = 256  # nodes that are split together
 _MOST_LEAVES = 2**20
 _NOTHING = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
 class Survey:
-    """largest float64 (2,) gradient and hessian; counts int64 (2,): samples, and the most that a
-    row stands for."""
+    """The range of the gradients of a score over all rows.
+
+    largest   float64 (2,)  gradient and hessian, absolute
+    counts    int64 (2,)  samples, and the most samples that one row stands for
+    """
 
     largest: np.ndarray
     counts: np.ndarray
 
 
-class Workplace:
-    """Room for a tree; used again and again."""
+class TreeBuffers:
+    """The arrays that a tree grows in; the next tree uses them again."""
 
     def __init__(
         self, table: GradientTable, max_leaves: int, n_slots: int, n_sets: int, *, is_tight: bool
@@ -55,15 +58,20 @@ class RemoteTree:
     """One tree, from its root to its leaves."""
 
     def __init__(
-        self, place: Workplace, rules: nodes.GrowthRules, score: int, n_rows: int, survey: Survey
+        self,
+        buffers: TreeBuffers,
+        rules: nodes.GrowthRules,
+        score: int,
+        n_rows: int,
+        survey: Survey,
     ) -> None:
-        self.score, self.rules, self._place = score, rules, place
-        self.tree = place.tree
+        self.score, self.rules, self._buffers = score, rules, buffers
+        self.tree = buffers.tree
         self._n_rows, self.survey = n_rows, survey
         self.is_wide, self.is_grown = False, False
         begin(self.tree)
         # All are split that can be, in which order is all one; unless features are drawn by number.
-        is_free = not place.is_tight and rules.tried >= 1.0 and place.max_leaves < _MOST_LEAVES
+        is_free = not buffers.is_tight and rules.tried >= 1.0 and buffers.max_leaves < _MOST_LEAVES
         self._in_any_order = is_free
 
     # -- the root --
@@ -80,39 +88,39 @@ class RemoteTree:
     def root_in_words(self) -> bool:
         return not self.is_wide and int(self.survey.counts[0]) <= SAMPLES_OF_A_WORD
 
-    def take_root(self, totals: np.ndarray, sums: np.ndarray) -> bool:
-        """Whether the whole numbers do; if they do not, they are to be wider."""
-        place, survey = self._place, self.survey
+    def accept_root(self, totals: np.ndarray, sums: np.ndarray) -> bool:
+        """Take the sums of the root. False if gradients as whole numbers need to be wider."""
+        buffers, survey = self._buffers, self.survey
         phase = kernels.judge(
-            self.rules, self.tree, place.known, self._n_rows, self.is_wide, survey.largest,
+            self.rules, self.tree, buffers.known, self._n_rows, self.is_wide, survey.largest,
             survey.counts, totals,
         )  # fmt: skip
         if phase == nodes.TOO_LOPSIDED:
             self.is_wide = True
             return False
-        kernels.look_at_root(place.table, self.rules, self.tree, place.room, sums)
-        self.go_on(_NOTHING)
+        kernels.look_at_root(buffers.table, self.rules, self.tree, buffers.room, sums)
+        self.continue_growth(_NOTHING)
         return True
 
     # -- its nodes --
 
     def orders(self) -> tuple[np.ndarray, np.ndarray, int]:
         """Orders for the shards, the sets of codes in them, and the size of the reply."""
-        known = self._place.known
+        known = self._buffers.known
         n = int(known.waiting[kernels.N_ORDERS])
         return known.orders[:n], known.sets[:n], int(known.waiting[kernels.SIZE_OF_REPLY])
 
-    def go_on(self, reply: np.ndarray) -> None:
+    def continue_growth(self, reply: np.ndarray) -> None:
         """Split nodes as far as is known by what the shards have answered."""
-        place = self._place
+        buffers = self._buffers
         self.is_grown = bool(
             kernels.go_on(
-                place.table, self.rules, self.tree, place.room, place.known, self._in_any_order,
-                reply,
+                buffers.table, self.rules, self.tree, buffers.room, buffers.known,
+                self._in_any_order, reply,
             )
         )  # fmt: skip
         if self.is_grown and self._in_any_order:
-            kernels.in_usual_order(self.tree, place.known)
+            kernels.in_usual_order(self.tree, buffers.known)
 
     # -- its leaves --
 
@@ -123,7 +131,7 @@ class RemoteTree:
 
     def handles_of(self, leaves: np.ndarray) -> np.ndarray:
         """The numbers of leaves on the shards."""
-        return self._place.known.handles[leaves].copy()
+        return self._buffers.known.handles[leaves].copy()
 
     def write_values(self, leaves: np.ndarray, sums: np.ndarray) -> None:
         kernels.write_values(self.rules, self.tree, leaves, sums)

@@ -1,4 +1,4 @@
-"""Rounds of gradient boosting on a cluster: `GradientRounds`, whose rows are with a crew."""
+"""Rounds of gradient boosting on a cluster: `GradientRounds` of rows that are on workers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from margrove.dask.boosting.leader import Beginning, Crew
-from margrove.dask.boosting.remote_tree import RemoteTree, Workplace
-from margrove.dask.boosting.worker_program import Grown
+from margrove.dask.boosting.leader import BoostingLeader, RoundStart
+from margrove.dask.boosting.remote_tree import RemoteTree, TreeBuffers
+from margrove.dask.boosting.worker_program import GrownTree
 from margrove.dask.cluster.workers import ClusterError, WorkerLost
 from margrove.ensemble.gradient.early_stopping import Monitor
 from margrove.ensemble.gradient.hist import nodes
@@ -31,17 +31,17 @@ from margrove.ensemble.gradient.round_states import restore_rounds, state_of_rou
 from margrove.grove.serve.packed_trees import PackedTree
 from margrove.grove.serve.tree_states import TreeForm
 
-__all__ = ["ClusterRounds", "MonitorElsewhere"]
+__all__ = ["ClusterRounds", "RemoteMonitor"]
 
 _BYTES_OF_TREES = 1 << 30  # that are grown at once
 _TREES_AT_ONCE = 8
 _MOST_LOST = 10
-_NOBODY = np.empty(0, np.int32)
+_NO_ROWS = np.empty(0, np.int32)
 _OVER = object()
 
 
-class MonitorElsewhere(Monitor):
-    """Scores of rows held out by their raw scores, which come from the crew."""
+class RemoteMonitor(Monitor):
+    """A monitor of held-out rows by their raw scores, which come from the workers."""
 
     def take(self, raw: np.ndarray) -> None:
         self._raw = raw
@@ -64,11 +64,11 @@ class MonitorElsewhere(Monitor):
 
 
 class ClusterRounds(GradientRounds):
-    """The same rounds: the client decides, and the crew counts."""
+    """The same rounds: workers sum over their rows, and the client decides."""
 
     def __init__(
         self,
-        crew: Crew,
+        leader: BoostingLeader,
         bins: GradientBins,
         rows: TrainingRows,
         loss: GradientLoss,
@@ -83,32 +83,32 @@ class ClusterRounds(GradientRounds):
     ) -> None:
         self.total = n_rounds
         self.monitor, self._form = monitor, form
-        self._crew, self._table = crew, crew.table
+        self._leader, self._table = leader, leader.table
         self._meanings = meanings_of(bins, self._table)
         self._rows, self.loss, self._settings = rows, loss, settings
         self._weight, self._n_scores = rows.total_weight, loss.n_scores
         self.first, self._draw = first_round, draw
         self._n = len(rows.y)
         self._most_leaves, self._n_slots, self._is_tight = self._sizes(self._n)
-        self._places = self._new_places()
+        self._buffers = self._new_buffers()
         self._steps: Iterator[None] | None = None
         self._raw: np.ndarray | None = None
-        self._ahead: Beginning | None = None
+        self._ahead: RoundStart | None = None
         self._drawn: tuple[int, np.ndarray | None] = (-1, None)
-        self._lost: list[str] = []  # crews, since the last round that is complete
+        self._lost: list[str] = []  # worker groups, since the last round that is complete
         self.trees: list[list[PackedTree]] = []
         self.losses = list(losses)
-        if isinstance(monitor, MonitorElsewhere) and not monitor.looks_at_training_rows:
-            monitor.take(crew.held_out_raw)
+        if isinstance(monitor, RemoteMonitor) and not monitor.looks_at_training_rows:
+            monitor.take(leader.held_out_raw)
         if monitor is not None and not monitor.scores:
             self._tell(monitor, [])
 
-    def _new_places(self) -> list[Workplace]:
+    def _new_buffers(self) -> list[TreeBuffers]:
         n_sets = 0 if self._settings.sets is None else len(self._settings.sets)
-        own = Workplace.bytes_of(self._table, self._most_leaves, self._n_slots)
+        own = TreeBuffers.bytes_of(self._table, self._most_leaves, self._n_slots)
         most = max(int(min(_BYTES_OF_TREES // max(own, 1.0), _TREES_AT_ONCE)), 1)
         return [
-            Workplace(
+            TreeBuffers(
                 self._table, self._most_leaves, self._n_slots, n_sets, is_tight=self._is_tight
             )
             for _ in range(min(most, self._n_scores))
@@ -118,19 +118,19 @@ class ClusterRounds(GradientRounds):
 
     @property
     def raw(self) -> np.ndarray:  # type: ignore[override]
-        """Raw scores of all rows to train on, fetched where somebody needs them."""
+        """Raw scores of all rows to train on, fetched when they are needed."""
         if self._raw is None:
             try:
-                self._raw = self._crew.raw()
+                self._raw = self._leader.raw()
             except WorkerLost as error:
                 if self._steps is not None:
                     raise  # `advance` begins the round anew
                 self._recover(error)
-                self._raw = self._crew.raw()
+                self._raw = self._leader.raw()
         return self._raw
 
     def advance(self, work: float) -> float:
-        """A question to the crew, and what its answer leads to."""
+        """One call of the worker group, and what its reply leads to."""
         try:
             if self._steps is None:
                 self._steps = self._one_round()
@@ -141,7 +141,7 @@ class ClusterRounds(GradientRounds):
         return work
 
     def _recover(self, error: WorkerLost) -> None:
-        """Go on with another crew after the last round that is complete."""
+        """Go on with another worker group after the last round that is complete."""
         self._lost.append(str(error))
         if len(self._lost) >= _MOST_LOST:
             raise ClusterError(
@@ -174,63 +174,63 @@ class ClusterRounds(GradientRounds):
         )
 
     def _restart(self, lost: str | None) -> None:
-        self._crew.restart(self.trees, lost)
-        if isinstance(self.monitor, MonitorElsewhere):
-            self.monitor.take(self._crew.held_out_raw)
+        self._leader.restart(self.trees, lost)
+        if isinstance(self.monitor, RemoteMonitor):
+            self.monitor.take(self._leader.held_out_raw)
 
     def _one_round(self) -> Iterator[None]:
-        own, beginning = self._begin_round()
+        own, round_start = self._begin_round()
         yield
-        for scores in _in_groups(range(self._n_scores), len(self._places)):
+        for scores in _in_groups(range(self._n_scores), len(self._buffers)):
             growing = [
-                self._new_tree(own, place, score, beginning)
-                for place, score in zip(self._places, scores, strict=False)
+                self._new_tree(own, buffers, score, round_start)
+                for buffers, score in zip(self._buffers, scores, strict=False)
             ]
             yield from self._grow(own, growing)
             is_last = scores[-1] + 1 == self._n_scores
             self._finish(own, growing, is_last=is_last)
         self._end(own)
 
-    def _begin_round(self) -> tuple[_Round, Beginning]:
+    def _begin_round(self) -> tuple[_Round, RoundStart]:
         number = self.first + self.rounds
         drawn = self._rows_of(number)
         if self._ahead is not None:
-            loss, beginning = self.loss, self._ahead
+            loss, round_start = self.loss, self._ahead
         else:
             loss = self._loss_of_round()
-            beginning = self._crew.begin(loss, drawn)
+            round_start = self._leader.begin(loss, drawn)
         self._ahead = None
         if len(self.losses) == number:
-            self.losses.append(self._loss_of(loss, beginning))
-        own = _Round(loss, _NOBODY, _NOBODY, [None] * self._n_scores)
+            self.losses.append(self._loss_of(loss, round_start))
+        own = _Round(loss, _NO_ROWS, _NO_ROWS, [None] * self._n_scores)
         if drawn is not None:
             own.rows = drawn
-        return own, beginning
+        return own, round_start
 
     def _rows_of(self, number: int) -> np.ndarray | None:
         if self._drawn[0] != number:
             self._drawn = number, self._draw(number)
         return self._drawn[1]
 
-    def _loss_of(self, loss: GradientLoss, beginning: Beginning) -> float:
+    def _loss_of(self, loss: GradientLoss, round_start: RoundStart) -> float:
         rows = self._rows
         if rows.copies is not None:
             return loss.value(rows.y, self.raw, self._weight)
         total = float(self._n) if rows.weight is None else float(rows.weight.sum())
-        return math.fsum(beginning.losses) / total
+        return math.fsum(round_start.losses) / total
 
     def _new_tree(
-        self, own: _Round, place: Workplace, score: int, beginning: Beginning
+        self, own: _Round, buffers: TreeBuffers, score: int, round_start: RoundStart
     ) -> RemoteTree:
         n_rows = len(own.rows) or self._n
-        survey = beginning.surveys[score]
-        return RemoteTree(place, self._rules(own, score), score, n_rows, survey)
+        survey = round_start.surveys[score]
+        return RemoteTree(buffers, self._rules(own, score), score, n_rows, survey)
 
     def _grow(self, own: _Round, growing: list[RemoteTree]) -> Iterator[None]:
-        """In two waves: while we look at the answers about some trees, workers count for others."""
+        """In two waves: while the client decides about some trees, workers sum for the others."""
         renews = own.loss.differs_from_mean
         halves = [half for half in (growing[::2], growing[1::2]) if half]
-        waves = deque(self._crew.grow(half, with_values=not renews) for half in halves)
+        waves = deque(self._leader.grow(half, with_values=not renews) for half in halves)
         while waves:
             wave = waves.popleft()
             if next(wave, _OVER) is not _OVER:
@@ -245,7 +245,7 @@ class ClusterRounds(GradientRounds):
         """See `GradientRounds._renew`."""
         tree, leaves = growing.tree, growing.leaves
         leaves = leaves[np.argsort(tree.whole[leaves, nodes.START])]
-        rows, starts = self._crew.rows_of_leaves(growing, leaves)
+        rows, starts = self._leader.rows_of_leaves(growing, leaves)
         best = loss.leaf_values(
             self._rows.y - self.raw[growing.score], self._weight, rows.astype(np.int32), starts
         )
@@ -263,21 +263,21 @@ class ClusterRounds(GradientRounds):
         then = None
         if is_last and self._knows_how_to_go_on():
             then = self.loss, self._rows_of(self.first + self.rounds + 1)
-        held_out, self._ahead = self._crew.add(told, then)
+        held_out, self._ahead = self._leader.add(told, then)
         self._raw = None
-        if is_last and isinstance(self.monitor, MonitorElsewhere):
+        if is_last and isinstance(self.monitor, RemoteMonitor):
             self.monitor.take(held_out)
 
-    def _message(self, own: _Round, growing: RemoteTree, found: PackedTree) -> Grown:
+    def _message(self, own: _Round, growing: RemoteTree, found: PackedTree) -> GrownTree:
         tree, leaves = growing.tree, growing.leaves
         n = int(tree.state[nodes.N_NODES])
         in_full = (tree.whole[:n].copy(), tree.real[:n].copy(), tree.sets[:n].copy())
-        return Grown(
+        return GrownTree(
             growing.score,
             growing.handles_of(leaves),
             tree.real[leaves, nodes.VALUE].copy(),
             in_full if len(own.rows) else None,
-            found if isinstance(self.monitor, MonitorElsewhere) else None,
+            found if isinstance(self.monitor, RemoteMonitor) else None,
         )
 
     def _knows_how_to_go_on(self) -> bool:
@@ -296,7 +296,7 @@ class ClusterRounds(GradientRounds):
         if monitor.wants_training_loss:
             training_loss = self._loss_so_far()
             self.losses.append(training_loss)
-        elif isinstance(monitor, MonitorElsewhere) and monitor.looks_at_training_rows:
+        elif isinstance(monitor, RemoteMonitor) and monitor.looks_at_training_rows:
             raw = self.raw
         monitor.add(grown, training_loss, raw, self._loss_of_round())
 

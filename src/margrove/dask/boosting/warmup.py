@@ -13,10 +13,10 @@ import numpy as np
 from margrove.dask.boosting.bin_refinement import refined_columns
 from margrove.dask.boosting.bins import ColumnCodes, bins_of, columns_of_partitions
 from margrove.dask.boosting.coded_partitions import CodedPartition, code_partition
-from margrove.dask.boosting.leader import Crew
-from margrove.dask.boosting.remote_rows import PartitionRows, RowsElsewhere
-from margrove.dask.boosting.remote_tree import RemoteTree, Workplace
-from margrove.dask.boosting.worker_program import BoostingShard, Common, Grown
+from margrove.dask.boosting.leader import BoostingLeader
+from margrove.dask.boosting.remote_rows import PartitionRows, RemoteRows
+from margrove.dask.boosting.remote_tree import RemoteTree, TreeBuffers
+from margrove.dask.boosting.worker_program import BoostingProgram, BoostingSetup, GrownTree
 from margrove.ensemble.gradient.boosted_trees import kind_of
 from margrove.ensemble.gradient.early_stopping import SoFar
 from margrove.ensemble.gradient.hist import nodes
@@ -34,7 +34,7 @@ class _GroupOfOne:
     """A worker group of one, in this process."""
 
     def __init__(self, partition: CodedPartition) -> None:
-        self._program = BoostingShard(
+        self._program = BoostingProgram(
             SimpleNamespace(X=[(partition, 0, partition.n_rows)], n_threads=1)
         )
 
@@ -57,19 +57,19 @@ def grow_a_tree(n_rows: int = 2100) -> None:
     X = np.random.default_rng(0).standard_normal((n_rows, 3)).round(2)
     for labels in (X[:, 0] > 0, 0 + (X[:, 0] > 0) + (X[:, 1] > 0)):
         _derive(labels.astype(np.float64))
-    crew = _crew(X)
+    leader = _leader(X)
     drawn = np.arange(0, n_rows, 2, dtype=np.int32)
-    survey = crew.begin(SquaredError(), drawn).surveys[0]
-    place = Workplace(crew.table, _LEAVES, _LEAVES + 1, 0, is_tight=True)
+    survey = leader.begin(SquaredError(), drawn).surveys[0]
+    buffers = TreeBuffers(leader.table, _LEAVES, _LEAVES + 1, 0, is_tight=True)
     for order in (nodes.BEST_FIRST, nodes.SMALL_FIRST):
-        tree = RemoteTree(place, _rules(order), 0, len(drawn), survey)
-        for _ in crew.grow([tree], with_values=True):
+        tree = RemoteTree(buffers, _rules(order), 0, len(drawn), survey)
+        for _ in leader.grow([tree], with_values=True):
             pass
         own, leaves = tree.tree, tree.leaves
         whole = (own.whole.copy(), own.real.copy(), own.sets.copy())
         values = own.real[leaves, nodes.VALUE].copy()
-        found = packed(own, meanings_of(bins_of(crew.columns), crew.table))
-        crew.add([Grown(0, tree.handles_of(leaves), values, whole, found)], None)
+        found = packed(own, meanings_of(bins_of(leader.columns), leader.table))
+        leader.add([GrownTree(0, tree.handles_of(leaves), values, whole, found)], None)
 
 
 def _derive(labels: np.ndarray) -> None:
@@ -80,13 +80,13 @@ def _derive(labels: np.ndarray) -> None:
     loss.value(labels, raw, None)
 
 
-def _crew(X: np.ndarray) -> Crew:
+def _leader(X: np.ndarray) -> BoostingLeader:
     n, d = X.shape
     numbers = np.zeros(d, np.int64)
-    table = TreeTable(RowsElsewhere(np.arange(n), d), None, {})
+    table = TreeTable(RemoteRows(np.arange(n), d), None, {})
     columns, kind = _columns(X, numbers), kind_of(numbers)
     so_far, held_out = SoFar([], np.zeros(1), (), (), 1.0), np.arange(100)
-    common = Common(columns, numbers > 0, kind, so_far)
+    setup = BoostingSetup(columns, numbers > 0, kind, so_far)
     partition = code_partition(X, PartitionRows(None), held_out, columns, {}, so_far, kind)
 
     def open_group(train: np.ndarray, prepare: Any, lost: str | None) -> Any:
@@ -95,7 +95,7 @@ def _crew(X: np.ndarray) -> Crew:
         return group
 
     given = GradientData(table, X[:, 0].copy(), None, None, None)
-    return Crew(open_group, given, held_out, common)
+    return BoostingLeader(open_group, given, held_out, setup)
 
 
 def _columns(X: np.ndarray, numbers: np.ndarray) -> list[ColumnCodes]:

@@ -1,7 +1,7 @@
-"""A worker of the worker group that boosts: it has rows, and does what the leader says.
+"""The program that a worker runs for boosting: sums over its rows, as the leader calls for them.
 
 Answers are whole numbers that are added up on their way, or short lists. Where a worker may use
-several threads, its rows are cut into slices, each of which is a small worker of its own. Messages
+several threads, its rows are cut into slices, one a thread. Messages
 for compiled code come as pickles, whose arrays can be written to: it is compiled for such. (What a
 worker is told of its rows does not: it is too long to be copied.)
 """
@@ -27,7 +27,14 @@ from margrove.ensemble.gradient.hist.tables import GradientTable
 from margrove.ensemble.gradient.losses import GradientLoss
 from margrove.grove.serve.packed_trees import Kind, PackedTree
 
-__all__ = ["ROWS_OF_A_TILE", "BoostingShard", "Common", "Grown", "Own", "Planting"]
+__all__ = [
+    "ROWS_OF_A_TILE",
+    "BoostingProgram",
+    "BoostingSetup",
+    "GrownTree",
+    "RootRequest",
+    "WorkerRows",
+]
 
 ROWS_OF_A_TILE = 1 << 15  # of losses that are summed together: see `GradientRounds._derive`
 _NO_WORDS = np.empty(0, np.int64)
@@ -35,8 +42,8 @@ _FIRST_NODES = 64  # room for that many leaves at first
 
 
 @dataclass(frozen=True)
-class Own:
-    """What a worker is told of its own rows; numbers are those within its shard.
+class WorkerRows:
+    """The rows of one worker, by their numbers within its shard.
 
     train      int64 (n,)  rows to train on; y, weight, copies of these
     held_out   int64 (m,)  rows that tell when to stop
@@ -52,8 +59,8 @@ class Own:
 
 
 @dataclass(frozen=True)
-class Common:
-    """What all workers are told.
+class BoostingSetup:
+    """What all workers need to know.
 
     rounds       trees since `so_far`, where a worker group was lost
     """
@@ -66,8 +73,8 @@ class Common:
 
 
 @dataclass(frozen=True)
-class Planting:
-    """How the gradients of a score become whole numbers, and where in the reply its sums begin."""
+class RootRequest:
+    """How gradients of a score become whole numbers, and where in the reply its sums begin."""
 
     score: int
     is_wide: bool
@@ -78,8 +85,8 @@ class Planting:
 
 
 @dataclass(frozen=True)
-class Grown:
-    """A tree that is ready: numbers of its leaves, and what they say.
+class GrownTree:
+    """A tree that is grown: numbers of its leaves, and their values.
 
     nodes      `whole`, `real` and `sets`, where there are rows that it was not grown on
     packed     the same tree, where rows are held out
@@ -92,12 +99,12 @@ class Grown:
     packed: PackedTree | None
 
 
-class _Slice:
-    """Rows that one thread looks after."""
+class _RowSlice:
+    """The rows of one thread."""
 
-    def __init__(self, given: CodedRows, own: Own, common: Common) -> None:
-        self._given, self._own, self._common = given, own, common
-        so_far = common.so_far, common.rounds, common.kind
+    def __init__(self, given: CodedRows, own: WorkerRows, setup: BoostingSetup) -> None:
+        self._given, self._own, self._setup = given, own, setup
+        so_far = setup.so_far, setup.rounds, setup.kind
         self.raw = given.raw(own.train, *so_far)
         self.held_out = given.held_out(own.held_out)
         starts = [piece.raw(*so_far) for piece in self.held_out]
@@ -117,8 +124,8 @@ class _Slice:
         return self._given.conflicts(self._own.train)
 
     def lay_out(self, bundles: list[list[int]]) -> None:
-        """Put the codes into a table; from then on nobody asks which rows they were."""
-        self._table = self._given.table(self._own.train, bundles, self._common.is_category)
+        """Put the codes into a table; the numbers of the rows are not needed after that."""
+        self._table = self._given.table(self._own.train, bundles, self._setup.is_category)
         self._room = nodes.new_room(self._table, 1, 1, 1)
         self._own = replace(self._own, train=self._own.train[:0].copy())
 
@@ -177,8 +184,8 @@ class _Slice:
         reply[:] = 0
         return reply.reshape(shape)
 
-    def plant(self, plantings: Sequence[Planting], reply: np.ndarray) -> None:
-        for own in plantings:
+    def start_roots(self, root_requests: Sequence[RootRequest], reply: np.ndarray) -> None:
+        for own in root_requests:
             source = self._sources[own.score] = self._with_numbers(own)
             tree = self._trees[own.score] = self._new_tree(own.score)
             kernels.write_rows(
@@ -189,7 +196,7 @@ class _Slice:
                 self._table, source, tree, self._room, own.in_words, reply[own.at + 3 :]
             )
 
-    def _with_numbers(self, own: Planting) -> nodes.Source:
+    def _with_numbers(self, own: RootRequest) -> nodes.Source:
         """Room for gradients as whole numbers: that of the last tree, where it fits."""
         source, last = self._source(own.score), self._sources.get(own.score)
         names = ("g", "h") if own.is_wide else ("packed",)
@@ -230,7 +237,7 @@ class _Slice:
     def leaf_rows(self, score: int, handles: np.ndarray) -> list[np.ndarray]:
         """The rows of each leaf, ascending, by their numbers among those of all workers.
 
-        Leaves that were parted in vain have lost their order.
+        Leaves that were split in vain have lost their order.
         """
         tree = self._trees[score]
         starts, ends = tree.whole[handles, nodes.START], tree.whole[handles, nodes.END]
@@ -239,8 +246,8 @@ class _Slice:
             for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
         ]
 
-    def add(self, grown: Sequence[Grown]) -> None:
-        """What trees say, to the scores of all rows."""
+    def add(self, grown: Sequence[GrownTree]) -> None:
+        """Add the values of trees to the scores of all rows."""
         for own in grown:
             raw, tree = self.raw[own.score], self._trees[own.score]
             kernels.add_leaves(tree, own.handles, own.values, raw)
@@ -258,7 +265,7 @@ class _Slice:
             X = loaded(piece.X)
             own = slice(start, start + X.shape[0])
             for score, tree in packed:
-                add_trees([tree], X, self._common.kind, self.held_out_raw[score, own])
+                add_trees([tree], X, self._setup.kind, self.held_out_raw[score, own])
             start = own.stop
 
 
@@ -274,7 +281,7 @@ def _with_room(tree: nodes.BoostedTree, n_more: int) -> nodes.BoostedTree:
     return larger._replace(rows=tree.rows, spare=tree.spare, state=tree.state)
 
 
-class BoostingShard:
+class BoostingProgram:
     """A program for `collective.worker_group`; its pieces are those of coded partitions."""
 
     takes = "pieces"
@@ -283,16 +290,16 @@ class BoostingShard:
         self._given = rows
         self._n_threads = max(int(rows.n_threads), 1)
         self._threads = ThreadPoolExecutor(self._n_threads)  # to start one takes as long as a step
-        self._slices: list[_Slice] = []
-        self._common: Common
+        self._slices: list[_RowSlice] = []
+        self._setup: BoostingSetup
         self._loss: GradientLoss
 
-    def set_up(self, own: Own, common: bytes) -> np.ndarray:
+    def set_up(self, own: WorkerRows, setup: bytes) -> np.ndarray:
         """Take the codes of the rows; which sparse columns cannot share a byte."""
-        self._common = pickle.loads(common)
+        self._setup = pickle.loads(setup)
         slices = _sliced(own, self._n_threads)
-        given = CodedRows(self._given.X, self._common.columns)
-        self._slices = self._at_once(lambda rows: _Slice(given, rows, self._common), slices)
+        given = CodedRows(self._given.X, self._setup.columns)
+        self._slices = self._at_once(lambda rows: _RowSlice(given, rows, self._setup), slices)
         found: np.ndarray = np.max(self._each(lambda own: own.conflicts()), axis=0)
         return found
 
@@ -313,14 +320,14 @@ class BoostingShard:
         return [loaded(piece.X) for own in self._slices for piece in own.held_out]
 
     def begin(self, loss: bytes | None, drawn: np.ndarray | None) -> list[Any]:
-        """See `_Slice.begin`; a loss of None is that of the last round."""
+        """See `_RowSlice.begin`; a loss of None is that of the last round."""
         if loss is not None:
             self._loss = pickle.loads(loss)
         return self._each(lambda own: own.begin(self._loss, drawn))
 
-    def plant(self, plantings: bytes, size: int) -> np.ndarray:
-        told = pickle.loads(plantings)
-        return self._summed(size, lambda own, reply: own.plant(told, reply))
+    def start_roots(self, root_requests: bytes, size: int) -> np.ndarray:
+        told = pickle.loads(root_requests)
+        return self._summed(size, lambda own, reply: own.start_roots(told, reply))
 
     def expand(self, orders: bytes, size: int) -> np.ndarray:
         told = pickle.loads(orders)
@@ -339,7 +346,7 @@ class BoostingShard:
         self._each(lambda own: own.add(told))
         return self.held_out_raw(), None if then is None else self.begin(*then)
 
-    def _each(self, do: Callable[[_Slice], Any]) -> list[Any]:
+    def _each(self, do: Callable[[_RowSlice], Any]) -> list[Any]:
         return self._at_once(do, self._slices)
 
     def _at_once(self, do: Callable[[Any], Any], things: Sequence[Any]) -> list[Any]:
@@ -347,10 +354,10 @@ class BoostingShard:
             return [do(things[0])]
         return list(self._threads.map(do, things))
 
-    def _summed(self, shape: Any, do: Callable[[_Slice, np.ndarray], None]) -> np.ndarray:
+    def _summed(self, shape: Any, do: Callable[[_RowSlice, np.ndarray], None]) -> np.ndarray:
         """A reply is sent before the next one is asked for: they may lie in the same place."""
 
-        def reply_of(own: _Slice) -> np.ndarray:
+        def reply_of(own: _RowSlice) -> np.ndarray:
             reply = own.room_for_reply(shape)
             do(own, reply)
             return reply
@@ -362,7 +369,7 @@ class BoostingShard:
         return found
 
 
-def _sliced(own: Own, n_threads: int) -> list[Own]:
+def _sliced(own: WorkerRows, n_threads: int) -> list[WorkerRows]:
     """Rows for so many threads, cut where tiles begin."""
     n = len(own.train)
     n_tiles = max(-(-n // ROWS_OF_A_TILE), 1)
@@ -370,7 +377,7 @@ def _sliced(own: Own, n_threads: int) -> list[Own]:
     borders = [min(k * n_tiles // n_slices * ROWS_OF_A_TILE, n) for k in range(n_slices)] + [n]
     nobody = own.held_out[:0]
     return [
-        Own(
+        WorkerRows(
             own.train[start:end],
             own.y[start:end],
             None if own.weight is None else own.weight[start:end],

@@ -22,8 +22,8 @@ from margrove.dask.forest.rank_codes import (
     layout_of,
     merge_columns,
     pick_columns,
+    rank_partition,
     scan_partition,
-    survey_part,
     translate,
 )
 from margrove.dask.partitions.table import Partitions
@@ -32,22 +32,22 @@ from margrove.exceptions import InvalidDataError
 from margrove.grove.table.binning import BinnedDataset
 from margrove.grove.table.encoding import TreeTable
 
-__all__ = ["ClusterTable", "CodesOnCluster", "Extent", "canonical_by_hash"]
+__all__ = ["ClusterCodes", "ForestTable", "ShapeOnly", "canonical_by_hash"]
 
 _MOST_TASKS = 4000  # that tell columns apart
-_BYTES_A_ROW = 120.0  # of a plot besides its codes: targets, weights, draws
+_BYTES_A_ROW = 120.0  # of a worker table besides its codes: targets, weights, draws
 _BYTES_A_THREAD = 60.0  # of a row of each tree that grows at the same time
 
 
 @dataclass(frozen=True)
-class Extent:
-    """Stands for an array of which only the shape is known here."""
+class ShapeOnly:
+    """In the place of an array whose rows are on the workers: its shape."""
 
     shape: tuple[int, int]
 
 
 @dataclass(frozen=True)
-class ClusterTable(TreeTable):
+class ForestTable(TreeTable):
     """A checked table in partitions.
 
     partitions            categories as numbers, NaN for what is missing
@@ -70,18 +70,18 @@ class ClusterTable(TreeTable):
         forest: Any,
         categories: dict[int, np.ndarray],
         sample_weight: np.ndarray | None,
-    ) -> ClusterTable:
+    ) -> ForestTable:
         largest = None if sample_weight is None else float(np.max(sample_weight, initial=0.0))
-        extent = Extent((partitions.n_rows, partitions.n_features))
-        return cls(extent, partitions.feature_names, categories, partitions, forest, None, largest)
+        shape = ShapeOnly((partitions.n_rows, partitions.n_features))
+        return cls(shape, partitions.feature_names, categories, partitions, forest, None, largest)
 
-    def of_rows(self, rows: np.ndarray | slice) -> ClusterTable:
+    def of_rows(self, rows: np.ndarray | slice) -> ForestTable:
         if isinstance(rows, slice):
             return self
-        return replace(self, X=Extent((len(rows), self.X.shape[1])), kept=rows)
+        return replace(self, X=ShapeOnly((len(rows), self.X.shape[1])), kept=rows)
 
     def close(self) -> None:
-        """The workers may forget what they hold."""
+        """Release what the workers hold for this fit."""
         while self.held:
             self.held.pop().close()
 
@@ -93,8 +93,8 @@ class ClusterTable(TreeTable):
         return gathered(self.partitions.client, self.partitions.map(scan_partition))
 
     def without_rows(self, n_rows: int) -> TreeTable:
-        """What travels: names and labels, no futures."""
-        return TreeTable(Extent((n_rows, self.X.shape[1])), self.feature_names, self.categories)
+        """The part of it that is sent to workers: names and labels, no futures."""
+        return TreeTable(ShapeOnly((n_rows, self.X.shape[1])), self.feature_names, self.categories)
 
     def in_canonical_order(
         self, target: np.ndarray, weight: np.ndarray
@@ -108,20 +108,20 @@ class ClusterTable(TreeTable):
 
     def coded(
         self, order: np.ndarray, weight: np.ndarray, max_bins: int | None, estimator: str
-    ) -> CodesOnCluster:
+    ) -> ClusterCodes:
         """Code the partitions where they lie; rows of `order` are those that trees are grown on."""
         client, partitions = self.partitions.client, self.partitions
         counting = self._counting(weight, max_bins)
         weights = partitions.weight or [None] * len(partitions.X)
-        surveys = partitions.map_each(survey_part, [(own,) for own in weights])
+        ranked_partitions = partitions.map_each(rank_partition, [(own,) for own in weights])
         runs = self._columns_at_once()
         blocks = [
             client.submit(
                 merge_columns,
                 [
-                    client.submit(pick_columns, survey, columns, self.is_categorical, counting,
+                    client.submit(pick_columns, ranked, columns, self.is_categorical, counting,
                                   pure=False)
-                    for survey in surveys
+                    for ranked in ranked_partitions
                 ],
                 max_bins,
                 pure=False,
@@ -135,10 +135,12 @@ class ClusterTable(TreeTable):
             self._refuse_infinity(int(np.argmax(infinite)), estimator)
         n_bytes = sum(own.n_bytes for own in facts)
         self._require_memory(n_codes, n_bytes, len(order))
-        pieces = [client.submit(translate, survey, blocks, pure=False) for survey in surveys]
+        pieces = [
+            client.submit(translate, ranked, blocks, pure=False) for ranked in ranked_partitions
+        ]
         d = len(n_codes)
         nothing = [np.empty(0)] * d
-        return CodesOnCluster(
+        return ClusterCodes(
             layout_of(n_codes, 0),
             len(order),
             n_codes,
@@ -214,11 +216,11 @@ class ClusterTable(TreeTable):
 
 
 @dataclass(frozen=True)
-class CodesOnCluster(BinnedDataset):
+class ClusterCodes(BinnedDataset):
     """Codes that lie on the workers; here is only how many there are.
 
     blocks       futures of `MergedColumns`: what the codes stand for
-    pieces       futures of `Piece`, the codes of each partition
+    pieces       futures of `PartitionCodes`, the codes of each partition
     runs         the columns of each block
     merged       bool (d,)  whether codes stand for several values
     """
@@ -229,7 +231,7 @@ class CodesOnCluster(BinnedDataset):
     merged: np.ndarray
 
     def without_rows(self) -> BinnedDataset:
-        """What travels: no futures."""
+        """The part of it that is sent to workers: no futures."""
         return BinnedDataset(
             self.codes, self.n_rows, self.n_codes, self.lows, self.highs, self.has_missing,
             self.categorical,

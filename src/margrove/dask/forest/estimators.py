@@ -9,8 +9,8 @@ import numpy as np
 from margrove.dask.cluster.retries import with_retries
 from margrove.dask.cluster.workers import warm_kernels
 from margrove.dask.cluster_estimator import ClusterEstimator
-from margrove.dask.forest.cluster_table import ClusterTable, CodesOnCluster
-from margrove.dask.forest.grower import ClusterGrower, field_of
+from margrove.dask.forest.cluster_table import ClusterCodes, ForestTable
+from margrove.dask.forest.grower import ClusterGrower, worker_tables_of
 from margrove.dask.partitions.encoding import encoded
 from margrove.dask.partitions.table import partitions_of
 from margrove.dask.single_worker import SingleWorkerEstimator
@@ -46,7 +46,7 @@ class ClusterForest(ClusterEstimator):
         with_retries(lambda workers: warm_kernels(client, workers, "forests"), client)
         found = encoded(partitions, self, self.categorical_features)  # type: ignore[attr-defined]
         weight = partitions.gather_weight()
-        table = ClusterTable.of(found.partitions, self._bare(), found.categories, weight)
+        table = ForestTable.of(found.partitions, self._bare(), found.categories, weight)
         try:
             super().fit(table, None if y is None else partitions.gather_y(), weight)
         finally:
@@ -59,22 +59,22 @@ class ClusterForest(ClusterEstimator):
         return self.local_class()(**(given | unused))
 
     def _read(self, X: Any) -> TreeTable:
-        found: TreeTable = X if isinstance(X, ClusterTable) else super()._read(X)  # type: ignore[misc]
+        found: TreeTable = X if isinstance(X, ForestTable) else super()._read(X)  # type: ignore[misc]
         return found
 
     def _ordered(self, table: TreeTable, target: np.ndarray, weight: np.ndarray) -> Any:
-        if not isinstance(table, ClusterTable) or not self.bootstrap:  # type: ignore[attr-defined]
+        if not isinstance(table, ForestTable) or not self.bootstrap:  # type: ignore[attr-defined]
             return super()._ordered(table, target, weight)  # type: ignore[misc]
         return table.in_canonical_order(target, weight)
 
     def _coded(self, table: TreeTable, order: np.ndarray, weight: np.ndarray) -> BinnedDataset:
-        if not isinstance(table, ClusterTable):
+        if not isinstance(table, ForestTable):
             found: BinnedDataset = super()._coded(table, order, weight)  # type: ignore[misc]
             return found
         return table.coded(order, weight, self.max_bins, type(self).__name__)  # type: ignore[attr-defined]
 
     def _kind_of_grower(self, training: ForestTraining) -> type[ForestGrower]:
-        if isinstance(training.data, CodesOnCluster):
+        if isinstance(training.data, ClusterCodes):
             return ClusterGrower
         found: type[ForestGrower] = super()._kind_of_grower(training)  # type: ignore[misc]
         return found
@@ -83,10 +83,10 @@ class ClusterForest(ClusterEstimator):
         self, training: ForestTraining, sampler: Sampler, trees: list[PackedTree], kind: Kind
     ) -> dict[str, Any]:
         wanted = getattr(self, "keep_samples", False) and kind.n_outputs == 1
-        if not wanted or not isinstance(training.table, ClusterTable):
+        if not wanted or not isinstance(training.table, ForestTable):
             own: dict[str, Any] = super()._leaf_samples(training, sampler, trees, kind)  # type: ignore[misc]
             return own
-        return {"leaf_samples_": field_of(training).leaf_samples(trees)}
+        return {"leaf_samples_": worker_tables_of(training).leaf_samples(trees)}
 
 
 class RandomForestClassifier(ClusterForest, local.RandomForestClassifier):

@@ -1,6 +1,6 @@
 """A table in partitions as rank codes, as `grove.table.binning` gives them for all rows at once.
 
-    survey     a partition is coded on its own: its distinct values, and ranks among these
+    ranked     a partition is coded on its own: its distinct values, and ranks among these
     merge      the distinct values of all partitions, column by column, are those of the table;
                with max_bins, neighbours share a code as their weights tell
     translate  ranks within a partition become ranks within the table, through a small table
@@ -24,14 +24,14 @@ from margrove.grove.table.binning import BinnedDataset, Codes, bin_columns
 __all__ = [
     "Counting",
     "MergedColumns",
-    "Piece",
-    "Survey",
+    "PartitionCodes",
+    "RankedPartition",
     "kind_of_codes",
     "layout_of",
     "merge_columns",
     "pick_columns",
+    "rank_partition",
     "scan_partition",
-    "survey_part",
     "translate",
 ]
 
@@ -58,7 +58,7 @@ class Counting:
 
 
 @dataclass(frozen=True)
-class Survey:
+class RankedPartition:
     """A partition's rows of nonzero weight, coded among themselves; weights as given, or None."""
 
     data: BinnedDataset
@@ -114,7 +114,7 @@ class MergedColumns:
 
 
 @dataclass(frozen=True)
-class Piece:
+class PartitionCodes:
     """The codes of a partition among all values of the table; rows of nonzero weight only."""
 
     codes: Codes
@@ -127,12 +127,12 @@ def scan_partition(X: Any) -> tuple[np.ndarray, np.ndarray]:
     return found.hashes, np.isnan(found.squared_norms)  # squares of all else add up to a number
 
 
-def survey_part(X: Any, weight: np.ndarray | None) -> Survey:
+def rank_partition(X: Any, weight: np.ndarray | None) -> RankedPartition:
     """Code a partition among its own values."""
     if weight is not None and not (weight > 0).all():
         kept = np.flatnonzero(weight > 0)
         X, weight = X[kept], weight[kept]
-    return Survey(bin_columns(X) if X.shape[0] else _nothing(X.shape[1]), weight)
+    return RankedPartition(bin_columns(X) if X.shape[0] else _nothing(X.shape[1]), weight)
 
 
 def _nothing(d: int) -> BinnedDataset:
@@ -144,13 +144,13 @@ def _nothing(d: int) -> BinnedDataset:
 
 
 def pick_columns(
-    survey: Survey, columns: Sequence[int], categorical: np.ndarray, counting: Counting
+    ranked: RankedPartition, columns: Sequence[int], categorical: np.ndarray, counting: Counting
 ) -> tuple[list[ColumnFacts], np.ndarray | None]:
     """What a partition knows of some columns, and its weights, where they are wanted."""
     wants_codes = counting.max_bins is not None and not counting.is_whole
-    weight = counting.moderate(survey.weight) if survey.weight is not None else None
+    weight = counting.moderate(ranked.weight) if ranked.weight is not None else None
     facts = [
-        _facts(survey.data, j, weight, counting, may_merge=not categorical[j]) for j in columns
+        _facts(ranked.data, j, weight, counting, may_merge=not categorical[j]) for j in columns
     ]
     return facts, weight if wants_codes else None
 
@@ -227,9 +227,9 @@ def layout_of(n_codes: np.ndarray, n_rows: int) -> Codes:
     return Codes(arrays[0], arrays[1], arrays[2], width, place)
 
 
-def translate(survey: Survey, blocks: list[MergedColumns]) -> Piece:
+def translate(ranked: RankedPartition, blocks: list[MergedColumns]) -> PartitionCodes:
     """The codes of a partition among the values of all; blocks are runs of columns in order."""
-    data = survey.data
+    data = ranked.data
     highs = [high for block in blocks for high in block.highs]
     n_codes = np.array([len(high) for high in highs], dtype=np.int64)
     codes = layout_of(n_codes, data.n_rows)
@@ -238,4 +238,4 @@ def translate(survey: Survey, blocks: list[MergedColumns]) -> Piece:
         kind = codes.width[j]
         code = np.append(np.searchsorted(high, data.lows[j]), len(high)).astype(_KINDS[kind])
         arrays[kind][codes.place[j]] = code[data.column(j)]
-    return Piece(codes, data.n_rows)
+    return PartitionCodes(codes, data.n_rows)

@@ -1,9 +1,9 @@
-"""What a worker does for a forest: it holds the whole table as codes, and grows trees on it.
+"""A worker of a forest holds the whole table as codes, and grows trees on it.
 
 A tree is a function of the seed, its number and the table, so it does not matter who grows it. A
-`Plot` is the table in the order that samples are drawn in, with the targets, and the same growers
-that work on one machine; their rows are codes that turn into numbers again when trees are asked
-about them.
+`WorkerTable` is the table in the order that samples are drawn in, with the targets, and the same
+growers that work on one machine; their rows are codes that turn into numbers again when trees are
+asked about them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.dask.forest.rank_codes import MergedColumns, Piece, layout_of
+from margrove.dask.forest.rank_codes import MergedColumns, PartitionCodes, layout_of
 from margrove.ensemble.forest.forest import Forest
 from margrove.ensemble.forest.grower import ForestGrower
 from margrove.ensemble.forest.intervals import LeafSamples, keep_leaf_samples
@@ -29,16 +29,16 @@ from margrove.grove.table.binning import BinnedDataset
 from margrove.grove.table.encoding import TreeTable
 
 __all__ = [
-    "CodedRows",
-    "Crop",
-    "Plot",
-    "Recipe",
-    "Unseen",
+    "DecodedRows",
+    "GrownTrees",
+    "OutOfBagLeaves",
+    "WorkerSetup",
+    "WorkerTable",
     "grow_trees",
     "is_wanted",
-    "listen_to_trees",
-    "make_plot",
-    "place_samples",
+    "leaf_samples",
+    "make_worker_table",
+    "out_of_bag_leaves",
 ]
 
 _NO_END = 2**62  # no forest has so many trees
@@ -46,25 +46,25 @@ _SECONDS_AT_ONCE = 0.5  # after which a worker asks whether its trees are still 
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """What a worker must know besides the codes.
+class WorkerSetup:
+    """What a worker needs to grow trees, besides the codes.
 
     forest     parameters only
     training   its table and its data have no rows here
     place_of   where each row of nonzero weight is in the order of the training; -1 for a copy of
                another row, which stands for both
-    looks_out  whether trees are asked about the rows that they have not seen
+    wants_out_of_bag   whether leaves of out-of-bag rows are wanted with each tree
     """
 
     forest: Forest
     training: ForestTraining
     place_of: np.ndarray
-    looks_out: bool
+    wants_out_of_bag: bool
 
 
 @dataclass(frozen=True)
-class Unseen:
-    """What a tree says of the rows that it has not seen, in few bytes.
+class OutOfBagLeaves:
+    """The leaves of the out-of-bag rows of a tree, in few bytes.
 
     Unpacks as (leaves, left_out), int32 (n_rows,) each, as `OutOfBag.add` takes them.
     """
@@ -75,7 +75,7 @@ class Unseen:
     left_out: np.ndarray | None
 
     @classmethod
-    def of(cls, leaves: np.ndarray, left_out: np.ndarray) -> Unseen:
+    def of(cls, leaves: np.ndarray, left_out: np.ndarray) -> OutOfBagLeaves:
         places = np.flatnonzero(left_out)
         found, times = leaves[places], left_out[places]
         return cls(
@@ -94,16 +94,16 @@ class Unseen:
 
 
 @dataclass(frozen=True)
-class Crop:
+class GrownTrees:
     """Trees by their numbers, each with what it says of rows that it has not seen (or None); how
     many nodes of each were halved; and how long all took."""
 
-    grown: dict[int, tuple[PackedTree, Unseen | None]]
+    grown: dict[int, tuple[PackedTree, OutOfBagLeaves | None]]
     halved: dict[int, int]
     seconds: float
 
 
-class CodedRows:
+class DecodedRows:
     """Codes that look like the rows they stand for: rows[places] are numbers, NaN is missing.
 
     Where values share a code, the lowest stands for all of them: no tree separates them.
@@ -121,16 +121,16 @@ class CodedRows:
         return found
 
 
-class _PlotGrower(ForestGrower):
+class _WorkerGrower(ForestGrower):
     """Grows trees of any numbers, one after the other."""
 
-    def sibling(self) -> _PlotGrower:
+    def sibling(self) -> _WorkerGrower:
         """Another one on the same table, for another thread."""
         other = copy.copy(self)
         other._saplings, other._current = [None], [-1]
         return other
 
-    def grow(self, numbers: list[int], is_wanted: Callable[[], bool]) -> Crop:
+    def grow(self, numbers: list[int], is_wanted: Callable[[], bool]) -> GrownTrees:
         start = time.perf_counter()
         self._numbers = itertools.chain(numbers, itertools.repeat(_NO_END))
         self._grown, self._halved, self._current = {}, {}, [-1]
@@ -139,30 +139,30 @@ class _PlotGrower(ForestGrower):
             if not is_wanted():
                 raise FitCancelled("Nobody waits for these trees any more.")
         grown = {
-            number: (tree, None if seen is None else Unseen.of(*seen))
+            number: (tree, None if seen is None else OutOfBagLeaves.of(*seen))
             for number, (tree, seen) in self._grown.items()
         }
-        return Crop(grown, self._halved, time.perf_counter() - start)
+        return GrownTrees(grown, self._halved, time.perf_counter() - start)
 
-    def listen(self, tree: PackedTree, number: int) -> Unseen:
-        return Unseen.of(*self._seen_by(tree, number))
+    def out_of_bag_leaves(self, tree: PackedTree, number: int) -> OutOfBagLeaves:
+        return OutOfBagLeaves.of(*self._seen_by(tree, number))
 
 
-class Plot:
-    """The table and the targets on a worker, and growers for each of its threads."""
+class WorkerTable:
+    """The table and the targets on a worker, and a grower for each of its threads."""
 
-    def __init__(self, recipe: Recipe, data: BinnedDataset) -> None:
-        self._recipe, self._data = recipe, data
-        given = recipe.training
-        table = TreeTable(CodedRows(data), given.table.feature_names, given.table.categories)
+    def __init__(self, setup: WorkerSetup, data: BinnedDataset) -> None:
+        self._setup, self._data = setup, data
+        given = setup.training
+        table = TreeTable(DecodedRows(data), given.table.feature_names, given.table.categories)
         order = np.arange(data.n_rows)
         training = replace(given, table=table, order=order, data=data)
         self._training, self._sampler = training, Sampler(training)
-        forest = recipe.forest
+        forest = setup.forest
         template = forest._template()
         rules, kind = forest._rules_and_kind(template, training, self._sampler)
         self.kind = kind
-        self._first_grower = _PlotGrower(
+        self._first_grower = _WorkerGrower(
             training,
             self._sampler,
             rules,
@@ -171,20 +171,20 @@ class Plot:
             _NO_END,
             max_leaves=template._max_leaves(data.n_rows),
             finish=forest._finisher(kind, training),
-            look_out=recipe.looks_out,
+            look_out=setup.wants_out_of_bag,
         )
         self._idle = [self._first_grower.sibling()]
         self._lock = threading.Lock()
 
     def __reduce__(self) -> Any:
-        return Plot, (self._recipe, self._data)
+        return WorkerTable, (self._setup, self._data)
 
-    def borrow(self) -> _PlotGrower:
+    def borrow(self) -> _WorkerGrower:
         """A grower that nobody uses; `give_back` it."""
         with self._lock:
             return self._idle.pop() if self._idle else self._first_grower.sibling()
 
-    def give_back(self, grower: _PlotGrower) -> None:
+    def give_back(self, grower: _WorkerGrower) -> None:
         with self._lock:
             self._idle.append(grower)
 
@@ -201,16 +201,18 @@ class Plot:
         )
 
 
-def make_plot(recipe: Recipe, blocks: list[MergedColumns], pieces: list[Piece]) -> Plot:
-    """Put the pieces of all partitions, in their order, where the training has their rows."""
-    n_rows = recipe.training.data.n_rows
+def make_worker_table(
+    setup: WorkerSetup, blocks: list[MergedColumns], pieces: list[PartitionCodes]
+) -> WorkerTable:
+    """The table of a worker: the codes of all partitions, in the row order of the training."""
+    n_rows = setup.training.data.n_rows
     lows = [low for block in blocks for low in block.lows]
     highs = [high for block in blocks for high in block.highs]
     n_codes = np.array([len(low) for low in lows], dtype=np.int64)
     codes = layout_of(n_codes, n_rows)
     begin = 0
     for piece in pieces:
-        places = recipe.place_of[begin : begin + piece.n_rows]
+        places = setup.place_of[begin : begin + piece.n_rows]
         begin += piece.n_rows
         kept = slice(None) if (places >= 0).all() else np.flatnonzero(places >= 0)
         places = places[kept]
@@ -218,38 +220,42 @@ def make_plot(recipe: Recipe, blocks: list[MergedColumns], pieces: list[Piece]) 
             for k in range(len(target)):
                 target[k][places] = source[k][kept]
     missing = np.concatenate([block.has_missing for block in blocks])
-    categorical = recipe.training.table.is_categorical
-    return Plot(recipe, BinnedDataset(codes, n_rows, n_codes, lows, highs, missing, categorical))
+    categorical = setup.training.table.is_categorical
+    return WorkerTable(
+        setup, BinnedDataset(codes, n_rows, n_codes, lows, highs, missing, categorical)
+    )
 
 
-# -- errands --
+# -- tasks --
 
 
-def grow_trees(plot: Plot, numbers: list[int]) -> Crop:
+def grow_trees(table: WorkerTable, numbers: list[int]) -> GrownTrees:
     """The trees of these numbers."""
-    grower = plot.borrow()
+    grower = table.borrow()
     try:
         return grower.grow(numbers, is_wanted)
     finally:
-        plot.give_back(grower)
+        table.give_back(grower)
 
 
-def listen_to_trees(plot: Plot, trees: dict[int, PackedTree]) -> dict[int, Unseen]:
-    """What trees that have grown before say of the rows that they have not seen."""
-    grower = plot.borrow()
+def out_of_bag_leaves(
+    table: WorkerTable, trees: dict[int, PackedTree]
+) -> dict[int, OutOfBagLeaves]:
+    """The leaves of the out-of-bag rows of trees that have grown before."""
+    grower = table.borrow()
     try:
-        return {number: grower.listen(tree, number) for number, tree in trees.items()}
+        return {number: grower.out_of_bag_leaves(tree, number) for number, tree in trees.items()}
     finally:
-        plot.give_back(grower)
+        table.give_back(grower)
 
 
-def place_samples(plot: Plot, trees: dict[int, PackedTree]) -> dict[int, LeafSamples]:
+def leaf_samples(table: WorkerTable, trees: dict[int, PackedTree]) -> dict[int, LeafSamples]:
     """The targets in the leaves of each tree."""
-    return {number: plot.leaf_samples(tree, number) for number, tree in trees.items()}
+    return {number: table.leaf_samples(tree, number) for number, tree in trees.items()}
 
 
 def is_wanted() -> bool:
-    """Whether somebody still waits for the task that this is."""
+    """Whether the task that calls this is still wanted: it was not cancelled."""
     from dask.context import thread_state
     from distributed import get_worker
 

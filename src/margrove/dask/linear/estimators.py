@@ -10,8 +10,8 @@ from margrove.dask.cluster.retries import with_retries
 from margrove.dask.cluster.waiting import wait_for_results
 from margrove.dask.cluster_estimator import ClusterEstimator
 from margrove.dask.collective.worker_group import WorkerGroup
-from margrove.dask.linear.fit import Fitted, Scaled, SoFar, solve_on_group
-from margrove.dask.linear.online import LearnsInTurn, learn_in_turn, require_y
+from margrove.dask.linear.fit import FitProgress, Fitted, TrainingScale, solve_on_group
+from margrove.dask.linear.online import OnlineEstimator, partial_fit_partitions, require_y
 from margrove.dask.partitions.shards import Shard, plan_shards, shards_in_place
 from margrove.dask.partitions.table import Partitions, is_collection, partitions_of
 from margrove.margin.linear.linear_svc import LinearSVC as LocalLinearSVC
@@ -20,7 +20,7 @@ from margrove.margin.solvers.linear.choice import Kind
 
 __all__ = ["LinearSVC", "LinearSVR"]
 
-_PROGRAM = "margrove.dask.linear.worker_program:LinearTiles"
+_PROGRAM = "margrove.dask.linear.worker_program:LinearProgram"
 
 
 class _ClusterLinearMachine(ClusterEstimator):
@@ -32,7 +32,7 @@ class _ClusterLinearMachine(ClusterEstimator):
         kind = self._kind_on_cluster()
         require_y(self, y)
         partitions = partitions_of(X, y, sample_weight, client, self)
-        so_far = SoFar(weights=self._earlier_weights(partitions))
+        progress = FitProgress(weights=self._earlier_weights(partitions))
 
         def learnt(fitted: Fitted) -> dict[str, Any]:
             return partitions.attributes | self._learnt_on_cluster(fitted)
@@ -43,14 +43,14 @@ class _ClusterLinearMachine(ClusterEstimator):
                     group,
                     self,
                     kind,
-                    so_far,
+                    progress,
                     n_rows=partitions.n_rows,
                     n_features=partitions.n_features,
                     feature_names=partitions.feature_names,
                     learnt=learnt,
                 )
 
-        found = with_retries(attempt, client, progress=lambda: so_far.steps)
+        found = with_retries(attempt, client, progress=lambda: progress.steps)
         self._commit(learnt(found) | {"_record": found.record})  # type: ignore[attr-defined]
 
     def _earlier_weights(self, partitions: Partitions) -> dict[int, tuple[np.ndarray, float]]:
@@ -78,7 +78,7 @@ def _shards(partitions: Partitions, workers: list[str]) -> list[Shard]:
     return shards_in_place(partitions.lengths, workers, partitions.holders())
 
 
-class LinearSVC(LearnsInTurn, _ClusterLinearMachine, LocalLinearSVC):
+class LinearSVC(OnlineEstimator, _ClusterLinearMachine, LocalLinearSVC):
     """`margrove.LinearSVC` for tables on a Dask cluster.
 
     Parameters, attributes and predictions are those of `margrove.LinearSVC`. Fitted to Dask
@@ -125,7 +125,7 @@ class LinearSVC(LearnsInTurn, _ClusterLinearMachine, LocalLinearSVC):
         return kind
 
     def _learnt_on_cluster(self, fitted: Fitted) -> dict[str, Any]:
-        training: Any = Scaled(fitted.scale)
+        training: Any = TrainingScale(fitted.scale)
         labels: Any = _Classes(fitted.classes)
         return self._learnt(training, labels, fitted.result)
 
@@ -163,7 +163,7 @@ class LinearSVR(_ClusterLinearMachine, LocalLinearSVR):
         self
         """
         if is_collection(X):
-            learn_in_turn(self, X, y, sample_weight, client)
+            partial_fit_partitions(self, X, y, sample_weight, client)
             return self
         return super().partial_fit(X, y, sample_weight)
 
@@ -173,7 +173,7 @@ class LinearSVR(_ClusterLinearMachine, LocalLinearSVR):
         return "l2"
 
     def _learnt_on_cluster(self, fitted: Fitted) -> dict[str, Any]:
-        training: Any = Scaled(fitted.scale)
+        training: Any = TrainingScale(fitted.scale)
         return self._learnt(training, fitted.record.target_scale, fitted.result)
 
 

@@ -1,4 +1,4 @@
-"""The fit of a linear machine on a cluster: facts, plan, Newton steps, proof.
+"""The fit of a linear machine on a cluster: summaries of rows, plan, Newton steps, certificate.
 
 All machines of a fit (one for each class against the rest) are solved in batches. A batch is as
 large as its dual variables are no larger than the rows themselves, or as workers that have these on
@@ -28,7 +28,7 @@ from margrove.dask.linear.certificate import (
 from margrove.dask.linear.l1_newton import ClusterL1Newton
 from margrove.dask.linear.newton import ClusterNewton, System
 from margrove.dask.linear.plan import LinearPlan
-from margrove.dask.linear.row_summaries import MergedFacts, merged_facts, sampling_step
+from margrove.dask.linear.row_summaries import MergedSummary, merged_summary, sampling_step
 from margrove.dask.linear.worker_program import worst_of
 from margrove.margin.linear.linear_machine import LinearRecord
 from margrove.margin.solvers.linear.choice import Kind
@@ -36,21 +36,21 @@ from margrove.margin.solvers.linear.newton import MOST_FEATURES
 from margrove.margin.solvers.linear.result import LinearDemand, LinearResult
 from margrove.margin.svm.single_machine import TargetScale
 
-__all__ = ["Fitted", "Scaled", "SoFar", "solve_on_group"]
+__all__ = ["FitProgress", "Fitted", "TrainingScale", "solve_on_group"]
 
 _WAYS = {"l2": "NewtonProcess", "l1": "L1NewtonProcess"}
 
 
 @dataclass(frozen=True)
-class Scaled:
+class TrainingScale:
     """What `LinearMachine` asks a `LinearTraining` for."""
 
     scale: float
 
 
 @dataclass
-class SoFar:
-    """What a fit has learnt already, should it have to begin again with other workers.
+class FitProgress:
+    """What a fit has learnt so far: an attempt on other workers goes on from there.
 
     solved   of each machine that is done
     weights  of each machine that is not: coefficients and intercept
@@ -79,7 +79,7 @@ def solve_on_group(
     group: Any,
     model: Any,
     kind: Kind,
-    so_far: SoFar,
+    progress: FitProgress,
     *,
     n_rows: int,
     n_features: int,
@@ -88,12 +88,12 @@ def solve_on_group(
 ) -> Fitted:
     """Solve all machines; `learnt` gives the fitted attributes, for callbacks."""
     of_classes = hasattr(model, "class_weight")
-    facts = group.call("describe", of_classes, sampling_step(n_rows), reduce="list")
-    merged = merged_facts([own for told in facts for own in told], model, feature_names)
+    facts = group.call("summarise", of_classes, sampling_step(n_rows), reduce="list")
+    merged = merged_summary([own for told in facts for own in told], model, feature_names)
     plan, target_scale = _plan(group, model, kind, merged, n_features)
-    count, spread = group.call("settle", plan, reduce="sum")
+    count, spread = group.call("set_plan", plan, reduce="sum")
     reach = 2.0 if of_classes else (float(spread / count) or 1.0)
-    process = InBatches(group, model, plan, so_far, n_rows=int(count), reach=reach)
+    process = BatchedMachines(group, model, plan, progress, n_rows=int(count), reach=reach)
 
     def fitted() -> Fitted:
         outcomes = process.outcomes()
@@ -109,18 +109,21 @@ def solve_on_group(
         record.certificate = certificate_of_sums(record, names, outcomes)
         return Fitted(record, plan.scale, plan.classes)
 
-    ending = _driven(process, model, so_far, lambda: learnt(fitted()))
+    ending = _driven(process, model, progress, lambda: learnt(fitted()))
     found = fitted()
     model._warn_unless_converged(ending, found.result, _WAYS[kind])
     return found
 
 
 def _driven(
-    process: InBatches, model: Any, so_far: SoFar, attributes: Callable[[], dict[str, Any]]
+    process: BatchedMachines,
+    model: Any,
+    progress: FitProgress,
+    attributes: Callable[[], dict[str, Any]],
 ) -> Ending:
     left = model.max_time
     if left is not None:
-        left = max(left - (time.monotonic() - so_far.began), 1e-3)
+        left = max(left - (time.monotonic() - progress.began), 1e-3)
     with under_keeper(None):
         return drive(
             process,
@@ -133,7 +136,7 @@ def _driven(
 
 
 def _plan(
-    group: Any, model: Any, kind: Kind, merged: MergedFacts, n_features: int
+    group: Any, model: Any, kind: Kind, merged: MergedSummary, n_features: int
 ) -> tuple[LinearPlan, TargetScale]:
     scale = _exact_scale(group, merged.longest)
     target_scale = TargetScale(0.0, 1.0)
@@ -144,7 +147,7 @@ def _plan(
         model=_bare(model),
         kind=kind,
         scale=scale,
-        bias_price=model._bias_price(Scaled(scale), 1 if kind == "l1" else 2),
+        bias_price=model._bias_price(TrainingScale(scale), 1 if kind == "l1" else 2),
         n_features=n_features,
         n_jobs=model.n_jobs,
         exponents=merged.exponents,
@@ -172,7 +175,7 @@ def _exact_scale(group: Any, longest: float) -> float:
     return float(np.ldexp(1.0, max(-1000, min(1000, -int(np.frexp(largest)[1])))))
 
 
-class InBatches:
+class BatchedMachines:
     """The process that solves all machines, batch after batch; see `slices.Process`."""
 
     unit = "step"
@@ -182,21 +185,21 @@ class InBatches:
         group: Any,
         model: Any,
         plan: LinearPlan,
-        so_far: SoFar,
+        progress: FitProgress,
         *,
         n_rows: int,
         reach: float,
     ) -> None:
-        self._group, self._plan, self._so_far, self._reach = group, plan, so_far, reach
+        self._group, self._plan, self._progress, self._reach = group, plan, progress, reach
         self._gathers = n_rows * plan.n_machines <= MOST_ROWS
         seed = 0 if model.random_state is None else seed_of(model.random_state)
         self._demand = LinearDemand(float(model.tol), int(model.max_iter), seed)
         self._system: System = _system(model, plan)
-        self._steps_before = so_far.steps
+        self._steps_before = progress.steps
         size = 1
         if plan.kind != "l1" and plan.n_machines > 1:
             size = int(group.call("machines_at_once", reduce="min"))
-        left = [k for k in range(plan.n_machines) if k not in so_far.solved]
+        left = [k for k in range(plan.n_machines) if k not in progress.solved]
         self._batches = [left[first : first + size] for first in range(0, len(left), size)]
         self.total: int | None = self._demand.epochs if len(self._batches) <= 1 else None
         self._process: Any = None
@@ -205,7 +208,7 @@ class InBatches:
 
     @property
     def rounds(self) -> int:
-        return self._so_far.steps
+        return self._progress.steps
 
     @property
     def finished(self) -> bool:
@@ -222,7 +225,7 @@ class InBatches:
         if not self._process.finished:
             before = self._process.rounds
             self._process.advance(work)
-            self._so_far.steps += self._process.rounds - before
+            self._progress.steps += self._process.rounds - before
             self._remember()
         if self._process.finished:
             self._close()
@@ -236,7 +239,7 @@ class InBatches:
             if self._process is None:
                 self._begin()
             self._close()
-        return [self._so_far.solved[k] for k in range(self._plan.n_machines)]
+        return [self._progress.solved[k] for k in range(self._plan.n_machines)]
 
     def _begin(self) -> None:
         batch = self._batches[0]
@@ -252,7 +255,7 @@ class InBatches:
         )  # fmt: skip
 
     def _start(self, batch: list[int]) -> tuple[np.ndarray, np.ndarray] | None:
-        known = self._so_far.weights
+        known = self._progress.weights
         if not any(k in known for k in batch):
             return None
         nothing = np.zeros(self._plan.n_features), 0.0
@@ -263,7 +266,7 @@ class InBatches:
         """Weights to begin from, should the worker group break."""
         coef, intercept = self._process.weights()
         for k, w, b in zip(self._batches[0], coef, intercept, strict=True):
-            self._so_far.weights[k] = w, float(b)
+            self._progress.weights[k] = w, float(b)
 
     def _close(self) -> None:
         batch = self._batches.pop(0)
@@ -273,7 +276,7 @@ class InBatches:
         for place, k in enumerate(batch):
             rows = self._rows_of(k) if self._gathers else None
             own = result.part(range(place, place + 1))
-            self._so_far.solved[k] = MachineOutcome(own, int(worst[place, 1]), rows)
+            self._progress.solved[k] = MachineOutcome(own, int(worst[place, 1]), rows)
         self._process = None
 
     def _rows_of(self, k: int) -> dict[str, np.ndarray]:

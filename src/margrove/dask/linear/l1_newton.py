@@ -3,7 +3,7 @@
     minimise  F(w, b) = ||w||_1 + k |b| + sum_i loss_i(t_i - w.x_i - b)        squared losses only
 
 The method and its proof are those of `margin.solvers.linear.l1_newton`: workers of a worker group
-sum up losses, gradient and curvature of their rows (`linear_rows`), and the parabola plus the
+sum up losses, gradient and curvature of their rows (`row_sums`), and the parabola plus the
 penalty is minimised here. Of many features only some change in a step, the others stay as they
 are: those whose weight is not zero, and those whose gradient exceeds the penalty most. The proof is
 always one of all features.
@@ -101,7 +101,7 @@ class ClusterL1Newton:
             intercept=self._w[-1:].copy(),
             primal=np.array([self._primal]),
             dual=np.array([self._dual]),
-            violation=np.zeros(1),  # workers know; see `linear_fit`
+            violation=np.zeros(1),  # workers know; see `fit`
             beta=np.empty((0, 1)),
             epochs=self.rounds,
             converged=np.array([self.converged]),
@@ -122,7 +122,7 @@ class ClusterL1Newton:
         if dual > self._dual:
             self._dual = dual
             factors = np.array([[up, down]])
-            self._group.call("keep", [self._number], factors, reduce="none")
+            self._group.call("keep_duals", [self._number], factors, reduce="none")
         self._trace.append(EpochPoint(self.rounds, self._primal, self._dual))
 
     def _columns(self) -> np.ndarray | None:
@@ -164,7 +164,7 @@ class ClusterL1Newton:
     def _move(self, step: np.ndarray, expected: float) -> bool:
         """Halve the step until F falls by a fair share of what it promised."""
         own = [self._number]
-        self._group.call("aim", own, step[None, :-1], step[-1:], reduce="none")
+        self._group.call("set_direction", own, step[None, :-1], step[-1:], reduce="none")
         length = 1.0
         for _ in range(_MOST_HALVINGS):
             w = self._w + length * step
@@ -172,7 +172,7 @@ class ClusterL1Newton:
             primal = float(self._penalty @ np.abs(w)) + float(losses[0])
             if primal <= self._primal + _ARMIJO * length * expected:
                 self._w = w
-                self._group.call("go", own, np.array([length]), reduce="none")
+                self._group.call("move", own, np.array([length]), reduce="none")
                 return True
             length *= 0.5
         return False

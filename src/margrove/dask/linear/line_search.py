@@ -30,7 +30,7 @@ class LineSearch:
     length: float = 1.0
     is_over: bool = False
 
-    def see(self, pull: float, second: float) -> None:
+    def update(self, pull: float, second: float) -> None:
         here = self.straight + self.length * self.bend - pull
         if abs(here) <= -_SLOPE_LEFT * self.slope:
             self.is_over = True

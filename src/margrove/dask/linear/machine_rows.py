@@ -2,8 +2,8 @@
 
 Of many rows that is what takes the memory. What one method hands to the next stays; all else, such
 as the losses of rows on disk, is made when it is asked for. Rows are asked for products and sums
-only: `put` leaves its product to the next method that needs it, so that rows which have to be read
-for that method are not read twice.
+only: `set_weights` leaves its product to the next method that needs it, so that rows which have to
+be read for that method are not read twice.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class MachineRows:
         self._kept: np.ndarray | None = None
         self._curved: np.ndarray | None = None
 
-    def put(self, w: np.ndarray, b: float) -> None:
+    def set_weights(self, w: np.ndarray, b: float) -> None:
         if self._is_at is not None and b == self._is_at[1] and np.array_equal(w, self._is_at[0]):
             return
         self._is_at, self._own_values = (w, b), None
@@ -48,7 +48,7 @@ class MachineRows:
             self._own_values = np.full(self._m, b)
 
     @property
-    def waits_for_rows(self) -> bool:
+    def needs_rows(self) -> bool:
         """Whether X has to be at hand for any method."""
         return self._own_values is None
 
@@ -107,13 +107,13 @@ class MachineRows:
     def _or_zeros(self, numbers: np.ndarray | None) -> np.ndarray:
         return np.zeros(self._m) if numbers is None else numbers
 
-    def aim(self, step: np.ndarray, bias_step: float) -> None:
+    def set_direction(self, step: np.ndarray, bias_step: float) -> None:
         self._moves = self._problem.sums.products(step) + bias_step
 
-    def aim_bias(self, bias_step: float) -> None:
+    def set_bias_direction(self, bias_step: float) -> None:
         self._moves = np.full(self._m, bias_step)
 
-    def look(self, length: float, width: float) -> tuple[float, float]:
+    def slopes_along(self, length: float, width: float) -> tuple[float, float]:
         centre = self._or_zeros(self._centre)
         first, second = _pulls(*self._loss(), self._values, self._moves, length, centre, width)
         return float(first), float(second)
@@ -121,11 +121,11 @@ class MachineRows:
     def loss_along(self, length: float) -> float:
         return float(total_loss(*self._loss(), self._values + length * self._moves))
 
-    def go(self, length: float) -> None:
+    def move(self, length: float) -> None:
         self._own_values = self._values + length * self._moves
         self._is_at = self._moves = None
 
-    def keep(self, factors: np.ndarray) -> None:
+    def keep_duals(self, factors: np.ndarray) -> None:
         """The dual variables of the last measure, scaled, are the best so far."""
         assert self._beta is not None
         beta = self._beta

@@ -5,7 +5,7 @@
 The method is that of `margrove.margin.solvers.linear.newton`: squared losses have a gradient that
 is linear in pieces; losses with a kink are bent around it, and the bend is moved to the dual
 variables and made narrower whenever the bent problem is solved (the method of multipliers). All
-that it needs of the rows are sums, which workers of a worker group make (`linear_rows`); the steps
+that it needs of the rows are sums, which workers of a worker group make (`row_sums`); the steps
 are taken here. Several machines go step by step together, so that a round of messages serves them
 all.
 
@@ -60,7 +60,7 @@ class Point:
     steps: int = 0
     idle: int = 0
     stuck: bool = False
-    gap_here: float = np.inf
+    current_gap: float = np.inf
     of_bend: float = 0.0
     curved: float = 0.0
     balance: float = 0.0
@@ -142,7 +142,7 @@ class ClusterNewton:
             falls = slope < 0.0
             if self._plan.is_smooth:
                 point.stuck |= not falls
-            elif point.of_bend >= _SOLVED * point.gap_here or not falls:
+            elif point.of_bend >= _SOLVED * point.current_gap or not falls:
                 to_move.append(point)
         self._move_centres([point for point in to_move if self._wants_more(point)])
         return work
@@ -161,7 +161,7 @@ class ClusterNewton:
             intercept=intercept,
             primal=np.array([point.primal for point in self.points]),
             dual=np.array([point.dual for point in self.points]),
-            violation=np.zeros(len(self.points)),  # workers know; see `linear_fit`
+            violation=np.zeros(len(self.points)),  # workers know; see `fit`
             beta=np.empty((0, len(self.points))),
             epochs=self.rounds,
             converged=np.array([point.has_converged(self._demand.tol) for point in self.points]),
@@ -178,7 +178,7 @@ class ClusterNewton:
     # -- where a machine is --
 
     def _measure(self, points: list[Point], *, recentre: bool = False) -> None:
-        """Sets: pull, balance, gap_here, of_bend, curved, and both objectives, of each."""
+        """Sets: pull, balance, current_gap, of_bend, curved, and both objectives, of each."""
         if not points:
             return
         widths = np.array([point.width for point in points])
@@ -195,14 +195,14 @@ class ClusterNewton:
             if primal < point.primal:
                 point.primal, point.best = primal, (point.w, point.b)
             dual, own = self._feasible(duals, point.primal)
-            point.gap_here = primal - dual
+            point.current_gap = primal - dual
             if dual > point.dual:
                 point.dual = dual
                 better.append(point)
                 factors.append(own)
             point.trace.append(EpochPoint(point.steps, point.primal, point.dual))
         if better:
-            self._group.call("keep", _numbers(better), np.stack(factors), reduce="none")
+            self._group.call("keep_duals", _numbers(better), np.stack(factors), reduce="none")
 
     def _feasible(self, duals: _Duals, primal: float) -> tuple[float, np.ndarray]:
         """The dual objective of dual variables made feasible, and the factors that do it."""
@@ -236,7 +236,7 @@ class ClusterNewton:
         for point in points:
             point.w, point.b = point.best
         coef, intercept = _weights(points)
-        self._group.call("put", _numbers(points), coef, intercept, reduce="none")
+        self._group.call("set_weights", _numbers(points), coef, intercept, reduce="none")
 
     def _move_centres(self, points: list[Point]) -> None:
         for point in points:
@@ -257,7 +257,9 @@ class ClusterNewton:
         if going:
             chosen = [points[k] for k in going]
             along = np.stack([steps[k] for k in going])
-            self._group.call("aim", _numbers(chosen), along[:, :-1], along[:, -1], reduce="none")
+            self._group.call(
+                "set_direction", _numbers(chosen), along[:, :-1], along[:, -1], reduce="none"
+            )
             self._search(chosen, along, np.array([slopes[k] for k in going]))
         self._measure([points[k] for k in going])
         return slopes
@@ -320,16 +322,16 @@ class ClusterNewton:
             if not open_ones:
                 break
             pulls = self._group.call(
-                "look",
+                "slopes_along",
                 [points[k].number for k in open_ones],
                 np.array([searches[k].length for k in open_ones]),
                 np.array([points[k].width for k in open_ones]),
                 reduce="sum",
             )
             for k, (first, second) in zip(open_ones, pulls, strict=True):
-                searches[k].see(float(first), float(second))
+                searches[k].update(float(first), float(second))
         lengths = np.array([search.length for search in searches])
-        self._group.call("go", _numbers(points), lengths, reduce="none")
+        self._group.call("move", _numbers(points), lengths, reduce="none")
         for point, step, length in zip(points, steps, lengths, strict=True):
             point.w = point.w + length * step[:-1]
             point.b = point.b + float(length * step[-1])
@@ -342,7 +344,7 @@ class ClusterNewton:
         if not loose:
             return
         ways = np.array([np.copysign(self._reach, point.balance) for point in loose])
-        self._group.call("aim_bias", _numbers(loose), ways, reduce="none")
+        self._group.call("set_bias_direction", _numbers(loose), ways, reduce="none")
         steps = np.zeros((len(loose), self._plan.n_features + 1))
         steps[:, -1] = ways
         slopes = np.array([-point.balance * way for point, way in zip(loose, ways, strict=True)])

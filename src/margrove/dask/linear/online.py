@@ -1,4 +1,4 @@
-"""Learners of streams on a cluster: the model travels, the rows stay.
+"""Online learners on a cluster: the model is sent from worker to worker, the rows stay.
 
 A learner with `partial_fit` learns from the partitions of a Dask collection in their order, each on
 a worker that holds it. What goes from one to the next is the estimator itself, a few numbers a
@@ -22,12 +22,18 @@ from margrove.dask.partitions.disk_storage import loaded
 from margrove.dask.partitions.table import Partitions, is_collection, partitions_of
 from margrove.exceptions import InvalidDataError
 
-__all__ = ["LearnsInTurn", "Turns", "classes_of_partitions", "learn_in_turn", "require_y"]
+__all__ = [
+    "OnlineEstimator",
+    "PartitionPass",
+    "classes_of_partitions",
+    "partial_fit_partitions",
+    "require_y",
+]
 
-_AHEAD = 64  # partitions whose turns are planned at a time
+_AHEAD = 64  # partitions whose tasks are submitted at a time
 
 
-def learn_in_turn(
+def partial_fit_partitions(
     model: Any, X: Any, y: Any, sample_weight: Any, client: Any, classes: Any = None
 ) -> None:
     """`model.partial_fit` of all partitions, one after the other; commits what was learnt."""
@@ -37,13 +43,13 @@ def learn_in_turn(
         partitions = partitions_of(X, y, sample_weight, client, model)
         if classes is None and is_classifier(model) and not hasattr(model, "classes_"):
             classes = classes_of_partitions(partitions, None).classes
-        turns = Turns(traveller(model, partitions), partitions, classes)
-        while not turns.finished:
-            turns.advance()
-        model._commit(attributes_of(turns.learnt(), partitions))
+        partition_pass = PartitionPass(model_to_send(model, partitions), partitions, classes)
+        while not partition_pass.finished:
+            partition_pass.advance()
+        model._commit(attributes_of(partition_pass.learnt(), partitions))
 
 
-class LearnsInTurn(ClusterEstimator):
+class OnlineEstimator(ClusterEstimator):
     """Mixin of classifiers that take batches: those of a Dask collection are its partitions."""
 
     def partial_fit(
@@ -73,7 +79,7 @@ class LearnsInTurn(ClusterEstimator):
         self
         """
         if is_collection(X):
-            learn_in_turn(self, X, y, sample_weight, client, classes)
+            partial_fit_partitions(self, X, y, sample_weight, client, classes)
             return self
         found: Self = super().partial_fit(X, y, classes, sample_weight)  # type: ignore[misc]
         return found
@@ -86,28 +92,28 @@ def require_y(model: Any, y: Any) -> None:
         )
 
 
-def traveller(model: Any, partitions: Partitions) -> Any:
+def model_to_send(model: Any, partitions: Partitions) -> Any:
     """The model as it is sent: local, and without feature names, which partitions lack."""
-    travelling = copy.copy(model.to_local())
-    vars(travelling).pop("_record", None)
-    names = vars(travelling).pop("feature_names_in_", None)
+    sent = copy.copy(model.to_local())
+    vars(sent).pop("_record", None)
+    names = vars(sent).pop("feature_names_in_", None)
     ours: Any = partitions.feature_names
     if names is not None and not np.array_equal(names, ours):
         raise InvalidDataError(
             f"The features of X are not those of the earlier batches, {names.tolist()}. Got "
             f"{None if ours is None else ours.tolist()}."
         )
-    return travelling
+    return sent
 
 
 def attributes_of(learnt: Any, partitions: Partitions) -> dict[str, Any]:
-    """What a model that has travelled has learnt, with the names of the features again."""
+    """The fitted attributes of a model that was sent, with the feature names again."""
     committed = vars(learnt)["_committed"]
     return partitions.attributes | {name: vars(learnt)[name] for name in committed}
 
 
-class Turns:
-    """One pass over all partitions: each learns in turn, where its rows are."""
+class PartitionPass:
+    """One pass over all partitions, in their order: a chain of tasks, each where its rows are."""
 
     def __init__(self, model: Any, partitions: Partitions, classes: Any) -> None:
         """`model` is an estimator, or the future of one."""
@@ -124,14 +130,14 @@ class Turns:
         return self.n_done == len(self._partitions.X)
 
     def advance(self) -> None:
-        """Wait until the next partition has had its turn."""
+        """Wait until the model has learnt from the next partition."""
         while self._n_planned < len(self._partitions.X) and len(self._planned) < _AHEAD:
             self._plan_next()
         gathered(self._client, [self._planned.pop(0)[1]])
         self.n_done += 1
 
     def learnt(self) -> Any:
-        """The model after all turns."""
+        """The model after the last partition."""
         return gathered(self._client, [self.model])[0]
 
     def _plan_next(self) -> None:

@@ -11,12 +11,12 @@ from margrove._data.scan import scan_rows
 from margrove._runtime.slices import drive, under_keeper
 from margrove.dask.cluster.waiting import gathered
 from margrove.dask.linear.online import (
-    LearnsInTurn,
-    Turns,
+    OnlineEstimator,
+    PartitionPass,
     attributes_of,
     classes_of_partitions,
+    model_to_send,
     require_y,
-    traveller,
 )
 from margrove.dask.partitions.table import Partitions, partitions_of
 from margrove.margin.perceptron.mistake_driven import separation_attributes
@@ -26,7 +26,7 @@ from margrove.margin.solvers.perceptron.separation import measure_separation
 __all__ = ["Perceptron"]
 
 
-class Perceptron(LearnsInTurn, LocalPerceptron):  # type: ignore[misc]
+class Perceptron(OnlineEstimator, LocalPerceptron):  # type: ignore[misc]
     """`margrove.Perceptron` for tables on a Dask cluster.
 
     Parameters, attributes and predictions are those of `margrove.Perceptron`. Of Dask collections
@@ -98,7 +98,9 @@ class Perceptron(LearnsInTurn, LocalPerceptron):  # type: ignore[misc]
     ) -> Any:
         """A local perceptron to send off: of the last fit with `warm_start`, else a new one."""
         model = (
-            traveller(self, partitions) if self.warm_start else LocalPerceptron(**self.get_params())
+            model_to_send(self, partitions)
+            if self.warm_start
+            else LocalPerceptron(**self.get_params())
         )
         if self.class_weight is not None:
             model.class_weight = factors
@@ -126,7 +128,7 @@ class _Epochs:
         self._idle = 0
         self.converged = np.zeros(1, dtype=bool)
         self._model = model
-        self._turns = Turns(model, partitions, classes)
+        self._pass = PartitionPass(model, partitions, classes)
         self._before = _count(model)
 
     @property
@@ -135,14 +137,14 @@ class _Epochs:
 
     def advance(self, work: float) -> float:
         """One partition."""
-        self._turns.advance()
-        if self._turns.finished:
+        self._pass.advance()
+        if self._pass.finished:
             self._end_epoch()
         return work
 
     def learnt(self) -> Any:
         """After the last whole epoch; before there is one, after the partitions so far."""
-        return self._model if self.rounds else self._turns.learnt()
+        return self._model if self.rounds else self._pass.learnt()
 
     def figures(self) -> dict[str, float]:
         return {"mistakes": float(self._before[0])}
@@ -151,7 +153,7 @@ class _Epochs:
         return []
 
     def _end_epoch(self) -> None:
-        self._model = self._turns.learnt()
+        self._model = self._pass.learnt()
         self.rounds += 1
         mistakes, presented = _count(self._model)
         own, rows = mistakes - self._before[0], presented - self._before[1]
@@ -164,7 +166,7 @@ class _Epochs:
         is_idle = tol is not None and self._idle >= self._settings.n_iter_no_change
         self.converged[0] = own == 0.0 or is_idle
         if not self.finished:
-            self._turns = Turns(self._model, self._partitions, self._classes)
+            self._pass = PartitionPass(self._model, self._partitions, self._classes)
 
 
 def _count(model: Any) -> tuple[float, float]:

@@ -1,6 +1,6 @@
-"""Rows of one worker as a problem: X while it is at hand, and the loss of each row.
+"""Rows of one worker as a problem: X, and the loss of each row.
 
-X in memory is always at hand, that on disk while it is read: `with rows.at_hand()`.
+X on disk is in memory only inside `with rows.in_memory()`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from margrove._data import kernel_rows
 from margrove.dask.linear.plan import LinearPlan
 from margrove.dask.linear.row_summaries import (
     codes_and_prices,
-    facts_of_rows,
     prices_of_classes,
+    summary_of_rows,
     targets_and_prices,
 )
 from margrove.dask.partitions.shards import RowsOnDisk, ShardRows
@@ -30,7 +30,7 @@ __all__ = ["ProblemRows"]
 class ProblemRows:
     """All rows of a worker in memory, or a tile of those on disk.
 
-    While X is at hand, and there is a plan:
+    While X is in memory, and there is a plan:
 
     sums     NormalEquations of the rows of weight > 0
     matrix   X of these rows
@@ -51,8 +51,8 @@ class ProblemRows:
         self._chosen: np.ndarray | None = None
 
     @contextmanager
-    def at_hand(self) -> Iterator[None]:
-        """With X in memory."""
+    def in_memory(self) -> Iterator[None]:
+        """A block in which X is in memory."""
         if not self.is_on_disk:
             yield
             return
@@ -75,9 +75,9 @@ class ProblemRows:
 
     # -- before there is a plan --
 
-    def describe(self, of_classes: bool, step: int) -> dict[str, Any]:
+    def summarise(self, of_classes: bool, step: int) -> dict[str, Any]:
         """Facts for the client to make a plan of."""
-        return facts_of_rows(
+        return summary_of_rows(
             self._X, self._y, self._weight, self._start, of_classes=of_classes, step=step
         )
 
@@ -92,7 +92,7 @@ class ProblemRows:
         assert self._plan is not None
         return self._plan
 
-    def settle(self, plan: LinearPlan) -> np.ndarray:
+    def set_plan(self, plan: LinearPlan) -> np.ndarray:
         """Make the problem; the number of rows and the sum of |target|.
 
         Of rows on disk only what takes long to find is kept: y, which Dask keeps anyway, tells the

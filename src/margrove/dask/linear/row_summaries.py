@@ -1,4 +1,4 @@
-"""From rows on workers to one problem: what workers tell of their rows, and the plan made of it.
+"""Summaries of the rows of each worker, and the same of all rows, from which the plan is made.
 
 A local fit looks at all rows to find classes, scales and prices. Here each worker looks at its own
 and tells a few numbers a column or a class, from which the client finds the same.
@@ -28,14 +28,14 @@ from margrove.margin.svm.data_warnings import _ROWS_LOOKED_AT, warn_of_unequal_s
 from margrove.margin.svm.single_machine import TargetScale
 
 __all__ = [
-    "MergedFacts",
+    "MergedSummary",
     "class_table",
     "codes_and_prices",
-    "facts_of_rows",
     "merged_classes",
-    "merged_facts",
+    "merged_summary",
     "prices_of_classes",
     "sampling_step",
+    "summary_of_rows",
     "targets_and_prices",
 ]
 
@@ -45,7 +45,7 @@ _TINY, _LARGEST_WEIGHT = 1e-150, 1e290  # as `margrove._data.moderate` has them
 # -- on a worker ---------------------------------------------------------------------------------
 
 
-def facts_of_rows(
+def summary_of_rows(
     X: Any, y: Any, weight: Any, start: int, *, of_classes: bool, step: int
 ) -> dict[str, Any]:
     """What the client needs to know of a worker's rows, the first of which is row `start`.
@@ -194,7 +194,7 @@ def _moderated(weight: np.ndarray, exponent: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class MergedFacts:
+class MergedSummary:
     """The same of all rows.
 
     classes, factors   of a classifier, else None
@@ -215,7 +215,7 @@ def sampling_step(n_rows: int) -> int:
     return max(1, n_rows // _ROWS_LOOKED_AT)
 
 
-def merged_facts(facts: Sequence[dict[str, Any]], model: Any, names: Any) -> MergedFacts:
+def merged_summary(facts: Sequence[dict[str, Any]], model: Any, names: Any) -> MergedSummary:
     """Check what workers have told, and put it together; raises and warns as a local fit does."""
     _require_finite([own["bad"] for own in facts], names, model)
     low = np.min([own["low"] for own in facts], axis=0)
@@ -230,9 +230,9 @@ def merged_facts(facts: Sequence[dict[str, Any]], model: Any, names: Any) -> Mer
     if "targets" in facts[0]:
         ends = np.array([own["targets"] for own in facts])
         targets = np.array([ends[:, 0].min(), ends[:, 1].max()])
-        return MergedFacts(longest, (exponent, 0), targets=targets)
+        return MergedSummary(longest, (exponent, 0), targets=targets)
     classes, factors, counted = _merged_classes(facts, model.class_weight, exponent)
-    return MergedFacts(longest, (exponent, _exponent(counted)), classes, factors)
+    return MergedSummary(longest, (exponent, _exponent(counted)), classes, factors)
 
 
 def _require_finite(bad: list[Any], names: Any, model: Any) -> None:

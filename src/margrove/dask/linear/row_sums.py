@@ -2,8 +2,8 @@
 
 The objective of `margrove.margin.linear.problems` is a sum over rows, and so are its gradient, its
 curvature and its dual: workers add up their own rows, the worker group adds up the workers, and the
-client takes the steps (`linear_newton`, `linear_l1`). A worker with rows on disk adds up tiles of
-them (`linear_tiles`), each of which is what a worker with rows in memory has one of. Rows, decision
+client takes the steps (`newton`, `l1_newton`). A worker with rows on disk adds up tiles of them
+(`worker_program`), each of which is what a worker with rows in memory has one of. Rows, decision
 values and dual variables never leave their worker; what travels for a machine of d features is d x
 d numbers a step, or d.
 
@@ -25,12 +25,12 @@ from margrove.dask.linear.problem_rows import ProblemRows
 from margrove.dask.partitions.shards import ShardRows
 from margrove.margin.linear.problems import LossOfRows
 
-__all__ = ["LinearRows"]
+__all__ = ["RowSums"]
 
 _TILE_CELLS = 1_000_000
 
 
-class LinearRows:
+class RowSums:
     """Machines over all rows of a worker in memory, or over a tile of those on disk."""
 
     def __init__(self, shard: ShardRows) -> None:
@@ -38,9 +38,9 @@ class LinearRows:
         self._machines: dict[int, MachineRows] = {}
 
     @property
-    def waits_for_rows(self) -> bool:
+    def needs_rows(self) -> bool:
         """Whether X has to be at hand for the methods that do not ask for it, too."""
-        return any(own.waits_for_rows for own in self._machines.values())
+        return any(own.needs_rows for own in self._machines.values())
 
     # -- steps of machines --
 
@@ -50,14 +50,14 @@ class LinearRows:
         for k, w, b in zip(machines, coef, intercept, strict=True):
             loss = partial(self.problem.loss_of, k)
             if not self.problem.is_on_disk:
-                loss = partial(_same, loss())
+                loss = partial(_identity, loss())
             self._machines[k] = MachineRows(self.problem, loss)
-            self._machines[k].put(w, float(b))
+            self._machines[k].set_weights(w, float(b))
 
-    def put(self, machines: list[int], coef: np.ndarray, intercept: np.ndarray) -> None:
+    def set_weights(self, machines: list[int], coef: np.ndarray, intercept: np.ndarray) -> None:
         """Values of given weights, without the rounding of all the steps that led there."""
         for k, w, b in zip(machines, coef, intercept, strict=True):
-            self._machines[k].put(w, float(b))
+            self._machines[k].set_weights(w, float(b))
 
     def measure(
         self, machines: list[int], widths: np.ndarray, recentre: bool = False
@@ -110,21 +110,23 @@ class LinearRows:
     def _crossed(self, chosen: list[MachineRows]) -> np.ndarray:
         return self.problem.sums.combinations(np.stack([own.curved for own in chosen], axis=1)).T
 
-    def aim(self, machines: list[int], steps: np.ndarray, bias_steps: np.ndarray) -> None:
+    def set_direction(self, machines: list[int], steps: np.ndarray, bias_steps: np.ndarray) -> None:
         """Directions (k, d) and (k,) to look along and to go. Asks for X."""
         for k, step, bias_step in zip(machines, steps, bias_steps, strict=True):
-            self._machines[k].aim(step, float(bias_step))
+            self._machines[k].set_direction(step, float(bias_step))
 
-    def aim_bias(self, machines: list[int], bias_steps: np.ndarray) -> None:
+    def set_bias_direction(self, machines: list[int], bias_steps: np.ndarray) -> None:
         """Directions of the intercept alone."""
         for k, bias_step in zip(machines, bias_steps, strict=True):
-            self._machines[k].aim_bias(float(bias_step))
+            self._machines[k].set_bias_direction(float(bias_step))
 
-    def look(self, machines: list[int], lengths: np.ndarray, widths: np.ndarray) -> np.ndarray:
+    def slopes_along(
+        self, machines: list[int], lengths: np.ndarray, widths: np.ndarray
+    ) -> np.ndarray:
         """Slope and curvature (k, 2) of the losses along the directions, at some lengths."""
         return np.array(
             [
-                self._machines[k].look(float(length), float(width))
+                self._machines[k].slopes_along(float(length), float(width))
                 for k, length, width in zip(machines, lengths, widths, strict=True)
             ]
         )
@@ -138,16 +140,16 @@ class LinearRows:
             ]
         )
 
-    def go(self, machines: list[int], lengths: np.ndarray) -> None:
+    def move(self, machines: list[int], lengths: np.ndarray) -> None:
         for k, length in zip(machines, lengths, strict=True):
-            self._machines[k].go(float(length))
+            self._machines[k].move(float(length))
 
     # -- the proof --
 
-    def keep(self, machines: list[int], factors: np.ndarray) -> None:
+    def keep_duals(self, machines: list[int], factors: np.ndarray) -> None:
         """The dual variables, their groups (k, g) scaled, are the best so far."""
         for k, own in zip(machines, factors, strict=True):
-            self._machines[k].keep(own)
+            self._machines[k].keep_duals(own)
 
     def violations(self, machines: list[int]) -> np.ndarray:
         """The largest violation of the optimality conditions and its row, (k, 2), as a list."""
@@ -160,7 +162,7 @@ class LinearRows:
         return self._machines[k].of_rows() | {"rows": self.problem.numbers}
 
 
-def _same(loss: LossOfRows) -> LossOfRows:
+def _identity(loss: LossOfRows) -> LossOfRows:
     return loss
 
 

@@ -16,11 +16,11 @@ import numpy as np
 
 from margrove.dask.collective.reductions import reduced
 from margrove.dask.linear.plan import LinearPlan
-from margrove.dask.linear.row_sums import LinearRows
+from margrove.dask.linear.row_sums import RowSums
 from margrove.dask.partitions.shards import ShardRows
 from margrove.margin.solvers.linear.newton import MOST_FEATURES
 
-__all__ = ["LinearTiles", "worst_of"]
+__all__ = ["LinearProgram", "worst_of"]
 
 _NUMBERS_OF_A_ROW = 9  # that a worker keeps for a row and a machine, rows being in memory
 _BYTES_OF_A_ROW = 48  # and rows being on disk
@@ -28,13 +28,13 @@ _SHARE = 0.3  # of a worker's memory that these may take, unless it is one machi
 _MOST_NUMBERS = 4_000_000  # of curvature that is found before it is asked for
 
 
-class LinearTiles:
-    """The rows of one worker; see `collective.worker_group`. What methods do, `LinearRows` says."""
+class LinearProgram:
+    """The rows of one worker; see `collective.worker_group`. What methods do, `RowSums` says."""
 
     takes = "tiles"
 
     def __init__(self, tiles: list[ShardRows]) -> None:
-        self._tiles = [LinearRows(tile) for tile in tiles]
+        self._tiles = [RowSums(tile) for tile in tiles]
         self._is_on_disk = any(tile.problem.is_on_disk for tile in self._tiles)
         self._n_rows = sum(tile.n_rows for tile in tiles)
         self._cancelled = tiles[0].cancelled
@@ -43,12 +43,12 @@ class LinearTiles:
 
     # -- all tiles, one after the other --
 
-    def _each(self, *, with_rows: bool) -> Iterator[LinearRows]:
+    def _each(self, *, with_rows: bool) -> Iterator[RowSums]:
         for tile in self._tiles:
             if self._cancelled.is_set():
                 raise InterruptedError("Nobody waits for an answer.")
-            if with_rows or tile.waits_for_rows:
-                with tile.problem.at_hand():
+            if with_rows or tile.needs_rows:
+                with tile.problem.in_memory():
                     yield tile
             else:
                 yield tile
@@ -65,19 +65,19 @@ class LinearTiles:
 
     # -- facts and plan --
 
-    def describe(self, of_classes: bool, step: int) -> list[dict[str, Any]]:
+    def summarise(self, of_classes: bool, step: int) -> list[dict[str, Any]]:
         """Facts of each tile; reduced as a list."""
-        return [tile.problem.describe(of_classes, step) for tile in self._each(with_rows=True)]
+        return [tile.problem.summarise(of_classes, step) for tile in self._each(with_rows=True)]
 
     def largest(self) -> float:
         """Reduced as a maximum."""
         return max(tile.problem.largest() for tile in self._each(with_rows=True))
 
-    def settle(self, plan: LinearPlan) -> Any:
+    def set_plan(self, plan: LinearPlan) -> Any:
         self._plan = plan
         total: Any = None
         for tile in self._tiles:
-            total = _plus(total, tile.problem.settle(plan))
+            total = _plus(total, tile.problem.set_plan(plan))
         return total
 
     def machines_at_once(self) -> int:
@@ -97,9 +97,9 @@ class LinearTiles:
         self._curvatures = {}
         self._done("begin", machines, coef, intercept)
 
-    def put(self, machines: list[int], coef: np.ndarray, intercept: np.ndarray) -> None:
+    def set_weights(self, machines: list[int], coef: np.ndarray, intercept: np.ndarray) -> None:
         for tile in self._tiles:  # rows that it needs are read with the next method
-            tile.put(machines, coef, intercept)
+            tile.set_weights(machines, coef, intercept)
 
     def measure(self, machines: list[int], widths: np.ndarray, recentre: bool = False) -> Any:
         total: Any = None
@@ -130,25 +130,25 @@ class LinearTiles:
     def curved_products(self, machines: list[int], steps: np.ndarray) -> Any:
         return self._summed("curved_products", machines, steps, with_rows=True)
 
-    def aim(self, machines: list[int], steps: np.ndarray, bias_steps: np.ndarray) -> None:
-        self._done("aim", machines, steps, bias_steps, with_rows=True)
+    def set_direction(self, machines: list[int], steps: np.ndarray, bias_steps: np.ndarray) -> None:
+        self._done("set_direction", machines, steps, bias_steps, with_rows=True)
 
-    def aim_bias(self, machines: list[int], bias_steps: np.ndarray) -> None:
-        self._done("aim_bias", machines, bias_steps)
+    def set_bias_direction(self, machines: list[int], bias_steps: np.ndarray) -> None:
+        self._done("set_bias_direction", machines, bias_steps)
 
-    def look(self, machines: list[int], lengths: np.ndarray, widths: np.ndarray) -> Any:
-        return self._summed("look", machines, lengths, widths)
+    def slopes_along(self, machines: list[int], lengths: np.ndarray, widths: np.ndarray) -> Any:
+        return self._summed("slopes_along", machines, lengths, widths)
 
     def losses_along(self, machines: list[int], lengths: np.ndarray) -> Any:
         return self._summed("losses_along", machines, lengths)
 
-    def go(self, machines: list[int], lengths: np.ndarray) -> None:
-        self._done("go", machines, lengths)
+    def move(self, machines: list[int], lengths: np.ndarray) -> None:
+        self._done("move", machines, lengths)
 
     # -- the proof --
 
-    def keep(self, machines: list[int], factors: np.ndarray) -> None:
-        self._done("keep", machines, factors)
+    def keep_duals(self, machines: list[int], factors: np.ndarray) -> None:
+        self._done("keep_duals", machines, factors)
 
     def violations(self, machines: list[int]) -> np.ndarray:
         """The largest violation and its row, (k, 2); reduced as a list."""
