@@ -20,9 +20,10 @@ from tests.dask.killing import kill, stopped
 from tests.interrupts import PATIENCE, wait_until
 
 from margrove.dask.cluster import waiting
+from margrove.dask.cluster.client import client_of
 from margrove.dask.cluster.retries import with_retries
 from margrove.dask.cluster.waiting import gathered
-from margrove.dask.cluster.workers import available_workers, client_of, workers_of
+from margrove.dask.cluster.workers import available_workers, workers_of
 from margrove.dask.collective.worker_group import WorkerGroup, WorkerLost
 from margrove.dask.partitions.shards import plan_shards
 from margrove.dask.partitions.table import partitions_of

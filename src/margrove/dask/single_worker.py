@@ -19,18 +19,15 @@ import scipy.sparse as sp
 from margrove._data import seed_of
 from margrove._runtime.memory import _readable
 from margrove._runtime.slices import watch
+from margrove.dask.cluster.errors import WorkerLost
+from margrove.dask.cluster.kernels import warm_kernels
 from margrove.dask.cluster.retries import with_retries
 from margrove.dask.cluster.waiting import gathered
-from margrove.dask.cluster.workers import (
-    WorkerLost,
-    available_workers,
-    threads_of_worker,
-    warm_kernels,
-)
+from margrove.dask.cluster.workers import available_workers, is_wanted, threads_of_worker
 from margrove.dask.cluster_estimator import ClusterEstimator
-from margrove.dask.forest.worker_table import is_wanted
+from margrove.dask.partitions.blocks import is_collection
 from margrove.dask.partitions.disk_storage import loaded
-from margrove.dask.partitions.table import Partitions, is_collection, partitions_of
+from margrove.dask.partitions.table import Partitions, partitions_of
 from margrove.exceptions import ClusterError
 
 __all__ = ["SingleWorkerEstimator", "join_rows"]

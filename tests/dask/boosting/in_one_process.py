@@ -10,7 +10,7 @@ import numpy as np
 
 from margrove.dask.boosting.cluster_table import BoostingTable
 from margrove.dask.boosting.worker_program import BoostingProgram
-from margrove.dask.cluster.workers import WorkerLost
+from margrove.dask.cluster.errors import WorkerLost
 from margrove.dask.partitions.shards import pieces_of_rows
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from margrove.dask.cluster import retries
+from margrove.dask.cluster.errors import WorkerLost
 from margrove.dask.cluster.retries import with_retries
-from margrove.dask.cluster.workers import WorkerLost, workers_of
+from margrove.dask.cluster.workers import workers_of
 from margrove.exceptions import ClusterError
 
 

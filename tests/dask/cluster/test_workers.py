@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 from distributed import Client, Future
 
-from margrove.dask.cluster import workers as cluster
+from margrove.dask.cluster import workers as workers_module
+from margrove.dask.cluster.client import client_of
+from margrove.dask.cluster.errors import ClusterError
+from margrove.dask.cluster.kernels import machines_of
 from margrove.dask.cluster.waiting import gathered
-from margrove.dask.cluster.workers import ClusterError, client_of, threads_of_worker, workers_of
+from margrove.dask.cluster.workers import threads_of_worker, workers_of
 
 
 def test_the_given_client_is_used(cluster4):
@@ -67,8 +70,8 @@ def test_workers_are_sorted_and_can_be_restricted(cluster4):
 
 
 def test_workers_of_another_version_are_listed(cluster4, monkeypatch):
-    monkeypatch.setattr(cluster, "_COMPARED", {})
-    monkeypatch.setattr(cluster, "_software", lambda: {"margrove": "9.9", "numba": "0.1"})
+    monkeypatch.setattr(workers_module, "_COMPARED", {})
+    monkeypatch.setattr(workers_module, "_software", lambda: {"margrove": "9.9", "numba": "0.1"})
     with pytest.raises(ClusterError, match="Workers differ") as caught:
         workers_of(cluster4)
     said = str(caught.value)
@@ -79,8 +82,8 @@ def test_workers_of_another_version_are_listed(cluster4, monkeypatch):
 
 
 def test_another_processor_is_an_error_unless_it_is_allowed(cluster4, monkeypatch):
-    monkeypatch.setattr(cluster, "_COMPARED", {})
-    monkeypatch.setattr(cluster, "_processor", lambda: {"processor": "z80"})
+    monkeypatch.setattr(workers_module, "_COMPARED", {})
+    monkeypatch.setattr(workers_module, "_processor", lambda: {"processor": "z80"})
     with pytest.raises(ClusterError, match="instead of z80") as caught:
         workers_of(cluster4)
     assert "NUMBA_CPU_NAME" in str(caught.value)
@@ -89,8 +92,8 @@ def test_another_processor_is_an_error_unless_it_is_allowed(cluster4, monkeypatc
 
 
 def test_a_worker_without_margrove_is_named(cluster4, monkeypatch):
-    monkeypatch.setattr(cluster, "_COMPARED", {})
-    monkeypatch.setattr(cluster, "_software_and_processor", _import_nothing)
+    monkeypatch.setattr(workers_module, "_COMPARED", {})
+    monkeypatch.setattr(workers_module, "_software_and_processor", _import_nothing)
     with pytest.raises(ClusterError, match="cannot run margrove: ModuleNotFoundError"):
         workers_of(cluster4)
 
@@ -106,7 +109,7 @@ def test_threads_are_those_of_the_worker(cluster4):
 
 def test_workers_of_one_machine_are_one_group(cluster4):
     workers = workers_of(cluster4)
-    assert list(cluster.machines_of(cluster4, workers).values()) == [workers]
+    assert list(machines_of(cluster4, workers).values()) == [workers]
 
 
 def test_gathered_keeps_the_order_and_raises_what_a_task_raised(cluster4):

@@ -13,7 +13,8 @@ import scipy.sparse as sp
 from margrove import LinearSVC
 from margrove.dask.cluster.waiting import gathered
 from margrove.dask.partitions import table as table_module
-from margrove.dask.partitions.table import is_collection, partitions_of
+from margrove.dask.partitions.blocks import is_collection
+from margrove.dask.partitions.table import partitions_of
 from margrove.exceptions import InvalidDataError
 
 N = 50

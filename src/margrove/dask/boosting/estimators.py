@@ -14,8 +14,8 @@ from margrove.dask.boosting.leader import BoostingLeader
 from margrove.dask.boosting.remote_rows import DrawsByHash, RemoteRows
 from margrove.dask.boosting.rounds import ClusterRounds, RemoteMonitor
 from margrove.dask.boosting.worker_program import BoostingSetup
+from margrove.dask.cluster.kernels import warm_kernels
 from margrove.dask.cluster.retries import with_retries
-from margrove.dask.cluster.workers import warm_kernels
 from margrove.dask.cluster_estimator import ClusterEstimator
 from margrove.dask.partitions.encoding import encoded
 from margrove.dask.partitions.table import partitions_of

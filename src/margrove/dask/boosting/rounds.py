@@ -14,7 +14,7 @@ import numpy as np
 from margrove.dask.boosting.leader import BoostingLeader, RoundStart
 from margrove.dask.boosting.remote_tree import RemoteTree, TreeBuffers
 from margrove.dask.boosting.worker_program import GrownTree
-from margrove.dask.cluster.workers import ClusterError, WorkerLost
+from margrove.dask.cluster.errors import ClusterError, WorkerLost
 from margrove.ensemble.gradient.early_stopping import Monitor
 from margrove.ensemble.gradient.hist import nodes
 from margrove.ensemble.gradient.hist.packing import meanings_of, packed

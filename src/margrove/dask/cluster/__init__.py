@@ -1,6 +1,9 @@
-"""A Dask cluster: its workers, waits that end, and fits that are repeated when a worker is lost.
+"""A Dask cluster: its client and workers, waits that end, and attempts after a worker was lost.
 
-workers   the client, the workers, whether they compute alike, errors of a cluster in plain words
-waiting   results of futures, and workers, while there is somebody to wait for
+errors    errors of a cluster, in words that say what to do
+client    the client of a fit
+workers   the workers, and whether they compute alike
+waiting   results of futures, and workers, while there is something to wait for
+kernels   compiled kernels on the workers
 retries   another attempt when a worker is lost
 """

@@ -9,14 +9,9 @@ from typing import Any, TypeVar
 
 import distributed
 
+from margrove.dask.cluster.errors import ClusterError, WorkerLost, explained_errors
 from margrove.dask.cluster.waiting import wait_for_workers
-from margrove.dask.cluster.workers import (
-    ClusterError,
-    WorkerLost,
-    available_workers,
-    explained_errors,
-    workers_of,
-)
+from margrove.dask.cluster.workers import available_workers, workers_of
 
 __all__ = ["wait_until_removed", "with_retries"]
 

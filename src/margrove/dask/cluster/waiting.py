@@ -11,12 +11,8 @@ from typing import Any
 
 import distributed
 
-from margrove.dask.cluster.workers import (
-    ClusterError,
-    available_workers,
-    explained_errors,
-    killed_worker_message,
-)
+from margrove.dask.cluster.errors import ClusterError, explained_errors, killed_worker_message
+from margrove.dask.cluster.workers import available_workers
 
 __all__ = [
     "SECONDS_WITHOUT_WORKERS",

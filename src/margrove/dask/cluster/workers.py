@@ -1,4 +1,4 @@
-"""The cluster: its client, its workers, whether they agree, and what can go wrong with it.
+"""The workers of a cluster: which there are, and whether they compute alike.
 
 These settings of Dask's configuration are ours:
 
@@ -14,114 +14,22 @@ import hashlib
 import importlib.metadata
 import os
 import platform
-import socket
 import weakref
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import dask
 import distributed
 
-from margrove.exceptions import ClusterError
+from margrove.dask.cluster.errors import ClusterError, WorkerLost, scheduler_lost_message
 
-__all__ = [
-    "ClusterError",
-    "WorkerLost",
-    "available_workers",
-    "client_of",
-    "explained_errors",
-    "killed_worker_message",
-    "machines_of",
-    "run_on_workers",
-    "threads_of_worker",
-    "warm_kernels",
-    "workers_of",
-]
+__all__ = ["available_workers", "is_wanted", "run_on_workers", "threads_of_worker", "workers_of"]
 
 ANSWER_SECONDS = 45.0  # after which a scheduler that says nothing counts as lost
 _WORKER_SECONDS = 60.0  # the same for a worker, which may have to import margrove first
 _TRIES = 3
 
 _COMPARED: weakref.WeakKeyDictionary[Any, set[str]] = weakref.WeakKeyDictionary()
-_WARMED: weakref.WeakKeyDictionary[Any, set[tuple[str, str]]] = weakref.WeakKeyDictionary()
-
-
-class WorkerLost(ClusterError):  # noqa: N818, it is what happened, and the next attempt may succeed
-    """A fit has lost a worker, or what one of them held; `worker` is which, if it is known."""
-
-    def __init__(self, message: str, worker: str = "") -> None:
-        super().__init__(message)
-        self.worker = worker
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (str(self), self.worker)
-
-
-def client_of(client: distributed.Client | None = None) -> distributed.Client:
-    """The client that was given, or the one of this place in the program.
-
-    Inside a task that is the worker's own. The task then leaves its worker's threads to others:
-    it will wait for tasks that may have to run there.
-    """
-    if client is not None:
-        if not isinstance(client, distributed.Client):
-            raise TypeError(
-                f"client must be a distributed.Client. Got {type(client).__name__} instead."
-            )
-    elif _is_inside_task():
-        client = distributed.get_client()
-    else:
-        client = _current_client()
-    if _is_inside_task():
-        _secede_once()
-    if client.asynchronous:
-        raise ClusterError(
-            "The client is asynchronous, and a fit waits. Use a client without asynchronous=True, "
-            "or run the fit in a thread: await asyncio.to_thread(model.fit, X, y)."
-        )
-    if client.status != "running":
-        raise ClusterError(
-            f"The client is {client.status}: its scheduler is gone, or client.close() was called. "
-            "Make a new one: distributed.Client(address)."
-        )
-    return client
-
-
-def _current_client() -> distributed.Client:
-    try:
-        return distributed.Client.current()
-    except ValueError:
-        raise ClusterError(
-            "X is a Dask collection, but there is no cluster to fit on. Make a client first: "
-            "client = distributed.Client() for this machine, or distributed.Client(address) for a "
-            "scheduler that is running. For a local fit, pass X.compute()."
-        ) from None
-
-
-def _is_inside_task() -> bool:
-    try:
-        distributed.get_worker()
-        return hasattr(_task_state(), "key")
-    except ValueError:
-        return False
-
-
-def _task_state() -> Any:
-    from dask.context import thread_state
-
-    return thread_state
-
-
-def _secede_once() -> None:
-    from distributed.threadpoolexecutor import thread_state
-
-    if getattr(thread_state, "proceed", False):
-        distributed.secede()
-
-
-# -- workers --
 
 
 def available_workers(client: distributed.Client) -> dict[str, int]:
@@ -134,21 +42,12 @@ def available_workers(client: distributed.Client) -> dict[str, int]:
             client.scheduler.identity, n_workers=-1, callback_timeout=ANSWER_SECONDS
         )
     except (OSError, TimeoutError, RuntimeError) as error:
-        raise ClusterError(_scheduler_lost_message(client)) from error
+        raise ClusterError(scheduler_lost_message(client)) from error
     return {
         address: int(facts["nthreads"])
         for address, facts in sorted(found["workers"].items())
         if facts.get("status", "running") == "running"
     }
-
-
-def _scheduler_lost_message(client: distributed.Client) -> str:
-    where = getattr(client.scheduler, "address", "?")
-    return (
-        f"The scheduler at {where} does not answer. What it knew of the data is lost with it: "
-        "start a cluster, make a new client, and fit again; a fit inside margrove.checkpoint goes "
-        "on where it was."
-    )
 
 
 def workers_of(client: distributed.Client) -> list[str]:
@@ -307,83 +206,13 @@ def threads_of_worker() -> int:
         return 1
 
 
-# -- compiling --
-
-
-def machines_of(client: distributed.Client, workers: list[str]) -> dict[str, list[str]]:
-    """Workers by the machine (and the cache of compiled loops) that they share."""
-    there = run_on_workers(client, workers, _machine)
-    groups: dict[str, list[str]] = defaultdict(list)
-    for worker in workers:
-        if isinstance(there[worker], str):  # else it was lost just now
-            groups[there[worker]].append(worker)
-    return dict(groups)
-
-
-def _machine() -> str:
-    from margrove._runtime.jit import cache_directory
-
-    return f"{socket.gethostname()} {cache_directory() or os.getpid()}"
-
-
-def warm_kernels(client: distributed.Client, workers: list[str], *names: str) -> None:
-    """Have some entries of `margrove._runtime.warmup.PARTS` compiled, once on each machine.
-
-    Otherwise all workers of a machine would compile the same loops at the same time.
-    """
-    from margrove.dask.cluster.waiting import gathered
-
-    done = _WARMED.setdefault(client, set())
-    if all((worker, name) in done for worker in workers for name in names):
-        return
-    first = [group[0] for group in machines_of(client, workers).values()]
-    tasks = [
-        client.submit(_compile, list(names), workers=[one], allow_other_workers=True, pure=False)
-        for one in first
-    ]
-    gathered(client, tasks)
-    done.update((worker, name) for worker in workers for name in names)
-
-
-def _compile(names: list[str]) -> None:
-    from margrove._runtime.warmup import run_parts
-
-    run_parts(names)
-
-
-# -- errors --
-
-
-@contextmanager
-def explained_errors(client: distributed.Client) -> Iterator[None]:
-    """What Dask raises when it loses workers or its scheduler, as errors that say what to do."""
-    from concurrent.futures import CancelledError
-
-    from distributed.comm.core import CommClosedError
-    from distributed.scheduler import KilledWorker
+def is_wanted() -> bool:
+    """Whether the task that calls this is still wanted: it was not cancelled."""
+    from dask.context import thread_state
+    from distributed import get_worker
 
     try:
-        yield
-    except KilledWorker as error:
-        raise ClusterError(killed_worker_message(error)) from error
-    except CancelledError as error:
-        raise ClusterError(
-            f"The cluster has dropped work of this fit ({error}): client.restart() or "
-            f"client.cancel() was called, or: {_scheduler_lost_message(client)}"
-        ) from error
-    except CommClosedError as error:
-        raise ClusterError(_scheduler_lost_message(client)) from error
-
-
-def killed_worker_message(error: Any, what: str = "") -> str:
-    """What to know about a task that has taken its worker with it again and again."""
-    task = what or f"the task {str(error.task)!r}"
-    last = getattr(error.last_worker, "address", error.last_worker)
-    limit = getattr(error.last_worker, "memory_limit", 0)
-    memory = f", which has {limit / 2**30:.1f} GiB of memory" if limit else ""
-    return (
-        f"{getattr(error, 'allowed_failures', 3) + 1} workers died while they worked on {task}, "
-        f"the last of them {last}{memory}. Most likely what it makes does not fit: use "
-        "smaller partitions (X.repartition(partition_size='100MB'), X.rechunk), or workers with "
-        "more memory. The worker's log says more."
-    )
+        task = get_worker().state.tasks.get(thread_state.key)
+    except (ValueError, AttributeError):  # not in a task
+        return True
+    return task is not None and task.state != "cancelled"

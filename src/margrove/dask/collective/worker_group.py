@@ -20,8 +20,9 @@ from typing import Any, Self
 import dask
 import distributed
 
+from margrove.dask.cluster.errors import WorkerLost, explained_errors
 from margrove.dask.cluster.waiting import wait_for_results
-from margrove.dask.cluster.workers import WorkerLost, explained_errors, run_on_workers
+from margrove.dask.cluster.workers import run_on_workers
 from margrove.dask.collective.channels import (
     Channel,
     ChannelLost,

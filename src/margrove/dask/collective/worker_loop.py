@@ -20,7 +20,8 @@ from typing import Any
 import distributed
 import joblib
 
-from margrove.dask.cluster.workers import WorkerLost, threads_of_worker
+from margrove.dask.cluster.errors import WorkerLost
+from margrove.dask.cluster.workers import threads_of_worker
 from margrove.dask.collective.channels import (
     Channel,
     ChannelLost,

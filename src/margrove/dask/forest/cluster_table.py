@@ -13,8 +13,9 @@ import numpy as np
 
 from margrove._data.canonical import _grouped, _sorted_by_hash, _with_targets
 from margrove._runtime.memory import _readable
+from margrove.dask.cluster.errors import ClusterError
 from margrove.dask.cluster.waiting import gathered
-from margrove.dask.cluster.workers import ClusterError, workers_of
+from margrove.dask.cluster.workers import workers_of
 from margrove.dask.forest.rank_codes import (
     Counting,
     MergedColumns,

@@ -1,4 +1,4 @@
-"""Random forests, extremely randomised trees and bags on a Dask cluster."""
+"""Random forests and extremely randomised trees on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from margrove.dask.cluster.kernels import warm_kernels
 from margrove.dask.cluster.retries import with_retries
-from margrove.dask.cluster.workers import warm_kernels
 from margrove.dask.cluster_estimator import ClusterEstimator
 from margrove.dask.forest.cluster_table import ClusterCodes, ForestTable
 from margrove.dask.forest.grower import ClusterGrower, worker_tables_of
 from margrove.dask.partitions.encoding import encoded
 from margrove.dask.partitions.table import partitions_of
-from margrove.dask.single_worker import SingleWorkerEstimator
-from margrove.ensemble.bagging import estimators as bagging
 from margrove.ensemble.forest import estimators as local
 from margrove.ensemble.forest.grower import ForestGrower
 from margrove.ensemble.forest.training_data import ForestTraining, Sampler
@@ -23,8 +21,6 @@ from margrove.grove.table.binning import BinnedDataset
 from margrove.grove.table.encoding import TreeTable
 
 __all__ = [
-    "BaggingClassifier",
-    "BaggingRegressor",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "RandomForestClassifier",
@@ -122,18 +118,3 @@ class ExtraTreesClassifier(ClusterForest, local.ExtraTreesClassifier):
 
 class ExtraTreesRegressor(ClusterForest, local.ExtraTreesRegressor):
     """`margrove.ExtraTreesRegressor` on Dask collections; see `RandomForestClassifier`."""
-
-
-class BaggingClassifier(SingleWorkerEstimator, bagging.BaggingClassifier):
-    """`margrove.BaggingClassifier` on Dask collections: one worker gets all rows.
-
-    For trees, `RandomForestClassifier(max_features=None)` is the same idea and uses all workers.
-    """
-
-    _kernels = "bags"
-
-
-class BaggingRegressor(SingleWorkerEstimator, bagging.BaggingRegressor):
-    """`margrove.BaggingRegressor` on Dask collections; see `BaggingClassifier`."""
-
-    _kernels = "bags"

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from margrove.dask.cluster.workers import is_wanted
 from margrove.dask.forest.rank_codes import MergedColumns, PartitionCodes, layout_of
 from margrove.ensemble.forest.forest import Forest
 from margrove.ensemble.forest.grower import ForestGrower
@@ -35,7 +36,6 @@ __all__ = [
     "WorkerSetup",
     "WorkerTable",
     "grow_trees",
-    "is_wanted",
     "leaf_samples",
     "make_worker_table",
     "out_of_bag_leaves",
@@ -252,15 +252,3 @@ def out_of_bag_leaves(
 def leaf_samples(table: WorkerTable, trees: dict[int, PackedTree]) -> dict[int, LeafSamples]:
     """The targets in the leaves of each tree."""
     return {number: table.leaf_samples(tree, number) for number, tree in trees.items()}
-
-
-def is_wanted() -> bool:
-    """Whether the task that calls this is still wanted: it was not cancelled."""
-    from dask.context import thread_state
-    from distributed import get_worker
-
-    try:
-        task = get_worker().state.tasks.get(thread_state.key)
-    except (ValueError, AttributeError):  # not in a task
-        return True
-    return task is not None and task.state != "cancelled"

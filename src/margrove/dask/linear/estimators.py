@@ -12,8 +12,9 @@ from margrove.dask.cluster_estimator import ClusterEstimator
 from margrove.dask.collective.worker_group import WorkerGroup
 from margrove.dask.linear.fit import FitProgress, Fitted, TrainingScale, solve_on_group
 from margrove.dask.linear.online import OnlineEstimator, partial_fit_partitions, require_y
+from margrove.dask.partitions.blocks import is_collection
 from margrove.dask.partitions.shards import Shard, plan_shards, shards_in_place
-from margrove.dask.partitions.table import Partitions, is_collection, partitions_of
+from margrove.dask.partitions.table import Partitions, partitions_of
 from margrove.margin.linear.linear_svc import LinearSVC as LocalLinearSVC
 from margrove.margin.linear.linear_svr import LinearSVR as LocalLinearSVR
 from margrove.margin.solvers.linear.choice import Kind

@@ -1,5 +1,6 @@
 """Tables on a cluster: Dask collections as checked partitions that lie on the workers.
 
+blocks         Dask collections as delayed blocks
 table          rows, targets and weights in aligned partitions
 checks         what is checked of one partition, on the worker that computes it
 encoding       categories and missing values, numbered alike in all partitions

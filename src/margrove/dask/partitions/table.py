@@ -15,12 +15,19 @@ from typing import Any, Literal
 import distributed
 import joblib
 import numpy as np
-from dask.base import is_dask_collection
 from dask.delayed import delayed
 
 from margrove._data import feature_names
+from margrove.dask.cluster.client import client_of
 from margrove.dask.cluster.waiting import clear_worker_restrictions, gathered, wait_for_results
-from margrove.dask.cluster.workers import available_workers, client_of
+from margrove.dask.cluster.workers import available_workers
+from margrove.dask.partitions.blocks import (
+    blocks_beside,
+    blocks_of,
+    checked_table,
+    is_dataframe,
+    is_frame_of_floats,
+)
 from margrove.dask.partitions.checks import (
     Form,
     PartitionCheck,
@@ -36,16 +43,11 @@ from margrove.dask.partitions.disk_storage import (
 )
 from margrove.exceptions import InvalidDataError
 
-__all__ = ["Partitions", "is_collection", "partitions_of"]
+__all__ = ["Partitions", "partitions_of"]
 
 _MAX_PARTITIONS = (
     4096  # beyond, neighbours are put together: each partition costs the scheduler some work
 )
-
-
-def is_collection(thing: Any) -> bool:
-    """Whether it is a Dask collection (an array, a dataframe, ...)."""
-    return bool(is_dask_collection(thing))
 
 
 @dataclass(frozen=True)
@@ -200,21 +202,21 @@ def partitions_of(
     Partitions
     """
     client = client_of(client)
-    X = _table(X)
-    names = feature_names(X._meta) if _is_dataframe(X) else None
-    columns = tuple(X.columns) if _is_dataframe(X) else None
-    rows = _blocks(X)
+    X = checked_table(X)
+    names = feature_names(X._meta) if is_dataframe(X) else None
+    columns = tuple(X.columns) if is_dataframe(X) else None
+    rows = blocks_of(X)
     n_workers = max(1, len(available_workers(client)))
     check = PartitionCheck(
         columns,
         names,
-        keep_frames is True or (keep_frames == "labels" and not _is_frame_of_floats(X)),
+        keep_frames is True or (keep_frames == "labels" and not is_frame_of_floats(X)),
         allow_nan,
         type(estimator).__name__,
         share_of_worker=min(len(rows), _MAX_PARTITIONS) / n_workers,
     )
-    targets, target_is_local = _blocks_beside(y, X, "y")
-    weights, weight_is_local = _blocks_beside(sample_weight, X, "sample_weight")
+    targets, target_is_local = blocks_beside(y, X, "y")
+    weights, weight_is_local = blocks_beside(sample_weight, X, "sample_weight")
     at_once = -(-len(rows) // _MAX_PARTITIONS)
     made = [
         delayed(checked_partition, nout=4, pure=False)(
@@ -264,89 +266,6 @@ def _is_placed(X: Any) -> bool:
     if any(layer.annotations for layer in getattr(graph, "layers", {}).values()):
         return True
     return any(isinstance(own, distributed.Future) for own in dict(graph).values())
-
-
-# -- collections as blocks --
-
-
-def _is_dataframe(thing: Any) -> bool:
-    """A dataframe or a series; the class is asked, as delayed values have any attribute."""
-    return hasattr(type(thing), "to_dask_array")
-
-
-def _is_frame_of_floats(thing: Any) -> bool:
-    """One that is as good as an array: there are no labels in it."""
-    return _is_dataframe(thing) and all(own == np.float64 for own in thing._meta.dtypes)
-
-
-def _is_array(thing: Any) -> bool:
-    return hasattr(type(thing), "rechunk") and is_collection(thing)
-
-
-def _table(X: Any) -> Any:
-    if _is_dataframe(X) and X.ndim == 2:
-        return X
-    if not _is_array(X):
-        raise InvalidDataError(
-            f"X must be a Dask array or dataframe, as y is. Got {type(X).__name__} instead. Use "
-            "dask.array.from_array(X, chunks=(100_000, -1)), or compute y for a local fit."
-        )
-    if X.ndim != 2:
-        raise InvalidDataError(
-            f"Expected 2D array, got {X.ndim}D array instead: X is a Dask array of shape "
-            f"{X.shape}. Reshape it to (rows, features)."
-        )
-    return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
-
-
-def _blocks(collection: Any) -> list[Any]:
-    """Its partitions, as delayed values.
-
-    Optimised, a dataframe may have fewer of them than it says: those of a file of which few columns
-    are wanted are put together, and X and y of one dataframe would no longer match.
-    """
-    if _is_array(collection):
-        return list(collection.to_delayed().ravel())
-    return list(collection.to_delayed(optimize_graph=False))
-
-
-def _blocks_beside(values: Any, X: Any, name: str) -> tuple[list[Any] | None, bool]:
-    """Blocks of y or sample_weight that match those of X; whether it lies on this machine."""
-    if values is None:
-        return None, False
-    if not is_collection(values):
-        return None, True
-    if _is_array(values):
-        values = _chunked_like(values, X)
-    elif not _is_dataframe(values):
-        raise InvalidDataError(
-            f"{name} must be a Dask array or series, or an array. Got {type(values).__name__}."
-        )
-    blocks, n = _blocks(values), _n_blocks(X)
-    if len(blocks) != n:
-        raise InvalidDataError(
-            f"X has {n} partitions and {name} has {len(blocks)}, and not all their sizes are "
-            "known, so rows cannot be matched. Pass columns of one dataframe, or compute the "
-            "sizes of arrays: X.compute_chunk_sizes(), y.to_dask_array(lengths=True)."
-        )
-    return blocks, False
-
-
-def _n_blocks(X: Any) -> int:
-    return int(X.numblocks[0]) if _is_array(X) else int(X.npartitions)
-
-
-def _chunked_like(values: Any, X: Any) -> Any:
-    if values.ndim > 1 and values.numblocks[1] > 1:
-        values = values.rechunk({1: -1})
-    own, wanted = values.chunks[0], X.chunks[0] if _is_array(X) else ()
-    are_known = not any(np.isnan(size) for size in (*own, *wanted))
-    if wanted and are_known and own != wanted and sum(own) == sum(wanted):
-        return values.rechunk({0: wanted})
-    return values
-
-
-# -- back on this machine --
 
 
 def _assembled(
