@@ -139,8 +139,8 @@ def test_results_that_are_lost_before_they_are_fetched(client3, monkeypatch):
     futures = [client3.submit(pow, k, 2, workers=[victim], pure=False) for k in range(3)]
     usual = waiting.wait_for_results
 
-    def wait_and_kill(client, own):
-        usual(client, own)
+    def wait_and_kill(client, results):
+        usual(client, results)
         kill_worker(client, victim)
         while victim in client.scheduler_info(n_workers=-1)["workers"]:
             time.sleep(0.05)
@@ -230,7 +230,7 @@ def test_two_fits_at_once_on_one_client(cluster4):
         thread.start()
     for thread in threads:
         thread.join(PATIENCE)
-    assert all(np.array_equal(own, 5 * X.sum(axis=0)) for own in found.values())
+    assert all(np.array_equal(model, 5 * X.sum(axis=0)) for model in found.values())
     assert len(found) == 2
 
 
@@ -241,8 +241,8 @@ def _fit_in_a_task():
 
 def test_fits_inside_tasks_do_not_wait_for_their_own_threads(cluster4):
     futures = [cluster4.submit(_fit_in_a_task, pure=False) for _ in range(5)]
-    for own in gathered(cluster4, futures):
-        np.testing.assert_array_equal(own, 5 * X.sum(axis=0))
+    for model in gathered(cluster4, futures):
+        np.testing.assert_array_equal(model, 5 * X.sum(axis=0))
 
 
 def _have_workers(client):

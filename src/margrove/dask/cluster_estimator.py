@@ -40,7 +40,7 @@ class ClusterEstimator:
     @classmethod
     def local_class(cls) -> Any:
         """The ordinary estimator of the same name."""
-        return next(own for own in cls.__mro__ if not issubclass(own, ClusterEstimator))
+        return next(parent for parent in cls.__mro__ if not issubclass(parent, ClusterEstimator))
 
     def to_local(self) -> Any:
         """The ordinary estimator with the same parameters, fitted if this one is.

@@ -257,13 +257,13 @@ def _lazily(model: Any, method: str, X: Any) -> Any:
     if X.ndim != 2:
         raise InvalidDataError(f"Expected 2D array, got a Dask array of shape {X.shape} instead.")
     X = X if X.numblocks[1] == 1 else X.rechunk({1: -1})
-    own: dict[str, Any] = {"chunks": (X.chunks[0], *((size,) for size in answer.shape))}
+    layout: dict[str, Any] = {"chunks": (X.chunks[0], *((size,) for size in answer.shape))}
     if not answer.shape:
-        own["drop_axis"] = 1
+        layout["drop_axis"] = 1
     elif len(answer.shape) > 1:
-        own["new_axis"] = list(range(2, 1 + len(answer.shape)))
+        layout["new_axis"] = list(range(2, 1 + len(answer.shape)))
     return X.map_blocks(
-        _answers, shared, method, answer, dtype=answer.dtype, meta=answer.nothing(), **own
+        _answers, shared, method, answer, dtype=answer.dtype, meta=answer.nothing(), **layout
     )
 
 

@@ -83,12 +83,12 @@ class SingleWorkerEstimator(ClusterEstimator):
 
     def _as_sent(self) -> Any:
         """The local estimator; a generator of random numbers is asked here, so that it goes on."""
-        own = self.to_local()
-        is_generator = isinstance(own.random_state, (np.random.Generator, np.random.RandomState))
-        is_first = getattr(own, "early_stopping", False) != "cv" and not own.warm_start
+        local = self.to_local()
+        is_generator = isinstance(local.random_state, (np.random.Generator, np.random.RandomState))
+        is_first = getattr(local, "early_stopping", False) != "cv" and not local.warm_start
         if is_generator and is_first:
-            own.random_state = seed_of(own.random_state)
-        return own
+            local.random_state = seed_of(local.random_state)
+        return local
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,9 @@ def _needed_bytes(client: Any, partitions: Partitions) -> float:
 def _roomy_workers(client: Any, workers: list[str], n_rows: int, needed: float) -> list[str]:
     """Workers that can hold all rows; an error if there are none."""
     known = client.scheduler_info(n_workers=-1)["workers"]
-    limits = {own: float(known.get(own, {}).get("memory_limit") or 0) for own in workers}
+    limits = {
+        address: float(known.get(address, {}).get("memory_limit") or 0) for address in workers
+    }
     roomy = [worker for worker, limit in limits.items() if not limit or limit >= needed]
     if not roomy:
         raise ClusterError(
@@ -173,7 +175,7 @@ def _fit_whole(model: Any, given: dict[str, list[Any] | None], rest: dict[str, A
         warnings.simplefilter("always")
         model.fit(X, y, **everything, **rest)
     attributes = {name: vars(model)[name] for name in model._committed}
-    return _Found(attributes, [(str(own.message), own.category) for own in said])
+    return _Found(attributes, [(str(warning.message), warning.category) for warning in said])
 
 
 def join_rows(partitions: list[Any]) -> Any:
@@ -197,7 +199,7 @@ def _joined_frames(frames: list[Any]) -> Any:
     joint = pd.concat(frames, ignore_index=True)
     for position in range(joint.shape[1]):
         columns = [frame.iloc[:, position] for frame in frames]
-        if all(isinstance(own.dtype, pd.CategoricalDtype) for own in columns):
+        if all(isinstance(column.dtype, pd.CategoricalDtype) for column in columns):
             whole = pd.api.types.union_categoricals(columns, ignore_order=True)
             joint.isetitem(position, pd.Series(whole, index=joint.index))
     return joint

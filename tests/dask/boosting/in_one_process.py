@@ -41,8 +41,8 @@ class GroupInProcess:
         ):
             self._breaks_at.pop(0)
             raise WorkerLost("A worker is lost.", "tcp://nobody:1")
-        for program, own in zip(self.programs, arguments, strict=True):
-            told = pickle.loads(pickle.dumps(own))
+        for program, worker_arguments in zip(self.programs, arguments, strict=True):
+            told = pickle.loads(pickle.dumps(worker_arguments))
             replies.append(pickle.loads(pickle.dumps(getattr(program, method)(*told))))
         if reduce == "sum":
             return sum(replies[1:], start=replies[0])
@@ -71,8 +71,8 @@ class BoostingTableInProcess(BoostingTable):
         ends = self._offsets()
         partitions = [self._X[start:end] for start, end in itertools.pairwise(ends)]
         return [
-            self._submit(function, partition, *own)
-            for partition, own in zip(partitions, arguments, strict=True)
+            self._submit(function, partition, *others)
+            for partition, others in zip(partitions, arguments, strict=True)
         ]
 
     def _submit(self, function, *arguments):

@@ -24,7 +24,8 @@ def bins_by(X, weight, n_categories, max_bins, lengths, *, n_splitters=None):
 
     def map_each(function, arguments):
         return [
-            function(partition, *own) for partition, own in zip(partitions, arguments, strict=True)
+            function(partition, *others)
+            for partition, others in zip(partitions, arguments, strict=True)
         ]
 
     def submit(function, *arguments):
@@ -45,11 +46,11 @@ def bins_by(X, weight, n_categories, max_bins, lengths, *, n_splitters=None):
 def require_same_bins(X, weight, n_categories, max_bins, lengths, n_splitters):
     wanted = bins_by(X, weight, n_categories, max_bins, lengths)
     found = bins_by(X, weight, n_categories, max_bins, lengths, n_splitters=n_splitters)
-    for own, other in zip(found, wanted, strict=True):
-        np.testing.assert_array_equal(own.lows, other.lows)
-        np.testing.assert_array_equal(own.highs, other.highs)
-        np.testing.assert_array_equal(own.of_categories, other.of_categories)
-        assert (own.omitted, own.n_entries) == (other.omitted, other.n_entries)
+    for codes, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(codes.lows, other.lows)
+        np.testing.assert_array_equal(codes.highs, other.highs)
+        np.testing.assert_array_equal(codes.of_categories, other.of_categories)
+        assert (codes.omitted, codes.n_entries) == (other.omitted, other.n_entries)
 
 
 @settings(max_examples=60, deadline=None)

@@ -46,7 +46,7 @@ def wanted(data, tmp_path_factory):
 
 
 def in_chunks(chunks, *arrays):
-    return [da.from_array(own, chunks=(chunks, *own.shape[1:])) for own in arrays]
+    return [da.from_array(array, chunks=(chunks, *array.shape[1:])) for array in arrays]
 
 
 PARTITIONS = {"three": 50_000, "many": 10_001, "uneven": (100_000, 3, 0, 39_997)}

@@ -365,7 +365,7 @@ def test_bundles_are_those_of_one_table():
     X = np.where(rng.random((2000, 12)) < 0.04, rng.integers(1, 5, (2000, 12)), 0.0)
     columns = [_code(values, 0, 255, None) for values in np.ascontiguousarray(X.T)]
     conflicts = find_conflicts(columns, len(X))
-    known = [_Known(own) for own in columns]
+    known = [_Known(column) for column in columns]
     assert bundles_of(known, conflicts, len(X)) == _bundles(columns, list(range(12)), len(X))
 
 

@@ -61,7 +61,7 @@ def test_sums_are_those_of_the_whole_table(cluster4, partitions, n):
         assert group.call("largest", reduce="min") == group.call("largest", reduce="list")[0]
 
 
-def test_lists_are_in_the_order_of_shards_and_members_hold_their_rows(cluster4, partitions):
+def test_lists_are_in_the_order_of_shards_and_workers_hold_their_rows(cluster4, partitions):
     with new_group(cluster4, partitions) as group:
         held = group.call("rows_held", reduce="list")
         assert held[0][0] == 0
@@ -70,19 +70,21 @@ def test_lists_are_in_the_order_of_shards_and_members_hold_their_rows(cluster4, 
         assert group.call("rows_held", reduce="first") == held[0]
         assert group.call("rows_held", reduce="none") is None
         contents = group.call("contents", reduce="list")
-    np.testing.assert_array_equal(np.concatenate([own[0] for own in contents]), X)
-    np.testing.assert_array_equal(np.concatenate([own[1] for own in contents]), X[:, 0] % 3)
-    np.testing.assert_array_equal(np.concatenate([own[2] for own in contents]), X[:, 1] * 0.5)
+    np.testing.assert_array_equal(np.concatenate([content[0] for content in contents]), X)
+    np.testing.assert_array_equal(np.concatenate([content[1] for content in contents]), X[:, 0] % 3)
+    np.testing.assert_array_equal(
+        np.concatenate([content[2] for content in contents]), X[:, 1] * 0.5
+    )
 
 
-def test_each_can_be_asked_something_else(cluster4, partitions):
+def test_each_can_get_other_arguments(cluster4, partitions):
     with new_group(cluster4, partitions) as group:
-        own = [(np.full(3, k),) for k in range(4)]
-        found = group.call_each("echo", own, reduce="list")
+        arguments = [(np.full(3, k),) for k in range(4)]
+        found = group.call_each("echo", arguments, reduce="list")
         assert [array.tolist() for array in found] == [[k] * 3 for k in range(4)]
-        assert group.call_each("echo", own).tolist() == [6, 6, 6]
+        assert group.call_each("echo", arguments).tolist() == [6, 6, 6]
         with pytest.raises(ValueError, match=r"one tuple for each of 4 workers\. Got 1"):
-            group.call_each("echo", own[:1])
+            group.call_each("echo", arguments[:1])
 
 
 def test_arrays_of_any_size_travel_unchanged_and_writable(cluster4, partitions):
@@ -139,7 +141,7 @@ def test_leaving_ends_the_tasks_at_once(cluster4, partitions):
 
 def endpoints():
     """Where workers listen for each other; they look every second whether they are wanted."""
-    return sum(own.name == "margrove-endpoint" for own in threading.enumerate())
+    return sum(thread.name == "margrove-endpoint" for thread in threading.enumerate())
 
 
 INTERRUPTED = """

@@ -237,8 +237,8 @@ def test_copies_are_found_by_their_hashes() -> None:
     weight = np.random.default_rng(0).integers(1, 4, 500).astype(float)
     form = canonical_form(X, y, weight)
     found = canonical_by_hash(scan_rows(X).hashes, np.isnan(X).any(axis=1), y, weight)
-    for own, other in zip(found, (form.rows, form.weight, form.group_of), strict=True):
-        np.testing.assert_array_equal(own, other)
+    for array, other in zip(found, (form.rows, form.weight, form.group_of), strict=True):
+        np.testing.assert_array_equal(array, other)
     assert len(form.rows) < 500
 
 

@@ -46,10 +46,10 @@ def pieces(array: Any, sizes: Any = 200) -> Any:
 def objectives_agree(model: Any, local: Any, tolerance: float) -> None:
     ours, theirs = model.certificate_, local.certificate_
     assert len(ours.machines) == len(theirs.machines)
-    for own, other in zip(ours.machines, theirs.machines, strict=True):
-        assert own.name == other.name
-        assert own.primal == pytest.approx(other.primal, rel=tolerance)
-        assert own.norm == pytest.approx(other.norm, rel=1e-2)
+    for machine, other in zip(ours.machines, theirs.machines, strict=True):
+        assert machine.name == other.name
+        assert machine.primal == pytest.approx(other.primal, rel=tolerance)
+        assert machine.norm == pytest.approx(other.norm, rel=1e-2)
 
 
 @pytest.mark.sampled(3)
@@ -267,13 +267,15 @@ def test_rows_on_disk_give_the_same_machine(small_tiles_on_disk: Any, name: str)
         in_memory = type(prototype)(**settings).fit(*data)
         small_tiles_on_disk()
         model = type(prototype)(**settings).fit(*data)
-    for own, other in zip(
+    for machine, other in zip(
         model.certificate_.machines, in_memory.certificate_.machines, strict=True
     ):
-        assert own.primal == pytest.approx(other.primal, rel=1e-12)
-        assert own.relative_gap <= 1.01e-7
-        assert np.array_equal(own.rows, other.rows)
-        assert np.allclose(own.decision, other.decision, atol=1e-5 * np.abs(other.decision).max())
+        assert machine.primal == pytest.approx(other.primal, rel=1e-12)
+        assert machine.relative_gap <= 1.01e-7
+        assert np.array_equal(machine.rows, other.rows)
+        assert np.allclose(
+            machine.decision, other.decision, atol=1e-5 * np.abs(other.decision).max()
+        )
     assert np.allclose(model.coef_, in_memory.coef_, rtol=1e-6, atol=1e-8)
 
 
@@ -317,9 +319,9 @@ def programs_of(partitions: list[Any], y: Any, weight: Any = None) -> list[Linea
     for partition in partitions:
         stop = start + partition.shape[0]
         shard = Shard("", start, stop, ((0, 0, stop - start),))
-        own = [y[start:stop]], None if weight is None else [weight[start:stop]]
+        y_and_weight = [y[start:stop]], None if weight is None else [weight[start:stop]]
         workers.append(
-            LinearProgram(tiles_of_shard(shard, [partition], *own, 1, threading.Event()))
+            LinearProgram(tiles_of_shard(shard, [partition], *y_and_weight, 1, threading.Event()))
         )
         start = stop
     return workers
@@ -350,7 +352,7 @@ SINGLE = [name for name, (model, y) in CASES.items() if y is not THREE]
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ["squared hinge", *SINGLE])
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["alike", "weighted"])
-def test_a_member_of_one_tile_does_not_notice_the_disk(
+def test_a_worker_with_one_tile_does_not_notice_the_disk(
     on_disk: Any, name: str, weight: Any
 ) -> None:
     model, y = CASES.get(name, (LinearSVC(), TWO))

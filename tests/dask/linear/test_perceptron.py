@@ -36,8 +36,8 @@ def chunk_by_chunk(model: Any, y: np.ndarray, weight: Any, epochs: int) -> Any:
     for _ in range(epochs):
         for start, stop in CUTS:
             rows = slice(start, stop)
-            own = None if weight is None else weight[rows]
-            model.partial_fit(X[rows], y[rows], classes=np.unique(y), sample_weight=own)
+            chunk_weight = None if weight is None else weight[rows]
+            model.partial_fit(X[rows], y[rows], classes=np.unique(y), sample_weight=chunk_weight)
     return model
 
 

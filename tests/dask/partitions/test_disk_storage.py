@@ -78,7 +78,7 @@ def test_small_tables_stay_in_memory(cluster4):
     assert not partitions_of(X, client=cluster4).on_disk
 
 
-def test_parts_of_large_tables_are_files_where_they_were_made(everything_on_disk):
+def test_partitions_of_large_tables_are_files_where_they_were_made(everything_on_disk):
     X = np.random.default_rng(0).standard_normal((40, 3))
     partitions = partitions_of(da.from_array(X, chunks=(10, 3)), X[:, 0], client=everything_on_disk)
     assert partitions.on_disk
@@ -106,7 +106,7 @@ def test_frames_become_numbers_on_disk(everything_on_disk):
 
 
 def _kind_of(client, partition):
-    return client.submit(lambda own: type(own).__name__, partition, pure=False)
+    return client.submit(lambda value: type(value).__name__, partition, pure=False)
 
 
 def saved(model, folder):
@@ -117,7 +117,7 @@ def saved(model, folder):
 @pytest.mark.parametrize(
     "name", ["HistGradientBoostingClassifier", "RandomForestClassifier", "AdaBoostClassifier"]
 )
-def test_models_of_parts_on_disk_are_those_of_one_machine(everything_on_disk, tmp_path, name):
+def test_models_of_partitions_on_disk_are_those_of_one_machine(everything_on_disk, tmp_path, name):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((12_000, 4)).round(2)
     X[rng.random(X.shape) < 0.05 * (name != "AdaBoostClassifier")] = np.nan
@@ -131,7 +131,7 @@ def test_models_of_parts_on_disk_are_those_of_one_machine(everything_on_disk, tm
 
 
 @pytest.mark.nightly
-def test_parts_on_disk_are_made_again_when_all_workers_are_lost(new_cluster, tmp_path):
+def test_partitions_on_disk_are_made_again_when_all_workers_are_lost(new_cluster, tmp_path):
     client = new_cluster(2)
     client.run(_set_share, 0.0)
     rng = np.random.default_rng(0)

@@ -53,7 +53,7 @@ def test_runs_go_where_their_rows_are():
     assert [shard.worker for shard in strangers] == ["b", "a"]
 
 
-def test_what_shards_hold_does_not_depend_on_where_parts_are():
+def test_what_shards_hold_does_not_depend_on_where_partitions_are():
     lengths = np.array([5, 80, 3, 60])
     one = plan_shards(lengths, WORKERS, [["a"], ["b"], ["b"], ["d"]], 16)
     other = plan_shards(lengths, WORKERS, None, 16)
@@ -86,9 +86,9 @@ def test_arrays_that_came_over_the_network_become_writable():
     X.flags.writeable = False
     rows = rows_of_shard(Shard("a", 0, 4, ((0, 0, 4),)), [X], None, None, 1, threading.Event())
     assert rows.X.flags.writeable
-    own = np.ones((4, 2))
-    same = rows_of_shard(Shard("a", 0, 4, ((0, 0, 4),)), [own], None, None, 1, threading.Event())
-    assert same.X is own  # a whole partition is not copied
+    array = np.ones((4, 2))
+    same = rows_of_shard(Shard("a", 0, 4, ((0, 0, 4),)), [array], None, None, 1, threading.Event())
+    assert same.X is array  # a whole partition is not copied
 
 
 @given(
@@ -98,7 +98,7 @@ def test_arrays_that_came_over_the_network_become_writable():
         max_size=12,
     ).filter(lambda partitions: any(length for length, _ in partitions))
 )
-def test_parts_stay_where_they_are(partitions):
+def test_partitions_stay_where_they_are(partitions):
     lengths = np.array([length for length, _ in partitions])
     where = [sorted(holders) for _, holders in partitions]
     found = shards_in_place(lengths, WORKERS, where)
@@ -115,7 +115,7 @@ def test_parts_stay_where_they_are(partitions):
     assert len({shard.worker for shard in found}) == len(found)
 
 
-def test_parts_that_several_hold_go_to_whom_has_least():
+def test_partitions_that_several_hold_go_to_the_worker_with_the_fewest_rows():
     found = shards_in_place(np.array([8, 5, 2]), WORKERS[:2], [["a"], ["a", "b"], ["a", "b"]])
     assert [(shard.worker, [piece[0] for piece in shard.pieces]) for shard in found] == [
         ("a", [0]),
@@ -142,7 +142,7 @@ def test_tiles_of_rows_on_disk(on_disk, monkeypatch):
         assert tile.X.shape == rows.shape
         np.testing.assert_array_equal(rows, X[tile.start : tile.stop])
         np.testing.assert_array_equal(tile.y, np.arange(tile.start, tile.stop))
-        assert any(np.shares_memory(tile.y, own) for own in y)
+        assert any(np.shares_memory(tile.y, targets) for targets in y)
         assert tile.weight is None
     assert [isinstance(tile.X, RowsOnDisk) for tile in tiles] == [True, True, True, False]
 

@@ -84,7 +84,9 @@ def test_targets_on_this_machine_are_cut_to_the_partitions(cluster4, table):
     frame, y = table
     ddf = dd.from_pandas(frame, npartitions=3)
     partitions = partitions_of(ddf, y, list(range(N)))
-    assert [len(own) for own in gathered(cluster4, partitions.y)] == partitions.lengths.tolist()
+    assert [
+        len(targets) for targets in gathered(cluster4, partitions.y)
+    ] == partitions.lengths.tolist()
     assert partitions.gather_y().tolist() == y.tolist()
     assert partitions.gather_weight().tolist() == list(range(N))
     with pytest.raises(InvalidDataError, match="X has 50 rows, y has 49"):
@@ -141,7 +143,7 @@ def test_partitions_that_do_not_match_are_named(cluster4, table):
 def test_an_array_beside_known_chunks_is_rechunked(cluster4):
     X = da.from_array(np.ones((10, 2)), chunks=(4, 2))
     partitions = partitions_of(X, da.arange(10, chunks=3), da.arange(10, chunks=10))
-    assert [len(own) for own in gathered(cluster4, partitions.y)] == [4, 4, 2]
+    assert [len(targets) for targets in gathered(cluster4, partitions.y)] == [4, 4, 2]
     assert partitions.gather_y().tolist() == partitions.gather_weight().tolist() == list(range(10))
 
 
@@ -151,7 +153,7 @@ def test_partitions_of_two_precisions_are_float64_as_one_array_would_be(cluster4
         for dtype in (np.float32, np.float64)
     ]
     partitions = partitions_of(da.concatenate(blocks))
-    assert {own.dtype for own in gathered(cluster4, partitions.X)} == {np.dtype(np.float64)}
+    assert {rows.dtype for rows in gathered(cluster4, partitions.X)} == {np.dtype(np.float64)}
 
 
 def test_sparse_blocks_stay_sparse(cluster4):
@@ -201,7 +203,7 @@ def _threads(partition, extra):
     return len(partition) + extra, resolve_n_jobs(None, unset="all")
 
 
-def test_functions_of_parts_run_on_one_thread_each(cluster4):
+def test_functions_of_partitions_run_on_one_thread_each(cluster4):
     partitions = partitions_of(da.ones((10, 2), chunks=(4, 2)))
     assert gathered(cluster4, partitions.map(_threads, 5)) == [(9, 1), (9, 1), (7, 1)]
 

@@ -44,8 +44,8 @@ def sample_partition(
     partition: Any, rows: PartitionRows, step: int, renumbered: dict[int, np.ndarray]
 ) -> np.ndarray:
     """Every so many rows."""
-    own = rows.of(partition)[::step]
-    X = np.array(own.toarray() if hasattr(own, "toarray") else own, dtype=np.float64)
+    sample = rows.of(partition)[::step]
+    X = np.array(sample.toarray() if hasattr(sample, "toarray") else sample, dtype=np.float64)
     for column, numbers in renumbered.items():
         X[:, column] = new_numbers(X[:, column], numbers)
     return X
@@ -61,7 +61,10 @@ def cells_of_partition(
     splitters: list[np.ndarray],
 ) -> list[Cells]:
     """What a partition has in the cells of columns first .. last - 1."""
-    counters = [CellCounter(own, is_weighted=weight is not None) for own in splitters[first:last]]
+    counters = [
+        CellCounter(column_splitters, is_weighted=weight is not None)
+        for column_splitters in splitters[first:last]
+    ]
     return _counted(counters, column_tiles(partition, rows, renumbered, first, last), first, weight)
 
 
@@ -75,7 +78,7 @@ def values_of_partition(
     opened: Intervals,
 ) -> list[Cells]:
     """The values that a partition has in some cells."""
-    finders = [ValueFinder(*own, is_weighted=weight is not None) for own in opened]
+    finders = [ValueFinder(*intervals, is_weighted=weight is not None) for intervals in opened]
     return _counted(finders, column_tiles(partition, rows, renumbered, first, last), first, weight)
 
 
@@ -86,37 +89,37 @@ def _counted(
     weight: np.ndarray | None,
 ) -> list[Cells]:
     for column, start, values in tiles:
-        own = None if weight is None else weight[start : start + len(values)]
-        counters[column - first].add(values, own)
-    return [own.cells() for own in counters]
+        weight_of_tile = None if weight is None else weight[start : start + len(values)]
+        counters[column - first].add(values, weight_of_tile)
+    return [counter.cells() for counter in counters]
 
 
 def all_cells(pieces: Sequence[list[Cells]]) -> list[Cells]:
     """Those of several partitions, column by column."""
-    return [merged_cells(own) for own in zip(*pieces, strict=True)]
+    return [merged_cells(column_cells) for column_cells in zip(*pieces, strict=True)]
 
 
 def all_values(pieces: Sequence[list[Cells]]) -> list[Cells]:
-    return [merged_values(own) for own in zip(*pieces, strict=True)]
+    return [merged_values(column_cells) for column_cells in zip(*pieces, strict=True)]
 
 
 def filled_cells(cells: list[Cells]) -> list[Cells]:
-    return [without_empty(own) for own in cells]
+    return [without_empty(column_cells) for column_cells in cells]
 
 
 def intervals_to_open(cells: list[Cells], max_bins: int) -> Intervals:
     found = []
-    for own in cells:
-        opened = cells_to_open(own, max_bins)
-        found.append((own.lows[opened], own.highs[opened]))
+    for column_cells in cells:
+        opened = cells_to_open(column_cells, max_bins)
+        found.append((column_cells.lows[opened], column_cells.highs[opened]))
     return found
 
 
 def opened_cells(cells: list[Cells], values: list[Cells], max_bins: int) -> list[Cells]:
     """The same, with the values of those that were to be opened."""
     return [
-        with_values(own, cells_to_open(own, max_bins), found)
-        for own, found in zip(cells, values, strict=True)
+        with_values(column_cells, cells_to_open(column_cells, max_bins), found)
+        for column_cells, found in zip(cells, values, strict=True)
     ]
 
 
@@ -124,8 +127,16 @@ def columns_of_cells(
     cells: list[Cells], n_categories: np.ndarray, max_bins: int
 ) -> list[ColumnCodes]:
     return [
-        codes_of_column(own.lows, own.highs, own.rows, own.weight, own.n_missing, int(n), max_bins)
-        for own, n in zip(cells, n_categories, strict=True)
+        codes_of_column(
+            column_cells.lows,
+            column_cells.highs,
+            column_cells.rows,
+            column_cells.weight,
+            column_cells.n_missing,
+            int(n),
+            max_bins,
+        )
+        for column_cells, n in zip(cells, n_categories, strict=True)
     ]
 
 
@@ -150,19 +161,23 @@ def refined_columns(
     """
     step = -(-n_rows // cells_module.N_SPLITTERS)
     sample = np.concatenate(
-        results(map_each(sample_partition, [(own, step, renumbered) for own in rows]))
+        results(
+            map_each(
+                sample_partition, [(partition_rows, step, renumbered) for partition_rows in rows]
+            )
+        )
     )
     splitters = submit(
         _identity, [_splitters(sample[:, j], int(n)) for j, n in enumerate(n_categories)]
     )
-    own_rows = [submit(_identity, own) for own in rows]
-    own_weights = [None if own is None else submit(_identity, own) for own in weights]
+    sent_rows = [submit(_identity, partition_rows) for partition_rows in rows]
+    sent_weights = [None if weight is None else submit(_identity, weight) for weight in weights]
     ends = range(0, len(n_categories), _COLUMNS_AT_ONCE)
     blocks = [(first, min(first + _COLUMNS_AT_ONCE, len(n_categories))) for first in ends]
 
     def all_partitions(function: Any, merge: Any, block: tuple[int, int], told: Any) -> Any:
-        own = zip(own_rows, own_weights, strict=True)
-        pieces = map_each(function, [(*pair, renumbered, *block, told) for pair in own])
+        pairs = zip(sent_rows, sent_weights, strict=True)
+        pieces = map_each(function, [(*pair, renumbered, *block, told) for pair in pairs])
         while len(pieces) > 1:
             groups = range(0, len(pieces), _PARTITIONS_AT_ONCE)
             pieces = [submit(merge, pieces[k : k + _PARTITIONS_AT_ONCE]) for k in groups]
@@ -193,7 +208,11 @@ def refined_columns(
             under_way.append((k, block, block.send(has_more)))
         except StopIteration as end:
             columns[k] = end.value
-    return [column for own in results([columns[k] for k in sorted(columns)]) for column in own]
+    return [
+        column
+        for block_columns in results([columns[k] for k in sorted(columns)])
+        for column in block_columns
+    ]
 
 
 def _identity(thing: Any) -> Any:

@@ -107,8 +107,8 @@ def column_tiles(
     if sp.issparse(partition):
         X = rows.of(partition)[:, first:last].tocsc()
         for k in range(last - first):
-            values, own = np.zeros(X.shape[0]), slice(X.indptr[k], X.indptr[k + 1])
-            values[X.indices[own]] = X.data[own]
+            values, entries = np.zeros(X.shape[0]), slice(X.indptr[k], X.indptr[k + 1])
+            values[X.indices[entries]] = X.data[entries]
             yield first + k, 0, new_numbers(values, renumbered.get(first + k))
         return
     X = np.ascontiguousarray(partition)
@@ -139,8 +139,8 @@ def distinct_values(
     for j, _, values in column_tiles(partition, rows, renumbered, first, last):
         tiles[j - first].append(values.copy())
     found = []
-    for own in tiles:
-        codes, distinct, _ = _coded(np.concatenate(own))
+    for column in tiles:
+        codes, distinct, _ = _coded(np.concatenate(column))
         n = len(distinct)
         counts = np.bincount(codes, minlength=n + 1)
         heavy = None if weight is None else np.bincount(codes, weights=weight, minlength=n)[:n]
@@ -160,15 +160,15 @@ def merged_columns(
 
 
 def _merged(pieces: list[_Distinct], n_categories: int, max_bins: int) -> ColumnCodes:
-    together = np.concatenate([own.values for own in pieces])
+    together = np.concatenate([piece.values for piece in pieces])
     codes, values, _ = _coded(together) if len(together) else (np.empty(0, int), together, False)
     n = len(values)
-    rows = np.bincount(codes, weights=np.concatenate([own.rows for own in pieces]), minlength=n)
+    rows = np.bincount(codes, weights=np.concatenate([piece.rows for piece in pieces]), minlength=n)
     weight = rows
     if pieces[0].weight is not None:
-        heavy = np.concatenate([own.weight for own in pieces if own.weight is not None])
+        heavy = np.concatenate([piece.weight for piece in pieces if piece.weight is not None])
         weight = np.bincount(codes, weights=heavy, minlength=n)
-    n_missing = sum(own.n_missing for own in pieces)
+    n_missing = sum(piece.n_missing for piece in pieces)
     return codes_of_column(values, values, rows, weight, n_missing, n_categories, max_bins)
 
 
@@ -215,21 +215,21 @@ def coded_columns(
     code than the omitted one, with these codes.
     """
     n = partition.shape[0] if rows.rows is None else len(rows.rows)
-    dense = [j for j, own in enumerate(columns) if own.omitted < 0]
+    dense = [j for j, column in enumerate(columns) if column.omitted < 0]
     places = {j: place for place, j in enumerate(dense)}
     codes = np.empty((n, len(dense)), np.uint8)
     no_entries = np.empty(0, np.int32), np.empty(0, np.uint8)
     entries = {j: [no_entries] for j in range(len(columns)) if j not in places}
     for j, start, values in column_tiles(partition, rows, renumbered, 0, len(columns)):
-        own = _codes(values, columns[j])
+        tile_codes = _codes(values, columns[j])
         if j in places:
-            codes[start : start + len(own), places[j]] = own
+            codes[start : start + len(tile_codes), places[j]] = tile_codes
         else:
-            found = np.flatnonzero(own != columns[j].omitted).astype(np.int32)
-            entries[j].append((found + np.int32(start), own[found]))
+            found = np.flatnonzero(tile_codes != columns[j].omitted).astype(np.int32)
+            entries[j].append((found + np.int32(start), tile_codes[found]))
     return codes, [
-        (np.concatenate([one for one, _ in own]), np.concatenate([other for _, other in own]))
-        for own in entries.values()
+        (np.concatenate([one for one, _ in pairs]), np.concatenate([other for _, other in pairs]))
+        for pairs in entries.values()
     ]
 
 
@@ -243,11 +243,11 @@ def _codes(values: np.ndarray, column: ColumnCodes) -> np.ndarray:
 
 def find_conflicts(columns: Sequence[_Column], n: int) -> np.ndarray:
     """uint8 (s, s): which of the sparse columns have entries in the same row."""
-    sparse = [own for own in columns if own.rows is not None]
+    sparse = [column for column in columns if column.rows is not None]
     if not sparse or len(sparse) > _MOST_SPARSE:
         return np.zeros((0, 0), np.uint8)
-    starts = np.cumsum([0] + [len(own.codes) for own in sparse])
-    rows = np.concatenate([own.rows for own in sparse if own.rows is not None])
+    starts = np.cumsum([0] + [len(column.codes) for column in sparse])
+    rows = np.concatenate([column.rows for column in sparse if column.rows is not None])
     entries = sp.csc_matrix((np.ones(len(rows), np.int32), rows, starts), shape=(n, len(sparse)))
     return np.asarray((entries.T @ entries).toarray() > 0, dtype=np.uint8)
 
@@ -259,7 +259,7 @@ def bundles_of(
     columns: Sequence[ColumnCodes], conflicts: np.ndarray, n_rows: int
 ) -> list[list[int]]:
     """Sparse columns that share a byte, as `gradient.hist.tables._bundles` finds them."""
-    sparse = [j for j, own in enumerate(columns) if own.omitted >= 0]
+    sparse = [j for j, column in enumerate(columns) if column.omitted >= 0]
     if len(conflicts) != len(sparse):
         return []
     entries = sum(columns[j].n_entries for j in sparse)
@@ -290,20 +290,20 @@ def empty_table(
 ) -> GradientTable:
     """The layout that the tables of all shards have, without rows."""
     nothing, no_rows = np.empty(0, np.uint8), np.empty(0, np.int32)
-    own = [
+    empty_columns = [
         _Column(nothing, None if one.omitted < 0 else no_rows, one.omitted, one.lows, one.highs,
                 one.of_categories)
         for one in columns
     ]  # fmt: skip
-    return _laid_out(own, bundles, 0, is_category)
+    return _laid_out(empty_columns, bundles, 0, is_category)
 
 
 def bins_of(columns: Sequence[ColumnCodes]) -> GradientBins:
     return GradientBins(
-        [own.lows for own in columns],
-        [own.highs for own in columns],
-        [own.of_categories for own in columns],
-        np.array([len(own.lows) for own in columns], np.int64),
+        [column.lows for column in columns],
+        [column.highs for column in columns],
+        [column.of_categories for column in columns],
+        np.array([len(column.lows) for column in columns], np.int64),
     )
 
 
@@ -330,7 +330,7 @@ def columns_of_partitions(
     """
     found = []
     for first, last in blocks_of_columns(len(n_categories), len(rows)):
-        own = zip(rows, weights, strict=True)
-        pieces = map_each(distinct_values, [(*pair, renumbered, first, last) for pair in own])
+        pairs = zip(rows, weights, strict=True)
+        pieces = map_each(distinct_values, [(*pair, renumbered, first, last) for pair in pairs])
         found.append(submit(merged_columns, pieces, n_categories[first:last], max_bins))
     return found

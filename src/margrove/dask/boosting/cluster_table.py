@@ -90,24 +90,26 @@ class BoostingTable:
     def _on_partitions(
         self, function: Callable[..., Any], rows: Sequence[PartitionRows], *arguments: Any
     ) -> list[Any]:
-        return self._results(self._map(function, [(own, *arguments) for own in rows]))
+        return self._results(
+            self._map(function, [(partition_rows, *arguments) for partition_rows in rows])
+        )
 
     def hashes(self, rows: np.ndarray, renumbered: dict[int, np.ndarray]) -> np.ndarray:
         """Of the content of rows, ascending; copies of a row are hashed once."""
         distinct, places = distinct_rows(rows)
-        own = rows_by_partition(distinct, self._offsets())
-        facts = self._on_partitions(facts_of_partition, own)
+        partition_rows = rows_by_partition(distinct, self._offsets())
+        facts = self._on_partitions(facts_of_partition, partition_rows)
         has_infinity = any(fact.has_infinity for fact in facts)
         found = self._on_partitions(
-            hash_rows, own, renumbered, has_infinity, stand_in_for_nan(facts)
+            hash_rows, partition_rows, renumbered, has_infinity, stand_in_for_nan(facts)
         )
         hashes: np.ndarray = np.concatenate(found)[places]
         return hashes
 
     def used_categories(self, rows: np.ndarray, columns: Sequence[int]) -> dict[int, np.ndarray]:
         """Numbers of the categories that rows have, by column."""
-        own = rows_by_partition(rows, self._offsets())
-        found = self._on_partitions(used_categories, own, list(columns))
+        partition_rows = rows_by_partition(rows, self._offsets())
+        found = self._on_partitions(used_categories, partition_rows, list(columns))
         return {
             column: np.unique(np.concatenate([used[k] for used in found]))
             for k, column in enumerate(columns)
@@ -127,14 +129,14 @@ class BoostingTable:
         if weight is not None:
             whole = whole_weights(weight, whole_weight_bits(weight))
             weights = list(np.split(whole, np.searchsorted(rows, offsets[1:-1])))
-        own = rows_by_partition(rows, offsets)
+        partition_rows = rows_by_partition(rows, offsets)
         if len(rows) > _MANY_ROWS and len(n_categories) <= _FEW_COLUMNS:
             return refined_columns(
-                self._map, self._submit, self._results, own, len(rows), weights, renumbered,
-                n_categories, max_bins,
+                self._map, self._submit, self._results, partition_rows, len(rows), weights,
+                renumbered, n_categories, max_bins,
             )  # fmt: skip
         found = columns_of_partitions(
-            self._map, self._submit, own, weights, renumbered, n_categories, max_bins
+            self._map, self._submit, partition_rows, weights, renumbered, n_categories, max_bins
         )
         return [column for block in self._results(found) for column in block]
 
@@ -149,12 +151,12 @@ class BoostingTable:
     ) -> None:
         """Code all partitions, for the worker groups to come."""
         offsets = self._offsets()
-        own = rows_by_partition(distinct_rows(train)[0], offsets)
+        partition_rows = rows_by_partition(distinct_rows(train)[0], offsets)
         cuts = np.searchsorted(held_out, offsets)
-        apart = [held_out[cuts[k] : cuts[k + 1]] - offsets[k] for k in range(len(own))]
+        apart = [held_out[cuts[k] : cuts[k + 1]] - offsets[k] for k in range(len(partition_rows))]
         arguments = [
             (rows, others, columns, renumbered, so_far, kind)
-            for rows, others in zip(own, apart, strict=True)
+            for rows, others in zip(partition_rows, apart, strict=True)
         ]
         self._coded = self._map(code_partition, arguments, stores=True)
 
@@ -196,8 +198,8 @@ class BoostingTable:
         pieces = [pieces_of_rows(lengths, start, stop) for start, stop in runs]
         hosts = assign_workers(pieces, workers, self._partitions.holders())
         shards = [
-            Shard(host, start, stop, own)
-            for host, (start, stop), own in zip(hosts, runs, pieces, strict=True)
+            Shard(host, start, stop, shard_pieces)
+            for host, (start, stop), shard_pieces in zip(hosts, runs, pieces, strict=True)
         ]
         coded = replace(self._partitions, X=self._coded, y=None, weight=None)
         group = WorkerGroup(self._partitions.client, shards, coded, _PROGRAM)

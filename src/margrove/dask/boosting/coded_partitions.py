@@ -101,8 +101,8 @@ class CodedRows:
         self, pieces: Sequence[tuple[Any, int, int]], columns: Sequence[ColumnCodes]
     ) -> None:
         self._pieces, self._columns = pieces, columns
-        self._dense = [j for j, own in enumerate(columns) if own.omitted < 0]
-        self._sparse = [j for j, own in enumerate(columns) if own.omitted >= 0]
+        self._dense = [j for j, column in enumerate(columns) if column.omitted < 0]
+        self._sparse = [j for j, column in enumerate(columns) if column.omitted >= 0]
 
     def _each(self, rows: np.ndarray) -> Iterator[tuple[CodedPartition, np.ndarray, slice]]:
         """By partition: numbers in it of some rows, ascending, and their positions in `rows`."""
@@ -117,13 +117,17 @@ class CodedRows:
         """Some rows of a partition, column by column."""
         dense, sparse = iter(partition.dense[places].T), iter(partition.sparse)
         found = []
-        for own in self._columns:
+        for column in self._columns:
             rows, codes = None, None
-            if own.omitted < 0:
+            if column.omitted < 0:
                 codes = next(dense)
             else:
                 rows, codes = _entries(*next(sparse), places)
-            found.append(_Column(codes, rows, own.omitted, own.lows, own.highs, own.of_categories))
+            found.append(
+                _Column(
+                    codes, rows, column.omitted, column.lows, column.highs, column.of_categories
+                )
+            )
         return found
 
     # -- codes --
@@ -140,9 +144,9 @@ class CodedRows:
     def _without_rows(self) -> list[_Column]:
         nothing, no_rows = np.empty(0, np.uint8), np.empty(0, np.int32)
         return [
-            _Column(nothing, no_rows if own.omitted >= 0 else None, own.omitted, own.lows,
-                    own.highs, own.of_categories)
-            for own in self._columns
+            _Column(nothing, no_rows if column.omitted >= 0 else None, column.omitted, column.lows,
+                    column.highs, column.of_categories)
+            for column in self._columns
         ]  # fmt: skip
 
     def table(
@@ -157,21 +161,21 @@ class CodedRows:
         layout = _layout(self._without_rows(), dense, bundles, listed)
         by_rows = np.empty((n, len(dense) + len(bundles)), np.uint8)
         lists: list[list[tuple[np.ndarray, np.ndarray]]] = [[] for _ in listed]
-        for partition, numbers, own in self._each(rows):
+        for partition, numbers, positions in self._each(rows):
             places = partition.places_of(numbers)
-            by_rows[own, : len(dense)] = partition.dense[places]
+            by_rows[positions, : len(dense)] = partition.dense[places]
             if bundles or listed:
                 coded = self._columns_of(partition, places)
                 for k, bundle in enumerate(bundles, start=len(dense)):
                     together = np.empty(len(numbers), np.uint8)
                     _fill_bundle(coded, bundle, together)
-                    by_rows[own, k] = together
+                    by_rows[positions, k] = together
                 for k, j in enumerate(listed):
                     entries: Any = coded[j].rows
-                    lists[k].append((entries + np.int32(own.start), coded[j].codes))
+                    lists[k].append((entries + np.int32(positions.start), coded[j].codes))
         places_of_features = np.empty(len(self._columns), np.int64)
         places_of_features[features] = np.arange(len(features))
-        columns = [_joined(own, self._columns[j]) for own, j in zip(lists, listed, strict=True)]
+        columns = [_joined(pairs, self._columns[j]) for pairs, j in zip(lists, listed, strict=True)]
         return GradientTable(
             n_rows=n,
             n_dense=len(dense),
@@ -194,14 +198,16 @@ class CodedRows:
         """Scores (scores, n) of rows to train on after these rounds, in the order in which they
         were added."""
         found = _start(so_far, len(rows), kind)
-        for partition, numbers, own in self._each(rows):
+        for partition, numbers, positions in self._each(rows):
             places = partition.places_of(numbers)
             if partition.raw is not None:
-                found[:, own] = partition.raw[:, places]
+                found[:, positions] = partition.raw[:, places]
             if rounds:
                 step = max(1, _CELLS_AT_ONCE // len(self._columns))
                 for first in range(0, len(places), step):
-                    tile = slice(own.start + first, min(own.start + first + step, own.stop))
+                    tile = slice(
+                        positions.start + first, min(positions.start + first + step, positions.stop)
+                    )
                     X = self._values(partition, places[first : first + step])
                     _add_rounds(rounds, X, kind, found[:, tile])
         return found
@@ -209,13 +215,13 @@ class CodedRows:
     def _values(self, partition: CodedPartition, places: np.ndarray) -> np.ndarray:
         """Rows in values that go the same ways as their own through trees of these codes."""
         X = np.empty((len(places), len(self._columns)))
-        for j, own in enumerate(self._columns_of(partition, places)):
+        for j, column in enumerate(self._columns_of(partition, places)):
             values = _values_of_codes(self._columns[j])
-            if own.rows is None:
-                X[:, j] = values[own.codes]
+            if column.rows is None:
+                X[:, j] = values[column.codes]
             else:
-                X[:, j] = values[own.omitted]
-                X[own.rows, j] = values[own.codes]
+                X[:, j] = values[column.omitted]
+                X[column.rows, j] = values[column.codes]
         return X
 
     # -- rows that are held out --
@@ -226,9 +232,9 @@ class CodedRows:
         for partition, first, last in self._pieces:
             low, high = np.searchsorted(rows, [start, start + last - first])
             if low < high:
-                own = loaded(partition)
-                places = np.searchsorted(own.held_out_rows, rows[low:high] - start + first)
-                X, raw = own.held_out[places], own.held_out_raw
+                coded = loaded(partition)
+                places = np.searchsorted(coded.held_out_rows, rows[low:high] - start + first)
+                X, raw = coded.held_out[places], coded.held_out_raw
                 found.append(
                     HeldOutPiece(
                         PartitionOnDisk(X) if is_on_disk(partition) else X,
@@ -264,8 +270,8 @@ def _start(so_far: SoFar, n: int, kind: Kind) -> np.ndarray:
 
 
 def _add_rounds(rounds: list[list[PackedTree]], X: Any, kind: Kind, raw: np.ndarray) -> None:
-    for own in rounds:
-        for score, tree in enumerate(own):
+    for trees in rounds:
+        for score, tree in enumerate(trees):
             add_trees([tree], X, kind, raw[score])
 
 

@@ -45,7 +45,7 @@ class _ClusterBoosting(ClusterEstimator, local._HistGradientBoosting):
             raise TypeError(f"fit() got an unexpected keyword argument {next(iter(others))!r}")
         self._check_parameters()
         self._check_validation(*validation)
-        validation = [_on_this_machine(own) for own in validation]
+        validation = [_on_this_machine(values) for values in validation]
         with_retries(lambda workers: warm_kernels(client, workers, _KERNELS), client)
         partitions = partitions_of(X, y, sample_weight, client, self, keep_frames="labels")
         table = encoded(partitions, self, self.categorical_features)
@@ -166,8 +166,8 @@ class _ClusterBoosting(ClusterEstimator, local._HistGradientBoosting):
         self, leader: BoostingLeader, held_out: HeldOut | None, n: int
     ) -> np.ndarray:
         """What `scoring` is called with: predictions are known, so most scorers need no rows."""
-        is_own = callable(self.scoring) and not hasattr(self.scoring, "_score_func")
-        if not is_own:
+        is_user_function = callable(self.scoring) and not hasattr(self.scoring, "_score_func")
+        if not is_user_function:
             return np.empty((n, 0))
         if held_out is None:
             raise ValueError(

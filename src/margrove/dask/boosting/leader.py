@@ -51,7 +51,10 @@ def runs_of_rows(train: np.ndarray, borders: np.ndarray, n_rows: int) -> list[tu
     starts = [0, *(int(train[border]) for border in borders[1:-1])]
     ends = [*starts[1:], n_rows]
     last = [int(train[border - 1]) + 1 if border else 0 for border in borders[1:]]
-    return [(start, max(end, own)) for start, end, own in zip(starts, ends, last, strict=True)]
+    return [
+        (start, max(end, after_last))
+        for start, end, after_last in zip(starts, ends, last, strict=True)
+    ]
 
 
 class BoostingLeader:
@@ -100,7 +103,7 @@ class BoostingLeader:
         setup = pickle.dumps(replace(self._setup, rounds=rounds))
 
         def prepare(group: Any, runs: Sequence[tuple[int, int]]) -> None:
-            told = [(own, setup) for own in self._worker_rows(runs)]
+            told = [(rows, setup) for rows in self._worker_rows(runs)]
             conflicts = group.call_each("set_up", told, reduce="max")
             if self._bundles is None:
                 self._bundles = bundles_of(self.columns, conflicts, self._n_rows)
@@ -118,13 +121,13 @@ class BoostingLeader:
         cuts = np.append(np.searchsorted(self._held_out, starts), len(self._held_out))
         found = []
         for k, start in enumerate(starts):
-            own = slice(borders[k], borders[k + 1])
+            run = slice(borders[k], borders[k + 1])
             found.append(
                 WorkerRows(
-                    train[own] - start,
-                    given.y[own],
-                    None if given.weight is None else given.weight[own],
-                    None if given.copies is None else given.copies[own],
+                    train[run] - start,
+                    given.y[run],
+                    None if given.weight is None else given.weight[run],
+                    None if given.copies is None else given.copies[run],
                     self._held_out[cuts[k] : cuts[k + 1]] - start,
                     int(borders[k]),
                 )
@@ -177,16 +180,16 @@ class BoostingLeader:
             reply = self._sums(order)
             waiting = [
                 tree
-                for tree, own in zip(waiting, root_requests, strict=True)
-                if not tree.accept_root(reply[own.at : own.at + 3], reply[own.at + 3 :])
+                for tree, request in zip(waiting, root_requests, strict=True)
+                if not tree.accept_root(reply[request.at : request.at + 3], reply[request.at + 3 :])
             ]
 
     def _expand(self, growing: Sequence[RemoteTree]) -> Iterator[None]:
         """Split the rows of some nodes of each tree."""
         orders, taken, size = [], [], 0
         for tree in growing:
-            own, sets, length = tree.orders()
-            orders.append((tree.score, size, own, sets))
+            nodes, sets, length = tree.orders()
+            orders.append((tree.score, size, nodes, sets))
             taken.append((tree, slice(size, size + length)))
             size += length
         order = self._order_sums("expand", orders, size)
@@ -213,9 +216,9 @@ class BoostingLeader:
         """Rows leaf by leaf, ascending, by their numbers among those to train on; where each leaf
         begins, and the end."""
         found = self._group.call("leaf_rows", tree.score, tree.handles_of(leaves), reduce="list")
-        slices = [own for worker in found for own in worker]
-        pieces = [own[k] for k in range(len(leaves)) for own in slices]
-        sizes = [sum(len(own[k]) for own in slices) for k in range(len(leaves))]
+        slices = [row_slice for worker in found for row_slice in worker]
+        pieces = [row_slice[k] for k in range(len(leaves)) for row_slice in slices]
+        sizes = [sum(len(row_slice[k]) for row_slice in slices) for k in range(len(leaves))]
         return np.concatenate(pieces), np.cumsum([0, *sizes])
 
     def add(
@@ -227,19 +230,19 @@ class BoostingLeader:
         with, if it is known how."""
         order = None if then is None else self._order(*then)
         found = self._group.call("add", pickle.dumps(list(grown)), order, reduce="list")
-        held_out = np.concatenate([own for own, _ in found], axis=1)
-        round_start = None if then is None else _round_start([own for _, own in found])
+        held_out = np.concatenate([raw for raw, _ in found], axis=1)
+        round_start = None if then is None else _round_start([start for _, start in found])
         return held_out, round_start
 
 
 def _round_start(found: list[list[Any]]) -> RoundStart:
-    slices = [own for worker in found for own in worker]
-    losses = [loss for own, _, _ in slices for loss in own]
-    largest = np.max([own for _, own, _ in slices], axis=0)
-    samples = np.sum([own[:, 0] for _, _, own in slices], axis=0)
-    copies = np.max([own[:, 1] for _, _, own in slices], axis=0)
+    slices = [row_slice for worker in found for row_slice in worker]
+    losses = [loss for tile_losses, _, _ in slices for loss in tile_losses]
+    largest = np.max([slice_largest for _, slice_largest, _ in slices], axis=0)
+    samples = np.sum([slice_counts[:, 0] for _, _, slice_counts in slices], axis=0)
+    copies = np.max([slice_counts[:, 1] for _, _, slice_counts in slices], axis=0)
     counts = np.stack([samples, copies], axis=1)
-    return RoundStart(losses, [Survey(*own) for own in zip(largest, counts, strict=True)])
+    return RoundStart(losses, [Survey(*score) for score in zip(largest, counts, strict=True)])
 
 
 def _root_requests(growing: Sequence[RemoteTree], n_cells: int) -> tuple[list[RootRequest], int]:

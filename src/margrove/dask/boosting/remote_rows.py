@@ -75,10 +75,10 @@ def rows_by_partition(rows: np.ndarray, offsets: np.ndarray) -> list[PartitionRo
     cuts = np.searchsorted(rows, offsets)
     found = []
     for k in range(len(offsets) - 1):
-        own = rows[cuts[k] : cuts[k + 1]] - offsets[k]
+        numbers = rows[cuts[k] : cuts[k + 1]] - offsets[k]
         length = int(offsets[k + 1] - offsets[k])
-        is_whole = len(own) == length and np.array_equal(own, np.arange(length))
-        found.append(PartitionRows(None if is_whole else own))
+        is_whole = len(numbers) == length and np.array_equal(numbers, np.arange(length))
+        found.append(PartitionRows(None if is_whole else numbers))
     return found
 
 
@@ -121,7 +121,7 @@ def facts_of_partition(partition: Any, rows: PartitionRows) -> _Facts:
     return _Facts(
         bool(np.isinf(values).any()),
         bool(np.isnan(values).any()),
-        tuple(float(own) for own in low),
+        tuple(float(value) for value in low),
         str(values.dtype),
     )
 
@@ -134,25 +134,25 @@ def hash_rows(
     stand_in: float | None,
 ) -> np.ndarray:
     """uint64 (n,): what `canonical_form` sorts rows by; NaN is hashed as the number `stand_in`."""
-    own = renumber(rows.of(partition), renumbered)
-    if own.shape[0] == 0:
+    X = renumber(rows.of(partition), renumbered)
+    if X.shape[0] == 0:
         return np.empty(0, np.uint64)
-    values = _values(own)
+    values = _values(X)
     if has_infinity:
         values = np.clip(values, -_FAR_OUT, _FAR_OUT)
     if stand_in is not None:
         values = np.where(np.isnan(values), values.dtype.type(stand_in), values)
-    return scan_rows(_with_values(own, values)).hashes
+    return scan_rows(_with_values(X, values)).hashes
 
 
 def used_categories(
     partition: Any, rows: PartitionRows, columns: Sequence[int]
 ) -> list[np.ndarray]:
     """Numbers of the categories that some rows have, of each of these columns."""
-    own = rows.of(partition)
+    X = rows.of(partition)
     found = []
     for column in columns:
-        numbers = own[:, column]
+        numbers = X[:, column]
         found.append(np.unique(numbers[~np.isnan(numbers)].astype(np.int64)))
     return found
 
@@ -164,11 +164,11 @@ def _values(X: Any) -> np.ndarray:
 
 def stand_in_for_nan(facts: Sequence[_Facts]) -> float | None:
     """A number that does not occur, see `gradient.training_data`; None without NaN."""
-    if not any(own.has_nan for own in facts):
+    if not any(fact.has_nan for fact in facts):
         return None
-    kind = np.dtype(next(own.dtype for own in facts)).type
-    taken = {value for own in facts for value in own.lowest}
-    if any(own.has_infinity for own in facts):
+    kind = np.dtype(next(fact.dtype for fact in facts)).type
+    taken = {value for fact in facts for value in fact.lowest}
+    if any(fact.has_infinity for fact in facts):
         taken = {value for value in taken if value >= -_FAR_OUT} | {-_FAR_OUT}
     stand_in = np.finfo(kind).min
     while float(stand_in) in taken:

@@ -105,8 +105,8 @@ class ClusterRounds(GradientRounds):
 
     def _new_buffers(self) -> list[TreeBuffers]:
         n_sets = 0 if self._settings.sets is None else len(self._settings.sets)
-        own = TreeBuffers.bytes_of(self._table, self._most_leaves, self._n_slots)
-        most = max(int(min(_BYTES_OF_TREES // max(own, 1.0), _TREES_AT_ONCE)), 1)
+        n_bytes = TreeBuffers.bytes_of(self._table, self._most_leaves, self._n_slots)
+        most = max(int(min(_BYTES_OF_TREES // max(n_bytes, 1.0), _TREES_AT_ONCE)), 1)
         return [
             TreeBuffers(
                 self._table, self._most_leaves, self._n_slots, n_sets, is_tight=self._is_tight
@@ -154,13 +154,13 @@ class ClusterRounds(GradientRounds):
 
     def state(self) -> dict[str, Any]:
         """After the last round that is complete; raw scores follow from the trees."""
-        own = self._without_raw()
-        return state_of_rounds(own, own.raw)
+        rounds = self._without_raw()
+        return state_of_rounds(rounds, rounds.raw)
 
     def restore(self, state: dict[str, Any]) -> None:
-        own = self._without_raw()
-        restore_rounds(own, state, self._form)
-        self.trees, self.losses = own.trees, own.losses
+        rounds = self._without_raw()
+        restore_rounds(rounds, state, self._form)
+        self.trees, self.losses = rounds.trees, rounds.losses
         self._steps = self._ahead = self._raw = None
         self._restart(None)
 
@@ -179,17 +179,17 @@ class ClusterRounds(GradientRounds):
             self.monitor.take(self._leader.held_out_raw)
 
     def _one_round(self) -> Iterator[None]:
-        own, round_start = self._begin_round()
+        this_round, round_start = self._begin_round()
         yield
         for scores in _in_groups(range(self._n_scores), len(self._buffers)):
             growing = [
-                self._new_tree(own, buffers, score, round_start)
+                self._new_tree(this_round, buffers, score, round_start)
                 for buffers, score in zip(self._buffers, scores, strict=False)
             ]
-            yield from self._grow(own, growing)
+            yield from self._grow(this_round, growing)
             is_last = scores[-1] + 1 == self._n_scores
-            self._finish(own, growing, is_last=is_last)
-        self._end(own)
+            self._finish(this_round, growing, is_last=is_last)
+        self._end(this_round)
 
     def _begin_round(self) -> tuple[_Round, RoundStart]:
         number = self.first + self.rounds
@@ -202,10 +202,10 @@ class ClusterRounds(GradientRounds):
         self._ahead = None
         if len(self.losses) == number:
             self.losses.append(self._loss_of(loss, round_start))
-        own = _Round(loss, _NO_ROWS, _NO_ROWS, [None] * self._n_scores)
+        this_round = _Round(loss, _NO_ROWS, _NO_ROWS, [None] * self._n_scores)
         if drawn is not None:
-            own.rows = drawn
-        return own, round_start
+            this_round.rows = drawn
+        return this_round, round_start
 
     def _rows_of(self, number: int) -> np.ndarray | None:
         if self._drawn[0] != number:
@@ -220,15 +220,15 @@ class ClusterRounds(GradientRounds):
         return math.fsum(round_start.losses) / total
 
     def _new_tree(
-        self, own: _Round, buffers: TreeBuffers, score: int, round_start: RoundStart
+        self, this_round: _Round, buffers: TreeBuffers, score: int, round_start: RoundStart
     ) -> RemoteTree:
-        n_rows = len(own.rows) or self._n
+        n_rows = len(this_round.rows) or self._n
         survey = round_start.surveys[score]
-        return RemoteTree(buffers, self._rules(own, score), score, n_rows, survey)
+        return RemoteTree(buffers, self._rules(this_round, score), score, n_rows, survey)
 
-    def _grow(self, own: _Round, growing: list[RemoteTree]) -> Iterator[None]:
+    def _grow(self, this_round: _Round, growing: list[RemoteTree]) -> Iterator[None]:
         """In two waves: while the client decides about some trees, workers sum for the others."""
-        renews = own.loss.differs_from_mean
+        renews = this_round.loss.differs_from_mean
         halves = [half for half in (growing[::2], growing[1::2]) if half]
         waves = deque(self._leader.grow(half, with_values=not renews) for half in halves)
         while waves:
@@ -238,7 +238,7 @@ class ClusterRounds(GradientRounds):
             yield
         if renews:
             for tree in growing:
-                self._renew_leaves(tree, own.loss)
+                self._renew_leaves(tree, this_round.loss)
             yield
 
     def _renew_leaves(self, growing: RemoteTree, loss: GradientLoss) -> None:
@@ -253,13 +253,13 @@ class ClusterRounds(GradientRounds):
         if self._settings.signs is not None:
             _put_in_order(tree, self._settings.signs[self._table.features])
 
-    def _finish(self, own: _Round, growing: list[RemoteTree], *, is_last: bool) -> None:
+    def _finish(self, this_round: _Round, growing: list[RemoteTree], *, is_last: bool) -> None:
         """Trees as they are kept, and what they say in all scores."""
         told = []
         for tree in growing:
             found = packed(tree.tree, self._meanings)
-            own.grown[tree.score] = found
-            told.append(self._message(own, tree, found))
+            this_round.grown[tree.score] = found
+            told.append(self._message(this_round, tree, found))
         then = None
         if is_last and self._knows_how_to_go_on():
             then = self.loss, self._rows_of(self.first + self.rounds + 1)
@@ -268,7 +268,7 @@ class ClusterRounds(GradientRounds):
         if is_last and isinstance(self.monitor, RemoteMonitor):
             self.monitor.take(held_out)
 
-    def _message(self, own: _Round, growing: RemoteTree, found: PackedTree) -> GrownTree:
+    def _message(self, this_round: _Round, growing: RemoteTree, found: PackedTree) -> GrownTree:
         tree, leaves = growing.tree, growing.leaves
         n = int(tree.state[nodes.N_NODES])
         in_full = (tree.whole[:n].copy(), tree.real[:n].copy(), tree.sets[:n].copy())
@@ -276,7 +276,7 @@ class ClusterRounds(GradientRounds):
             growing.score,
             growing.handles_of(leaves),
             tree.real[leaves, nodes.VALUE].copy(),
-            in_full if len(own.rows) else None,
+            in_full if len(this_round.rows) else None,
             found if isinstance(self.monitor, RemoteMonitor) else None,
         )
 
@@ -300,8 +300,8 @@ class ClusterRounds(GradientRounds):
             raw = self.raw
         monitor.add(grown, training_loss, raw, self._loss_of_round())
 
-    def _end(self, own: _Round) -> None:
-        grown = [tree for tree in own.grown if tree is not None]
+    def _end(self, this_round: _Round) -> None:
+        grown = [tree for tree in this_round.grown if tree is not None]
         if self.monitor is not None:
             self._tell(self.monitor, grown)
         self.trees.append(grown)

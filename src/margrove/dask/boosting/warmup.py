@@ -65,10 +65,10 @@ def grow_a_tree(n_rows: int = 2100) -> None:
         tree = RemoteTree(buffers, _rules(order), 0, len(drawn), survey)
         for _ in leader.grow([tree], with_values=True):
             pass
-        own, leaves = tree.tree, tree.leaves
-        whole = (own.whole.copy(), own.real.copy(), own.sets.copy())
-        values = own.real[leaves, nodes.VALUE].copy()
-        found = packed(own, meanings_of(bins_of(leader.columns), leader.table))
+        arrays, leaves = tree.tree, tree.leaves
+        whole = (arrays.whole.copy(), arrays.real.copy(), arrays.sets.copy())
+        values = arrays.real[leaves, nodes.VALUE].copy()
+        found = packed(arrays, meanings_of(bins_of(leader.columns), leader.table))
         leader.add([GrownTree(0, tree.handles_of(leaves), values, whole, found)], None)
 
 
@@ -106,7 +106,8 @@ def _columns(X: np.ndarray, numbers: np.ndarray) -> list[ColumnCodes]:
 
     def map_each(function: Any, arguments: Any) -> list[Any]:
         return [
-            function(partition, *own) for partition, own in zip(partitions, arguments, strict=True)
+            function(partition, *others)
+            for partition, others in zip(partitions, arguments, strict=True)
         ]
 
     def submit(function: Any, *arguments: Any) -> Any:

@@ -102,14 +102,14 @@ class GrownTree:
 class _RowSlice:
     """The rows of one thread."""
 
-    def __init__(self, given: CodedRows, own: WorkerRows, setup: BoostingSetup) -> None:
-        self._given, self._own, self._setup = given, own, setup
+    def __init__(self, given: CodedRows, rows: WorkerRows, setup: BoostingSetup) -> None:
+        self._given, self._worker_rows, self._setup = given, rows, setup
         so_far = setup.so_far, setup.rounds, setup.kind
-        self.raw = given.raw(own.train, *so_far)
-        self.held_out = given.held_out(own.held_out)
+        self.raw = given.raw(rows.train, *so_far)
+        self.held_out = given.held_out(rows.held_out)
         starts = [piece.raw(*so_far) for piece in self.held_out]
         self.held_out_raw = np.concatenate([self.raw[:, :0], *starts], axis=1)
-        self._n = len(own.train)
+        self._n = len(rows.train)
         shape = self.raw.shape
         self._gradient, self._hessian = np.empty(shape), np.empty(shape)
         self._everyone = np.arange(self._n, dtype=np.int32)
@@ -121,13 +121,13 @@ class _RowSlice:
         self._room: nodes.Room
 
     def conflicts(self) -> np.ndarray:
-        return self._given.conflicts(self._own.train)
+        return self._given.conflicts(self._worker_rows.train)
 
     def lay_out(self, bundles: list[list[int]]) -> None:
         """Put the codes into a table; the numbers of the rows are not needed after that."""
-        self._table = self._given.table(self._own.train, bundles, self._setup.is_category)
+        self._table = self._given.table(self._worker_rows.train, bundles, self._setup.is_category)
         self._room = nodes.new_room(self._table, 1, 1, 1)
-        self._own = replace(self._own, train=self._own.train[:0].copy())
+        self._worker_rows = replace(self._worker_rows, train=self._worker_rows.train[:0].copy())
 
     # -- a round --
 
@@ -138,9 +138,12 @@ class _RowSlice:
         losses = self._derive(loss)
         self._rows, self._others = self._everyone, self._everyone[:0]
         if drawn is not None:
-            own = drawn[np.searchsorted(drawn, self._own.first) :]
-            own = own[: np.searchsorted(own, self._own.first + self._n)] - self._own.first
-            self._rows = own.astype(np.int32)
+            numbers = drawn[np.searchsorted(drawn, self._worker_rows.first) :]
+            numbers = (
+                numbers[: np.searchsorted(numbers, self._worker_rows.first + self._n)]
+                - self._worker_rows.first
+            )
+            self._rows = numbers.astype(np.int32)
             self._others = np.setdiff1d(self._everyone, self._rows, assume_unique=True)
         k = len(self.raw)
         largest, counts = np.zeros((k, 2)), np.ones((k, 2), np.int64)
@@ -149,16 +152,16 @@ class _RowSlice:
         return losses, largest, counts
 
     def _derive(self, loss: GradientLoss) -> list[float]:
-        own, losses = self._own, []
+        rows, losses = self._worker_rows, []
         for start in range(0, self._n, ROWS_OF_A_TILE):
             end = min(start + ROWS_OF_A_TILE, self._n)
             losses.append(
                 loss.derivatives_and_loss(
-                    own.y, self.raw, own.weight, self._gradient, self._hessian, start, end
+                    rows.y, self.raw, rows.weight, self._gradient, self._hessian, start, end
                 )
             )
         if loss.differs_from_mean:
-            self._hessian[:] = 1.0 if own.weight is None else own.weight
+            self._hessian[:] = 1.0 if rows.weight is None else rows.weight
         return losses
 
     def _source(self, score: int) -> nodes.Source:
@@ -166,7 +169,7 @@ class _RowSlice:
             self._rows,
             self._gradient[score],
             self._hessian[score],
-            _NO_WORDS if self._own.copies is None else self._own.copies,
+            _NO_WORDS if self._worker_rows.copies is None else self._worker_rows.copies,
             self.raw[score],
             _NO_WORDS,
             _NO_WORDS,
@@ -185,21 +188,21 @@ class _RowSlice:
         return reply.reshape(shape)
 
     def start_roots(self, root_requests: Sequence[RootRequest], reply: np.ndarray) -> None:
-        for own in root_requests:
-            source = self._sources[own.score] = self._with_numbers(own)
-            tree = self._trees[own.score] = self._new_tree(own.score)
+        for request in root_requests:
+            source = self._sources[request.score] = self._with_numbers(request)
+            tree = self._trees[request.score] = self._new_tree(request.score)
             kernels.write_rows(
-                source, own.is_wide, own.copies, own.scales[0], own.scales[1], tree,
-                reply[own.at : own.at + 3],
+                source, request.is_wide, request.copies, request.scales[0], request.scales[1], tree,
+                reply[request.at : request.at + 3],
             )  # fmt: skip
             kernels.count_root(
-                self._table, source, tree, self._room, own.in_words, reply[own.at + 3 :]
+                self._table, source, tree, self._room, request.in_words, reply[request.at + 3 :]
             )
 
-    def _with_numbers(self, own: RootRequest) -> nodes.Source:
+    def _with_numbers(self, request: RootRequest) -> nodes.Source:
         """Room for gradients as whole numbers: that of the last tree, where it fits."""
-        source, last = self._source(own.score), self._sources.get(own.score)
-        names = ("g", "h") if own.is_wide else ("packed",)
+        source, last = self._source(request.score), self._sources.get(request.score)
+        names = ("g", "h") if request.is_wide else ("packed",)
         for name in names:
             room = None if last is None else getattr(last, name)
             if room is None or len(room) != self._n:
@@ -242,20 +245,24 @@ class _RowSlice:
         tree = self._trees[score]
         starts, ends = tree.whole[handles, nodes.START], tree.whole[handles, nodes.END]
         return [
-            np.sort(tree.rows[start:end]) + self._own.first
+            np.sort(tree.rows[start:end]) + self._worker_rows.first
             for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
         ]
 
     def add(self, grown: Sequence[GrownTree]) -> None:
         """Add the values of trees to the scores of all rows."""
-        for own in grown:
-            raw, tree = self.raw[own.score], self._trees[own.score]
-            kernels.add_leaves(tree, own.handles, own.values, raw)
-            if own.nodes is not None and len(self._others):
-                whole, real, sets = own.nodes
+        for grown_tree in grown:
+            raw, tree = self.raw[grown_tree.score], self._trees[grown_tree.score]
+            kernels.add_leaves(tree, grown_tree.handles, grown_tree.values, raw)
+            if grown_tree.nodes is not None and len(self._others):
+                whole, real, sets = grown_tree.nodes
                 whole_tree = tree._replace(whole=whole, real=real, sets=sets)
                 kernels.add_to_others(self._table, whole_tree, self._others, raw)
-        packed = [(own.score, own.packed) for own in grown if own.packed is not None]
+        packed = [
+            (grown_tree.score, grown_tree.packed)
+            for grown_tree in grown
+            if grown_tree.packed is not None
+        ]
         if packed:
             self._add_to_held_out(packed)
 
@@ -263,10 +270,10 @@ class _RowSlice:
         start = 0
         for piece in self.held_out:
             X = loaded(piece.X)
-            own = slice(start, start + X.shape[0])
+            piece_rows = slice(start, start + X.shape[0])
             for score, tree in packed:
-                add_trees([tree], X, self._setup.kind, self.held_out_raw[score, own])
-            start = own.stop
+                add_trees([tree], X, self._setup.kind, self.held_out_raw[score, piece_rows])
+            start = piece_rows.stop
 
 
 def _with_room(tree: nodes.BoostedTree, n_more: int) -> nodes.BoostedTree:
@@ -294,56 +301,56 @@ class BoostingProgram:
         self._setup: BoostingSetup
         self._loss: GradientLoss
 
-    def set_up(self, own: WorkerRows, setup: bytes) -> np.ndarray:
+    def set_up(self, worker_rows: WorkerRows, setup: bytes) -> np.ndarray:
         """Take the codes of the rows; which sparse columns cannot share a byte."""
         self._setup = pickle.loads(setup)
-        slices = _sliced(own, self._n_threads)
+        slices = _sliced(worker_rows, self._n_threads)
         given = CodedRows(self._given.X, self._setup.columns)
         self._slices = self._at_once(lambda rows: _RowSlice(given, rows, self._setup), slices)
-        found: np.ndarray = np.max(self._each(lambda own: own.conflicts()), axis=0)
+        found: np.ndarray = np.max(self._each(lambda row_slice: row_slice.conflicts()), axis=0)
         return found
 
     def lay_out(self, bundles: list[list[int]]) -> int:
-        self._each(lambda own: own.lay_out(bundles))
+        self._each(lambda row_slice: row_slice.lay_out(bundles))
         if any(is_on_disk(partition) for partition, *_ in self._given.X):
             release_memory()
         return 0
 
     def raw(self) -> np.ndarray:
-        return np.concatenate([own.raw for own in self._slices], axis=1)
+        return np.concatenate([row_slice.raw for row_slice in self._slices], axis=1)
 
     def held_out_raw(self) -> np.ndarray:
-        return np.concatenate([own.held_out_raw for own in self._slices], axis=1)
+        return np.concatenate([row_slice.held_out_raw for row_slice in self._slices], axis=1)
 
     def held_out_rows(self) -> Any:
         """The rows held out, for those who score by them."""
-        return [loaded(piece.X) for own in self._slices for piece in own.held_out]
+        return [loaded(piece.X) for row_slice in self._slices for piece in row_slice.held_out]
 
     def begin(self, loss: bytes | None, drawn: np.ndarray | None) -> list[Any]:
         """See `_RowSlice.begin`; a loss of None is that of the last round."""
         if loss is not None:
             self._loss = pickle.loads(loss)
-        return self._each(lambda own: own.begin(self._loss, drawn))
+        return self._each(lambda row_slice: row_slice.begin(self._loss, drawn))
 
     def start_roots(self, root_requests: bytes, size: int) -> np.ndarray:
         told = pickle.loads(root_requests)
-        return self._summed(size, lambda own, reply: own.start_roots(told, reply))
+        return self._summed(size, lambda row_slice, reply: row_slice.start_roots(told, reply))
 
     def expand(self, orders: bytes, size: int) -> np.ndarray:
         told = pickle.loads(orders)
-        return self._summed(size, lambda own, reply: own.expand(told, reply))
+        return self._summed(size, lambda row_slice, reply: row_slice.expand(told, reply))
 
     def leaf_sums(self, leaves: bytes, size: int) -> np.ndarray:
         told = pickle.loads(leaves)
-        return self._summed((size, 2), lambda own, reply: own.leaf_sums(told, reply))
+        return self._summed((size, 2), lambda row_slice, reply: row_slice.leaf_sums(told, reply))
 
     def leaf_rows(self, score: int, handles: np.ndarray) -> list[Any]:
-        return self._each(lambda own: own.leaf_rows(score, handles))
+        return self._each(lambda row_slice: row_slice.leaf_rows(score, handles))
 
     def add(self, grown: bytes, then: tuple[bytes | None, np.ndarray | None] | None) -> Any:
         """Add trees; raw scores of the rows held out, and what the next round begins with."""
         told = pickle.loads(grown)
-        self._each(lambda own: own.add(told))
+        self._each(lambda row_slice: row_slice.add(told))
         return self.held_out_raw(), None if then is None else self.begin(*then)
 
     def _each(self, do: Callable[[_RowSlice], Any]) -> list[Any]:
@@ -357,9 +364,9 @@ class BoostingProgram:
     def _summed(self, shape: Any, do: Callable[[_RowSlice, np.ndarray], None]) -> np.ndarray:
         """A reply is sent before the next one is asked for: they may lie in the same place."""
 
-        def reply_of(own: _RowSlice) -> np.ndarray:
-            reply = own.room_for_reply(shape)
-            do(own, reply)
+        def reply_of(row_slice: _RowSlice) -> np.ndarray:
+            reply = row_slice.room_for_reply(shape)
+            do(row_slice, reply)
             return reply
 
         total, *others = self._each(reply_of)
@@ -369,21 +376,21 @@ class BoostingProgram:
         return found
 
 
-def _sliced(own: WorkerRows, n_threads: int) -> list[WorkerRows]:
+def _sliced(rows: WorkerRows, n_threads: int) -> list[WorkerRows]:
     """Rows for so many threads, cut where tiles begin."""
-    n = len(own.train)
+    n = len(rows.train)
     n_tiles = max(-(-n // ROWS_OF_A_TILE), 1)
     n_slices = min(n_threads, n_tiles)
     borders = [min(k * n_tiles // n_slices * ROWS_OF_A_TILE, n) for k in range(n_slices)] + [n]
-    nobody = own.held_out[:0]
+    nobody = rows.held_out[:0]
     return [
         WorkerRows(
-            own.train[start:end],
-            own.y[start:end],
-            None if own.weight is None else own.weight[start:end],
-            None if own.copies is None else own.copies[start:end],
-            own.held_out if start == 0 else nobody,
-            own.first + start,
+            rows.train[start:end],
+            rows.y[start:end],
+            None if rows.weight is None else rows.weight[start:end],
+            None if rows.copies is None else rows.copies[start:end],
+            rows.held_out if start == 0 else nobody,
+            rows.first + start,
         )
         for start, end in itertools.pairwise(borders)
     ]

@@ -110,7 +110,9 @@ def _release_stuck_tasks(client: distributed.Client, futures: Sequence[Any]) -> 
     Partitions on disk are worked on where they are. Dask would wait for that worker for ever, even
     where others are allowed, if there was none at all for a moment.
     """
-    waiting = [own.key for own in futures if own.status not in ("finished", "error", "cancelled")]
+    waiting = [
+        future.key for future in futures if future.status not in ("finished", "error", "cancelled")
+    ]
     _lift_restrictions(client, waiting, of_lost_workers=True)
 
 
@@ -119,7 +121,7 @@ def clear_worker_restrictions(client: distributed.Client, futures: Sequence[Any]
 
     Whether the scheduler does as it is told; where it does not, nothing should be placed.
     """
-    return _lift_restrictions(client, [own.key for own in futures], of_lost_workers=False)
+    return _lift_restrictions(client, [future.key for future in futures], of_lost_workers=False)
 
 
 def _lift_restrictions(
@@ -138,7 +140,8 @@ def _lift_restrictions(
             seen.add(task.key)
             waiting += task.dependencies
             if not (
-                of_lost_workers and any(own in there for own in task.worker_restrictions or ())
+                of_lost_workers
+                and any(worker in there for worker in task.worker_restrictions or ())
             ):
                 task.worker_restrictions = set()
                 others = task.host_restrictions or task.resource_restrictions

@@ -125,22 +125,22 @@ def _compare(client: distributed.Client, workers: list[str]) -> set[str]:
         return set()
     answers = run_on_workers(client, new, _software_and_processor)
     silent = {worker for worker in new if isinstance(answers[worker], OSError)}
-    _require_alike({worker: own for worker, own in answers.items() if worker not in silent})
+    _require_alike({worker: answer for worker, answer in answers.items() if worker not in silent})
     known.update(set(new) - silent)
     return silent
 
 
 def _require_alike(answers: dict[str, Any]) -> None:
-    own = _software() | _processor()
+    expected = _software() | _processor()
     by_difference: dict[str, list[str]] = defaultdict(list)
     is_processor_only = True
     for worker, answer in answers.items():
         if not isinstance(answer, dict):
             raise ClusterError(
                 f"Worker {worker} cannot run margrove: {type(answer).__name__}: {answer}. Install "
-                f"margrove {own['margrove']} there."
+                f"margrove {expected['margrove']} there."
             )
-        for name, value in own.items():
+        for name, value in expected.items():
             there = answer.get(name, "")
             if value != there:
                 if name == "processor" and dask.config.get("margrove.mixed-processors", False):

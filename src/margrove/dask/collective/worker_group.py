@@ -153,8 +153,8 @@ class WorkerGroup:
                 f"{len(arguments)}."
             )
         first = self._request(method, (), reduce)
-        for rank, own in enumerate(arguments):
-            self._send(rank, Request(first.number, method, tuple(own), reduce, False))
+        for rank, worker_arguments in enumerate(arguments):
+            self._send(rank, Request(first.number, method, tuple(worker_arguments), reduce, False))
         return self.finish_call(first)
 
     def _request(self, method: str, arguments: tuple[Any, ...], reduce: str) -> Request:
@@ -173,15 +173,15 @@ class WorkerGroup:
             raise self._broken(rank, str(error)) from error
 
     def _reply(self, request: Request) -> Reply:
-        ranks, own = ranks_under_client(self.n_workers), self._replies[request.number]
-        while len(own) < len(ranks):
+        ranks, replies = ranks_under_client(self.n_workers), self._replies[request.number]
+        while len(replies) < len(ranks):
             rank, message = self._next_message()
             if isinstance(message, Reply):
                 if message.kind == "lost":
                     raise self._broken(*message.value)
                 self._replies[message.number][rank] = message
         del self._replies[request.number]
-        reply = reduced_reply(request, [own[rank] for rank in ranks])
+        reply = reduced_reply(request, [replies[rank] for rank in ranks])
         if reply.kind == "error":
             raise reply.value
         return reply
@@ -276,7 +276,7 @@ class WorkerGroup:
     def _submit(self, rank: int, shard: Shard, addresses: list[tuple[str, int]]) -> Any:
         numbers = [number for number, _, _ in shard.pieces]
 
-        def own(futures: list[Any] | None) -> list[Any] | None:
+        def of_shard(futures: list[Any] | None) -> list[Any] | None:
             return None if futures is None else [futures[number] for number in numbers]
 
         partitions = self._partitions
@@ -286,9 +286,9 @@ class WorkerGroup:
             rank,
             addresses,
             shard,
-            own(partitions.X),
-            own(partitions.y),
-            own(partitions.weight),
+            of_shard(partitions.X),
+            of_shard(partitions.y),
+            of_shard(partitions.weight),
             self._program,
             self._arguments,
             key=f"{self._name}-{rank}",

@@ -261,8 +261,8 @@ class _WorkerLoop:
 
     def _answer(self, request: Request, work: Callable[[], Any]) -> None:
         """Do the work, wait for the children, and send the reduced reply to the parent."""
-        own = self._attempt(request, work)
-        replies = [own, *(self._reply_of(k, request.number) for k in self._children)]
+        reply = self._attempt(request, work)
+        replies = [reply, *(self._reply_of(k, request.number) for k in self._children)]
         self._endpoint.channels[self._parent].send(reduced_reply(request, replies))
 
     def _attempt(self, request: Request, work: Callable[[], Any]) -> Reply:

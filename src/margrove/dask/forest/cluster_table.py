@@ -88,7 +88,7 @@ class ForestTable(TreeTable):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """A hash a row. Checkpoints, which ask arrays for their contents, know the table by it."""
-        return np.concatenate([own for own, _ in self._scanned()])
+        return np.concatenate([hashes for hashes, _ in self._scanned()])
 
     def _scanned(self) -> list[tuple[np.ndarray, np.ndarray]]:
         return gathered(self.partitions.client, self.partitions.map(scan_partition))
@@ -102,7 +102,7 @@ class ForestTable(TreeTable):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """See `ensemble.forest.training_data.row_order`."""
         codes = target if target.ndim == 1 else _rows_as_codes(target)
-        hashes, has_nan = (np.concatenate(own) for own in zip(*self._scanned(), strict=True))
+        hashes, has_nan = (np.concatenate(arrays) for arrays in zip(*self._scanned(), strict=True))
         if self.kept is not None:
             hashes, has_nan = hashes[self.kept], has_nan[self.kept]
         return canonical_by_hash(hashes, has_nan, codes, weight)
@@ -114,7 +114,9 @@ class ForestTable(TreeTable):
         client, partitions = self.partitions.client, self.partitions
         counting = self._counting(weight, max_bins)
         weights = partitions.weight or [None] * len(partitions.X)
-        ranked_partitions = partitions.map_each(rank_partition, [(own,) for own in weights])
+        ranked_partitions = partitions.map_each(
+            rank_partition, [(partition_weight,) for partition_weight in weights]
+        )
         runs = self._columns_at_once()
         blocks = [
             client.submit(
@@ -130,11 +132,11 @@ class ForestTable(TreeTable):
             for columns in runs
         ]  # fmt: skip
         facts = gathered(client, [client.submit(_facts_of, block, pure=False) for block in blocks])
-        n_codes = np.concatenate([own.n_codes for own in facts])
-        infinite = np.concatenate([own.is_infinite for own in facts])
+        n_codes = np.concatenate([fact.n_codes for fact in facts])
+        infinite = np.concatenate([fact.is_infinite for fact in facts])
         if infinite.any():
             self._refuse_infinity(int(np.argmax(infinite)), estimator)
-        n_bytes = sum(own.n_bytes for own in facts)
+        n_bytes = sum(fact.n_bytes for fact in facts)
         self._require_memory(n_codes, n_bytes, len(order))
         pieces = [
             client.submit(translate, ranked, blocks, pure=False) for ranked in ranked_partitions
@@ -147,12 +149,12 @@ class ForestTable(TreeTable):
             n_codes,
             nothing,
             nothing,
-            np.concatenate([own.has_missing for own in facts]),
+            np.concatenate([fact.has_missing for fact in facts]),
             self.is_categorical,
             blocks,
             pieces,
             runs,
-            np.concatenate([own.is_merged for own in facts]),
+            np.concatenate([fact.is_merged for fact in facts]),
         )
 
     @property
@@ -167,7 +169,7 @@ class ForestTable(TreeTable):
         d, n_partitions = self.X.shape[1], len(self.partitions.X)
         n_workers = len(self.partitions.client.nthreads()) or 1
         n_blocks = int(np.clip(n_workers, 1, max(1, min(d, _MOST_TASKS // n_partitions))))
-        return [own.tolist() for own in np.array_split(np.arange(d), n_blocks)]
+        return [run.tolist() for run in np.array_split(np.arange(d), n_blocks)]
 
     def _counting(self, weight: np.ndarray, max_bins: int | None) -> Counting:
         if self.largest_weight is None:

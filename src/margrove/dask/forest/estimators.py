@@ -80,8 +80,8 @@ class ClusterForest(ClusterEstimator):
     ) -> dict[str, Any]:
         wanted = getattr(self, "keep_samples", False) and kind.n_outputs == 1
         if not wanted or not isinstance(training.table, ForestTable):
-            own: dict[str, Any] = super()._leaf_samples(training, sampler, trees, kind)  # type: ignore[misc]
-            return own
+            found: dict[str, Any] = super()._leaf_samples(training, sampler, trees, kind)  # type: ignore[misc]
+            return found
         return {"leaf_samples_": worker_tables_of(training).leaf_samples(trees)}
 
 

@@ -80,9 +80,9 @@ class WorkerTables:
         samples = [found[number] for number in range(len(trees))]
         return LeafSamples(
             y[np.argsort(y, kind="stable")],
-            [own.starts[0] for own in samples],
-            [own.ranks[0] for own in samples],
-            [own.weights[0] for own in samples],
+            [sample.starts[0] for sample in samples],
+            [sample.ranks[0] for sample in samples],
+            [sample.weights[0] for sample in samples],
         )
 
     def _asked(self, question: Any, trees: dict[int, PackedTree]) -> dict[int, Any]:
@@ -149,7 +149,7 @@ class ClusterGrower(ForestGrower):
 
     def _store(self, result: GrownTrees) -> None:
         n_shown = self._first + len(self.trees)  # one that was given up may still answer
-        self._grown |= {number: own for number, own in result.grown.items() if number >= n_shown}
+        self._grown |= {number: tree for number, tree in result.grown.items() if number >= n_shown}
         self._halved |= result.halved
         self._seconds_a_tree = result.seconds / max(1, len(result.grown))
 

@@ -110,7 +110,7 @@ class MergedColumns:
         """bool (k,)"""
         pairs = zip(self.lows, self.highs, strict=True)
         ends = ([low[0], high[-1]] if len(low) else [0.0] for low, high in pairs)
-        return np.array([bool(np.isinf(own).any()) for own in ends])
+        return np.array([bool(np.isinf(end).any()) for end in ends])
 
 
 @dataclass(frozen=True)
@@ -175,9 +175,9 @@ def merge_columns(
     lows: list[np.ndarray] = []
     highs: list[np.ndarray] = []
     missing = []
-    for facts in zip(*(own for own, _ in partitions), strict=True):
-        values = np.unique(np.concatenate([own.values for own in facts]))
-        missing.append(any(own.has_missing for own in facts))
+    for facts in zip(*(partition_facts for partition_facts, _ in partitions), strict=True):
+        values = np.unique(np.concatenate([fact.values for fact in facts]))
+        missing.append(any(fact.has_missing for fact in facts))
         knows_weights = facts[0].counts is not None or facts[0].codes is not None
         if max_bins is None or not knows_weights or len(values) <= max_bins:
             lows.append(values)
@@ -193,12 +193,12 @@ def _weights_of_values(
     values: np.ndarray, facts: Sequence[ColumnFacts], weights: list[np.ndarray | None]
 ) -> np.ndarray:
     counts = np.zeros(len(values) + 1)
-    for own, weight in zip(facts, weights, strict=True):
-        places = np.searchsorted(values, own.values)
-        if own.counts is not None:
-            counts[places] += own.counts
-        elif own.codes is not None and weight is not None:
-            np.add.at(counts, np.append(places, len(values))[own.codes], weight)
+    for fact, weight in zip(facts, weights, strict=True):
+        places = np.searchsorted(values, fact.values)
+        if fact.counts is not None:
+            counts[places] += fact.counts
+        elif fact.codes is not None and weight is not None:
+            np.add.at(counts, np.append(places, len(values))[fact.codes], weight)
     return counts[:-1]
 
 
@@ -221,9 +221,9 @@ def layout_of(n_codes: np.ndarray, n_rows: int) -> Codes:
     place = np.zeros(len(width), dtype=np.int64)
     arrays = []
     for kind, dtype in enumerate(_KINDS):
-        own = np.flatnonzero(width == kind)
-        place[own] = np.arange(len(own))
-        arrays.append(np.empty((len(own), n_rows), dtype=dtype))
+        columns = np.flatnonzero(width == kind)
+        place[columns] = np.arange(len(columns))
+        arrays.append(np.empty((len(columns), n_rows), dtype=dtype))
     return Codes(arrays[0], arrays[1], arrays[2], width, place)
 
 

@@ -126,7 +126,7 @@ class TaskPool:
             return
         stalled = self._stalled()
         heard = [worker for worker in chosen if worker not in stalled]
-        for worker in [own for own in self._copies if own not in heard]:
+        for worker in [address for address in self._copies if address not in heard]:
             self._drop_worker(worker)
         self._threads = {worker: there.get(worker, 1) for worker in heard}
         self._checked_at = time.monotonic()
@@ -190,7 +190,7 @@ class TaskPool:
                     pure=False,
                 )
             self._submitted[str(future.key)] = _Submitted(task, worker, future)
-            future.add_done_callback(lambda own: self._done.put(own.key))
+            future.add_done_callback(lambda done: self._done.put(done.key))
 
     def _least_busy(self) -> str | None:
         """The worker with the most room; None if nobody has any."""
@@ -218,7 +218,7 @@ class TaskPool:
             self._retry(submitted)
             return
         except TimeoutError:  # its worker was lost meanwhile, or it is large
-            submitted.future.add_done_callback(lambda own: self._done.put(own.key))
+            submitted.future.add_done_callback(lambda done: self._done.put(done.key))
             self._checked_at = float("-inf")
             return
         del self._submitted[key]

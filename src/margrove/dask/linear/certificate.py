@@ -119,5 +119,5 @@ def _machine(record: LinearRecord, name: str, outcome: MachineOutcome) -> Machin
         "errors": rows["errors"] / factor,
         "is_bounded": rows["is_bounded"],
     }
-    assert {own.name for own in fields(MachineCertificate)} == {*values, "trace"}
+    assert {attribute.name for attribute in fields(MachineCertificate)} == {*values, "trace"}
     return kind(**values)

@@ -89,7 +89,7 @@ def solve_on_group(
     """Solve all machines; `learnt` gives the fitted attributes, for callbacks."""
     of_classes = hasattr(model, "class_weight")
     facts = group.call("summarise", of_classes, sampling_step(n_rows), reduce="list")
-    merged = merged_summary([own for told in facts for own in told], model, feature_names)
+    merged = merged_summary([summary for told in facts for summary in told], model, feature_names)
     plan, target_scale = _plan(group, model, kind, merged, n_features)
     count, spread = group.call("set_plan", plan, reduce="sum")
     reach = 2.0 if of_classes else (float(spread / count) or 1.0)
@@ -97,7 +97,7 @@ def solve_on_group(
 
     def fitted() -> Fitted:
         outcomes = process.outcomes()
-        result = LinearResult.stacked([own.result for own in outcomes])
+        result = LinearResult.stacked([outcome.result for outcome in outcomes])
         power = 1 if kind == "l1" else 2
         parameters = {name: getattr(model, name) for name in model._parameter_constraints}
         nothing: Any = None
@@ -259,8 +259,8 @@ class BatchedMachines:
         if not any(k in known for k in batch):
             return None
         nothing = np.zeros(self._plan.n_features), 0.0
-        own = [known.get(k, nothing) for k in batch]
-        return np.stack([w for w, _ in own]), np.array([b for _, b in own])
+        weights = [known.get(k, nothing) for k in batch]
+        return np.stack([w for w, _ in weights]), np.array([b for _, b in weights])
 
     def _remember(self) -> None:
         """Weights to begin from, should the worker group break."""
@@ -275,13 +275,13 @@ class BatchedMachines:
         result = replace(result, violation=worst[:, 0])
         for place, k in enumerate(batch):
             rows = self._rows_of(k) if self._gathers else None
-            own = result.part(range(place, place + 1))
-            self._progress.solved[k] = MachineOutcome(own, int(worst[place, 1]), rows)
+            machine_result = result.part(range(place, place + 1))
+            self._progress.solved[k] = MachineOutcome(machine_result, int(worst[place, 1]), rows)
         self._process = None
 
     def _rows_of(self, k: int) -> dict[str, np.ndarray]:
         told = self._group.call("rows_of", k, reduce="list")
-        found = {name: np.concatenate([own[name] for own in told]) for name in told[0]}
+        found = {name: np.concatenate([reply[name] for reply in told]) for name in told[0]}
         if np.all(np.diff(found["rows"]) > 0):
             return found
         order = np.argsort(found["rows"])  # workers may hold rows between those of others

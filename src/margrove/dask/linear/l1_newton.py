@@ -111,13 +111,20 @@ class ClusterL1Newton:
     def _measure(self) -> None:
         """Sets: _gradient of the losses, and both objectives."""
         told = self._group.call("measure", [self._number], np.zeros(1), reduce="sum")
-        own = {name: values[0] for name, values in told.items()}
-        combined = own["combined"].T
-        masses = own["masses"]
+        sums_of_machine = {name: values[0] for name, values in told.items()}
+        combined = sums_of_machine["combined"].T
+        masses = sums_of_machine["masses"]
         self._gradient = -np.append(combined.sum(axis=1), masses[0] - masses[1])
-        self._primal = float(self._penalty @ np.abs(self._w)) + float(own["totals"][0])
+        self._primal = float(self._penalty @ np.abs(self._w)) + float(sums_of_machine["totals"][0])
         price = self._penalty[-1] if self._has_bias else np.inf
-        sums = np.concatenate([own["totals"][:1], masses, own["linear"], own["quadratic"]])
+        sums = np.concatenate(
+            [
+                sums_of_machine["totals"][:1],
+                masses,
+                sums_of_machine["linear"],
+                sums_of_machine["quadratic"],
+            ]
+        )
         dual, up, down = best_l1_dual(combined, sums, price)
         if dual > self._dual:
             self._dual = dual
@@ -130,11 +137,11 @@ class ClusterL1Newton:
         if self._plan.n_features <= MOST_FEATURES:
             return None
         w = self._w[:-1]
-        own = np.flatnonzero(w)
-        room = max(_MORE_FEATURES, len(own))
+        nonzero = np.flatnonzero(w)
+        room = max(_MORE_FEATURES, len(nonzero))
         excess = np.where(w == 0.0, np.abs(self._gradient[:-1]) - 1.0, -np.inf)
         tempting = np.argsort(-excess, kind="stable")[:room]
-        return np.sort(np.concatenate([own, tempting[excess[tempting] > 0.0]]))
+        return np.sort(np.concatenate([nonzero, tempting[excess[tempting] > 0.0]]))
 
     def _direction(self, columns: np.ndarray | None) -> tuple[np.ndarray, float]:
         """The step that minimises parabola plus penalty, and by how much it promises to lower F."""
@@ -163,16 +170,16 @@ class ClusterL1Newton:
 
     def _move(self, step: np.ndarray, expected: float) -> bool:
         """Halve the step until F falls by a fair share of what it promised."""
-        own = [self._number]
-        self._group.call("set_direction", own, step[None, :-1], step[-1:], reduce="none")
+        machines = [self._number]
+        self._group.call("set_direction", machines, step[None, :-1], step[-1:], reduce="none")
         length = 1.0
         for _ in range(_MOST_HALVINGS):
             w = self._w + length * step
-            losses = self._group.call("losses_along", own, np.array([length]), reduce="sum")
+            losses = self._group.call("losses_along", machines, np.array([length]), reduce="sum")
             primal = float(self._penalty @ np.abs(w)) + float(losses[0])
             if primal <= self._primal + _ARMIJO * length * expected:
                 self._w = w
-                self._group.call("move", own, np.array([length]), reduce="none")
+                self._group.call("move", machines, np.array([length]), reduce="none")
                 return True
             length *= 0.5
         return False
@@ -206,11 +213,11 @@ class _Parabola:
     def _polished(self, new: np.ndarray) -> np.ndarray:
         """The exact minimum over the weights that are not zero, if it leaves their signs alone."""
         signs = np.sign(new) * (self._penalty > 0.0)
-        own = np.flatnonzero(new if self._penalty[-1] > 0.0 else np.append(new[:-1], 1.0))
-        own = own if self._has_bias else own[own < len(new) - 1]
-        if not len(own):
+        nonzero = np.flatnonzero(new if self._penalty[-1] > 0.0 else np.append(new[:-1], 1.0))
+        nonzero = nonzero if self._has_bias else nonzero[nonzero < len(new) - 1]
+        if not len(nonzero):
             return new
         slopes = self._gradient + self._system @ (new - self._w) + self._penalty * signs
         polished = new.copy()
-        polished[own] += solved(self._system[np.ix_(own, own)], -slopes[own])
+        polished[nonzero] += solved(self._system[np.ix_(nonzero, nonzero)], -slopes[nonzero])
         return polished if (np.sign(polished) * signs >= 0.0).all() else new

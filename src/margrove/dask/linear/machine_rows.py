@@ -31,7 +31,7 @@ class MachineRows:
     def __init__(self, problem: ProblemRows, loss: Callable[[], LossOfRows]) -> None:
         self._problem, self._loss = problem, loss
         self._m, self._is_smooth = problem.n_rows, problem.plan.is_smooth
-        self._own_values: np.ndarray | None = None
+        self._known_values: np.ndarray | None = None
         self._is_at: tuple[np.ndarray, float] | None = None  # weights that values are exactly of
         self._moves: Any = None
         # None stands for zeros.
@@ -43,22 +43,22 @@ class MachineRows:
     def set_weights(self, w: np.ndarray, b: float) -> None:
         if self._is_at is not None and b == self._is_at[1] and np.array_equal(w, self._is_at[0]):
             return
-        self._is_at, self._own_values = (w, b), None
+        self._is_at, self._known_values = (w, b), None
         if not w.any():
-            self._own_values = np.full(self._m, b)
+            self._known_values = np.full(self._m, b)
 
     @property
     def needs_rows(self) -> bool:
         """Whether X has to be at hand for any method."""
-        return self._own_values is None
+        return self._known_values is None
 
     @property
     def _values(self) -> np.ndarray:
-        if self._own_values is None:
+        if self._known_values is None:
             assert self._is_at is not None
             w, b = self._is_at
-            self._own_values = self._problem.sums.products(w) + b
-        return self._own_values
+            self._known_values = self._problem.sums.products(w) + b
+        return self._known_values
 
     def recentre(self) -> None:
         """The bend of the next measure is about where the dual variables are now."""
@@ -122,7 +122,7 @@ class MachineRows:
         return float(total_loss(*self._loss(), self._values + length * self._moves))
 
     def move(self, length: float) -> None:
-        self._own_values = self._values + length * self._moves
+        self._known_values = self._values + length * self._moves
         self._is_at = self._moves = None
 
     def keep_duals(self, factors: np.ndarray) -> None:

@@ -194,12 +194,12 @@ class ClusterNewton:
             primal = 0.5 * float(point.w @ point.w) + 0.5 * self._price * point.b**2 + loss
             if primal < point.primal:
                 point.primal, point.best = primal, (point.w, point.b)
-            dual, own = self._feasible(duals, point.primal)
+            dual, scaling = self._feasible(duals, point.primal)
             point.current_gap = primal - dual
             if dual > point.dual:
                 point.dual = dual
                 better.append(point)
-                factors.append(own)
+                factors.append(scaling)
             point.trace.append(EpochPoint(point.steps, point.primal, point.dual))
         if better:
             self._group.call("keep_duals", _numbers(better), np.stack(factors), reduce="none")
@@ -252,7 +252,7 @@ class ClusterNewton:
             steps = self._direct_steps(points, gradients)
         else:
             steps = self._gradient_steps(points, gradients)
-        slopes = [float(own @ step) for own, step in zip(gradients, steps, strict=True)]
+        slopes = [float(gradient @ step) for gradient, step in zip(gradients, steps, strict=True)]
         going = [k for k, slope in enumerate(slopes) if slope < 0.0]
         if going:
             chosen = [points[k] for k in going]
@@ -275,14 +275,14 @@ class ClusterNewton:
         for first in range(0, len(points), at_once):
             chosen = points[first : first + at_once]
             told = self._group.call("curvature", _numbers(chosen), reduce="sum")
-            for k, own in enumerate(gradients[first : first + at_once]):
+            for k, gradient in enumerate(gradients[first : first + at_once]):
                 system = np.empty((d + 1, d + 1))
                 system[:d, :d] = told["square"][k]
                 system[np.arange(d), np.arange(d)] += 1.0
                 bias = self._bias_curvature(float(told["total"][k]))
                 system[d, :d] = system[:d, d] = told["cross"][k] if self._has_bias else 0.0
                 system[d, d] = bias
-                steps.append(solved(system, -own))
+                steps.append(solved(system, -gradient))
         return steps
 
     def _bias_curvature(self, total: float) -> float:

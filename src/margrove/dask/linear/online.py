@@ -187,7 +187,9 @@ def classes_of_partitions(partitions: Partitions, class_weight: Any) -> Training
         partitions.client.submit(_class_table, y, weight, pure=False)
         for y, weight in zip(partitions.y, weights, strict=True)
     ]
-    told = [own for own in gathered(partitions.client, tasks) if own["labels"] is not None]
+    told = [
+        classes for classes in gathered(partitions.client, tasks) if classes["labels"] is not None
+    ]
     return merged_classes(told, class_weight)
 
 

@@ -156,15 +156,15 @@ class _Epochs:
         self._model = self._pass.learnt()
         self.rounds += 1
         mistakes, presented = _count(self._model)
-        own, rows = mistakes - self._before[0], presented - self._before[1]
+        new_mistakes, rows = mistakes - self._before[0], presented - self._before[1]
         self._before = mistakes, presented
-        share = own / rows if rows > 0 else 0.0
+        share = new_mistakes / rows if rows > 0 else 0.0
         tol = self._settings.tol
         if tol is not None:
             self._idle = self._idle + 1 if share > self._best_share - tol else 0
         self._best_share = min(self._best_share, share)
         is_idle = tol is not None and self._idle >= self._settings.n_iter_no_change
-        self.converged[0] = own == 0.0 or is_idle
+        self.converged[0] = new_mistakes == 0.0 or is_idle
         if not self.finished:
             self._pass = PartitionPass(self._model, self._partitions, self._classes)
 
@@ -186,7 +186,7 @@ def _separation(
     tasks = partitions.map_each(
         _separation_of_partition, [(y, weight, *given) for y, weight in pairs]
     )
-    told = [own for own in gathered(partitions.client, tasks) if own is not None]
+    told = [pair for pair in gathered(partitions.client, tasks) if pair is not None]
     return separation_attributes(
         np.min([margin for margin, _ in told], axis=0),
         max(radius for _, radius in told),

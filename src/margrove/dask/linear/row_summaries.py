@@ -57,16 +57,16 @@ def summary_of_rows(
     targets     least and largest over the rows of weight > 0
     """
     n = X.shape[0]
-    own = _own_weights(weight, n, start)
-    facts: dict[str, Any] = {"n": n, "largest_weight": float(own.max(initial=0.0))}
+    weights = _checked_weights(weight, n, start)
+    facts: dict[str, Any] = {"n": n, "largest_weight": float(weights.max(initial=0.0))}
     norms = scan_rows(X).squared_norms
     facts["longest"] = float(norms.max(initial=0.0))
     facts["bad"] = None if np.isfinite(norms.sum()) else _first_bad(X, start)
     facts["low"], facts["high"] = _ranges(X[(-start) % step :: step])
     if of_classes:
-        facts |= class_table(y, own)
+        facts |= class_table(y, weights)
     else:
-        targets = _own_targets(y, n, start)[own > 0]
+        targets = _checked_targets(y, n, start)[weights > 0]
         facts["targets"] = (
             np.array([targets.min(), targets.max()])
             if len(targets)
@@ -86,14 +86,14 @@ def class_table(y: Any, weight: np.ndarray) -> dict[str, Any]:
     return {"labels": labels.classes, "totals": totals, "largest": largest}
 
 
-def _own_weights(weight: Any, n: int, start: int) -> np.ndarray:
+def _checked_weights(weight: Any, n: int, start: int) -> np.ndarray:
     if n == 0:
         return np.empty(0)
     with _counting_from(start):
         return check_weights(weight, n, allow_all_zero=True)
 
 
-def _own_targets(y: Any, n: int, start: int) -> np.ndarray:
+def _checked_targets(y: Any, n: int, start: int) -> np.ndarray:
     if n == 0:
         return np.empty(0)
     with _counting_from(start):
@@ -163,8 +163,8 @@ def prices_of_classes(plan: LinearPlan) -> np.ndarray:
 
 
 def _prices(weight: np.ndarray, factors: np.ndarray, plan: LinearPlan) -> np.ndarray:
-    own = _moderated(weight, plan.exponents[0])
-    counted = _moderated(own * factors, plan.exponents[1])
+    moderated = _moderated(weight, plan.exponents[0])
+    counted = _moderated(moderated * factors, plan.exponents[1])
     power = 1 if plan.kind == "l1" else 2
     prices: np.ndarray = plan.model._prices(counted, *[plan.scale] * power)
     return prices
@@ -180,8 +180,8 @@ def targets_and_prices(
     rows = np.flatnonzero(given > 0)
     targets = TargetScale(plan.centre, plan.factor).apply(check_targets(y, len(y))[rows])
     of_target = () if plan.is_smooth else (1.0 / plan.factor,)
-    own = _moderated(given[rows], plan.exponents[0])
-    return rows, targets, plan.model._prices(own, plan.scale, plan.scale, *of_target)
+    moderated = _moderated(given[rows], plan.exponents[0])
+    return rows, targets, plan.model._prices(moderated, plan.scale, plan.scale, *of_target)
 
 
 def _moderated(weight: np.ndarray, exponent: int) -> np.ndarray:
@@ -217,18 +217,18 @@ def sampling_step(n_rows: int) -> int:
 
 def merged_summary(facts: Sequence[dict[str, Any]], model: Any, names: Any) -> MergedSummary:
     """Check what workers have told, and put it together; raises and warns as a local fit does."""
-    _require_finite([own["bad"] for own in facts], names, model)
-    low = np.min([own["low"] for own in facts], axis=0)
-    high = np.max([own["high"] for own in facts], axis=0)
+    _require_finite([fact["bad"] for fact in facts], names, model)
+    low = np.min([fact["low"] for fact in facts], axis=0)
+    high = np.max([fact["high"] for fact in facts], axis=0)
     with np.errstate(over="ignore"):
         warn_of_unequal_scales(np.stack([low, high]))
-    largest = max(own["largest_weight"] for own in facts)
+    largest = max(fact["largest_weight"] for fact in facts)
     if largest == 0.0:
         check_weights(np.zeros(1), 1)  # says what is wrong
-    longest = float(np.sqrt(max(own["longest"] for own in facts)))
+    longest = float(np.sqrt(max(fact["longest"] for fact in facts)))
     exponent = _exponent(largest)
     if "targets" in facts[0]:
-        ends = np.array([own["targets"] for own in facts])
+        ends = np.array([fact["targets"] for fact in facts])
         targets = np.array([ends[:, 0].min(), ends[:, 1].max()])
         return MergedSummary(longest, (exponent, 0), targets=targets)
     classes, factors, counted = _merged_classes(facts, model.class_weight, exponent)
@@ -236,14 +236,14 @@ def merged_summary(facts: Sequence[dict[str, Any]], model: Any, names: Any) -> M
 
 
 def _require_finite(bad: list[Any], names: Any, model: Any) -> None:
-    found = [own for own in bad if own is not None]
+    found = [cell for cell in bad if cell is not None]
     if not found:
         return
     row, column, value, _ = min(found)
     where = f"column {column}" if names is None else f"column {names[column]!r}"
     raise InvalidDataError(
         f"Input X contains {'NaN' if np.isnan(value) else 'infinity'} (first at row {row}, "
-        f"{where}; {sum(own[3] for own in found)} such values). {type(model).__name__} needs "
+        f"{where}; {sum(cell[3] for cell in found)} such values). {type(model).__name__} needs "
         "finite numbers: drop these rows, or fill them in before, for example with X.fillna(0) or "
         "X.clip(low, high)."
     )
@@ -253,10 +253,10 @@ def _merged_classes(
     facts: Sequence[dict[str, Any]], class_weight: Any, exponent: int
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """The classes, their factors, and the largest weight of a row with them."""
-    told = [own for own in facts if own["labels"] is not None]
-    moderated = [own | {"totals": _moderated(own["totals"], exponent)} for own in told]
+    told = [fact for fact in facts if fact["labels"] is not None]
+    moderated = [reply | {"totals": _moderated(reply["totals"], exponent)} for reply in told]
     found = merged_classes(moderated, class_weight)
-    largest = _moderated(np.concatenate([own["largest"] for own in told]), exponent)
+    largest = _moderated(np.concatenate([reply["largest"] for reply in told]), exponent)
     with np.errstate(over="ignore"):
         counted = float((largest * found.factors[found.codes]).max())
     return found.classes, found.factors, counted
@@ -267,10 +267,10 @@ def merged_classes(told: list[dict[str, Any]], class_weight: Any) -> TrainingLab
 
     A class of a worker is as good as one row of its summed weight.
     """
-    kinds = {np.asarray(own["labels"]).dtype.kind for own in told}
+    kinds = {np.asarray(reply["labels"]).dtype.kind for reply in told}
     kind = None if kinds <= set("biuf") else object
-    labels = np.concatenate([np.asarray(own["labels"], dtype=kind) for own in told])
-    totals = np.concatenate([own["totals"] for own in told])
+    labels = np.concatenate([np.asarray(reply["labels"], dtype=kind) for reply in told])
+    totals = np.concatenate([reply["totals"] for reply in told])
     with warnings.catch_warnings():
         # Here each class comes once for each table.
         warnings.filterwarnings("ignore", message="The number of unique classes")

@@ -40,7 +40,7 @@ class RowSums:
     @property
     def needs_rows(self) -> bool:
         """Whether X has to be at hand for the methods that do not ask for it, too."""
-        return any(own.needs_rows for own in self._machines.values())
+        return any(machine.needs_rows for machine in self._machines.values())
 
     # -- steps of machines --
 
@@ -68,7 +68,7 @@ class RowSums:
             if recentre:
                 self._machines[k].recentre()
             found.append(self._machines[k].measure(float(width)))
-        return {name: np.stack([own[name] for own in found]) for name in found[0]}
+        return {name: np.stack([sums[name] for sums in found]) for name in found[0]}
 
     def curvature(
         self, machines: list[int], columns: np.ndarray | None = None
@@ -77,22 +77,24 @@ class RowSums:
         chosen = [self._machines[k] for k in machines]
         cross = self._crossed(chosen)
         if columns is None:
-            squares = [self.problem.sums.curvature(own.curved) for own in chosen]
+            squares = [self.problem.sums.curvature(machine.curved) for machine in chosen]
         else:
-            squares = [_weighted_square(self.problem.matrix, columns, own.curved) for own in chosen]
+            squares = [
+                _weighted_square(self.problem.matrix, columns, machine.curved) for machine in chosen
+            ]
             cross = cross[:, columns]
-        total = np.array([own.curved.sum() for own in chosen])
+        total = np.array([machine.curved.sum() for machine in chosen])
         return {"square": np.stack(squares), "cross": cross, "total": total}
 
     def forget_curved(self) -> None:
         """Curvature is not asked for again before the next measure."""
-        for own in self._machines.values():
-            own.forget_curved()
+        for machine in self._machines.values():
+            machine.forget_curved()
 
     def curved_squares(self, machines: list[int]) -> dict[str, np.ndarray]:
         """The diagonals (k, d) of X'DX, X'D1 (k, d) and 1'D1 (k,). Asks for X."""
         chosen = [self._machines[k] for k in machines]
-        weights = np.stack([own.curved for own in chosen], axis=1)
+        weights = np.stack([machine.curved for machine in chosen], axis=1)
         return {
             "squares": _squares(self.problem.matrix, weights).T,
             "cross": self._crossed(chosen),
@@ -108,7 +110,9 @@ class RowSums:
         return self.problem.sums.combinations(np.stack(products, axis=1)).T
 
     def _crossed(self, chosen: list[MachineRows]) -> np.ndarray:
-        return self.problem.sums.combinations(np.stack([own.curved for own in chosen], axis=1)).T
+        return self.problem.sums.combinations(
+            np.stack([machine.curved for machine in chosen], axis=1)
+        ).T
 
     def set_direction(self, machines: list[int], steps: np.ndarray, bias_steps: np.ndarray) -> None:
         """Directions (k, d) and (k,) to look along and to go. Asks for X."""
@@ -148,8 +152,8 @@ class RowSums:
 
     def keep_duals(self, machines: list[int], factors: np.ndarray) -> None:
         """The dual variables, their groups (k, g) scaled, are the best so far."""
-        for k, own in zip(machines, factors, strict=True):
-            self._machines[k].keep_duals(own)
+        for k, machine_factors in zip(machines, factors, strict=True):
+            self._machines[k].keep_duals(machine_factors)
 
     def violations(self, machines: list[int]) -> np.ndarray:
         """The largest violation of the optimality conditions and its row, (k, 2), as a list."""

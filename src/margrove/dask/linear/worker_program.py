@@ -118,7 +118,7 @@ class LinearProgram:
         if not self._looks_ahead:
             return self._summed("curvature", machines, columns, with_rows=True)
         known = [self._curvatures[k] for k in machines]
-        found = {name: np.stack([own[name] for own in known]) for name in known[0]}
+        found = {name: np.stack([sums[name] for sums in known]) for name in known[0]}
         if columns is not None:
             found["square"] = found["square"][:, columns[:, None], columns]
             found["cross"] = found["cross"][:, columns]
@@ -157,7 +157,7 @@ class LinearProgram:
     def rows_of(self, k: int) -> dict[str, np.ndarray]:
         """Reduced as a list."""
         told = [tile.rows_of(k) for tile in self._each(with_rows=False)]
-        return {name: np.concatenate([own[name] for own in told]) for name in told[0]}
+        return {name: np.concatenate([reply[name] for reply in told]) for name in told[0]}
 
 
 def _plus(total: Any, more: Any) -> Any:

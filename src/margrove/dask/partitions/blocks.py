@@ -31,7 +31,7 @@ def is_dataframe(thing: Any) -> bool:
 
 def is_frame_of_floats(thing: Any) -> bool:
     """One that is as good as an array: there are no labels in it."""
-    return is_dataframe(thing) and all(own == np.float64 for own in thing._meta.dtypes)
+    return is_dataframe(thing) and all(dtype == np.float64 for dtype in thing._meta.dtypes)
 
 
 def _is_array(thing: Any) -> bool:
@@ -94,8 +94,8 @@ def _n_blocks(X: Any) -> int:
 def _chunked_like(values: Any, X: Any) -> Any:
     if values.ndim > 1 and values.numblocks[1] > 1:
         values = values.rechunk({1: -1})
-    own, wanted = values.chunks[0], X.chunks[0] if _is_array(X) else ()
-    are_known = not any(np.isnan(size) for size in (*own, *wanted))
-    if wanted and are_known and own != wanted and sum(own) == sum(wanted):
+    chunks, wanted = values.chunks[0], X.chunks[0] if _is_array(X) else ()
+    are_known = not any(np.isnan(size) for size in (*chunks, *wanted))
+    if wanted and are_known and chunks != wanted and sum(chunks) == sum(wanted):
         return values.rechunk({0: wanted})
     return values

@@ -45,7 +45,7 @@ def checked_partition(
     check: PartitionCheck,
 ) -> tuple[Any, Any, Any, tuple[int, int, Form, str, bool]]:
     """One partition of the table from its blocks: rows, targets, weights, and facts about them."""
-    own_rows, own_targets, own_weights = [], [], []
+    checked_rows, checked_targets, checked_weights = [], [], []
     for i, block in enumerate(rows):
         try:
             X = _rows_of(block, check)
@@ -53,12 +53,12 @@ def checked_partition(
             w = None if weights is None else _weights_of(weights[i], X.shape[0])
         except (ValueError, TypeError) as error:
             raise InvalidDataError(f"Partition {first + i} of X: {error}") from error
-        own_rows.append(X)
-        own_targets.append(y)
-        own_weights.append(w)
-    X = _stacked(own_rows, first)
-    y = None if targets is None else joined(own_targets)  # type: ignore[arg-type]
-    w = None if weights is None else joined(own_weights)  # type: ignore[arg-type]
+        checked_rows.append(X)
+        checked_targets.append(y)
+        checked_weights.append(w)
+    X = _stacked(checked_rows, first)
+    y = None if targets is None else joined(checked_targets)  # type: ignore[arg-type]
+    w = None if weights is None else joined(checked_weights)  # type: ignore[arg-type]
     form, kept = _form(X), stored(X, check.share_of_worker)
     return kept, y, w, (*X.shape, form, str(getattr(X, "dtype", "")), is_on_disk(kept))
 
@@ -79,11 +79,11 @@ def _rows_of(block: Any, check: PartitionCheck) -> Any:
 
 def _in_order(block: Any, columns: tuple[Any, ...]) -> Any:
     """Columns in the order of the collection, whatever that of the file was."""
-    own = tuple(block.columns)
-    if own == columns:
+    found = tuple(block.columns)
+    if found == columns:
         return block
-    missing = [name for name in columns if name not in own]
-    strange = [name for name in own if name not in columns]
+    missing = [name for name in columns if name not in found]
+    strange = [name for name in found if name not in columns]
     if missing or strange:
         said = [f"lacks the columns {missing}"] * bool(missing)
         said += [f"has the columns {strange}, which others lack"] * bool(strange)

@@ -53,10 +53,14 @@ class PartitionOnDisk:
         last = self.shape[0] if last is None else last
         if not self.is_plain:
             with open(self._path, "rb") as file:
-                own = pickle.load(file)
+                everything = pickle.load(file)
             if first == 0 and last == self.shape[0]:
-                return own
-            return own.iloc[first:last] if hasattr(own, "iloc") else own[first:last]
+                return everything
+            return (
+                everything.iloc[first:last]
+                if hasattr(everything, "iloc")
+                else everything[first:last]
+            )
         assert self.dtype is not None
         width = self.shape[1]
         found = np.empty((last - first, width), self.dtype)

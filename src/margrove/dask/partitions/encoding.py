@@ -45,9 +45,12 @@ class EncodedPartitions:
     @property
     def attributes(self) -> dict[str, Any]:
         """What an estimator remembers of the table."""
-        own = self.partitions.attributes
-        remembered = {"n_features_in_": own["n_features_in_"], "categories_": self.categories}
-        return remembered | own
+        attributes = self.partitions.attributes
+        remembered = {
+            "n_features_in_": attributes["n_features_in_"],
+            "categories_": self.categories,
+        }
+        return remembered | attributes
 
     @property
     def is_categorical(self) -> np.ndarray:
@@ -82,7 +85,7 @@ def encoded(partitions: Partitions, estimator: Any, categorical_features: Any) -
     names, told = partitions.feature_names, type(estimator).__name__
     found = _asked(partitions, _mask_of_numbers(partitions, categorical_features), told)
     has_labels = [
-        any(own[j].kind == "labels" for own in found) for j in range(partitions.n_features)
+        any(columns[j].kind == "labels" for columns in found) for j in range(partitions.n_features)
     ]
     mask = _mask(categorical_features, names, has_labels)
     if not mask.any() and partitions.form != "frame":
@@ -93,7 +96,7 @@ def encoded(partitions: Partitions, estimator: Any, categorical_features: Any) -
             "X.map_blocks(lambda block: block.toarray())."
         )
     categories = {
-        int(j): _labels(_joint([own[j] for own in found], int(j), names), estimator)
+        int(j): _labels(_joint([columns[j] for columns in found], int(j), names), estimator)
         for j in np.flatnonzero(mask)
     }
     made = partitions.map(_numbers, categories, names, stores=True)
@@ -131,8 +134,8 @@ def _asked(partitions: Partitions, mask: np.ndarray, estimator: str) -> list[lis
         return []
     made = partitions.map(_distinct, mask, partitions.feature_names, estimator)
     return [
-        own if n else [_Distinct("numbers", np.empty(0), True)] * partitions.n_features
-        for own, n in zip(gathered(partitions.client, made), partitions.lengths, strict=True)
+        columns if n else [_Distinct("numbers", np.empty(0), True)] * partitions.n_features
+        for columns, n in zip(gathered(partitions.client, made), partitions.lengths, strict=True)
     ]
 
 
@@ -181,18 +184,18 @@ def _cells(partition: Any, j: int) -> list[Any]:
 
 def _joint(found: list[_Distinct], j: int, names: np.ndarray | None) -> Any:
     """The labels of a column in all partitions, first come first served."""
-    if any(own.kind == "labels" for own in found):
+    if any(column.kind == "labels" for column in found):
         _require_labels(found, j, names)
-        cells = (cell for own in found if own.kind != "numbers" for cell in own.values)
+        cells = (cell for column in found if column.kind != "numbers" for cell in column.values)
         return _Labels(np.empty(0, dtype=np.int64), list(dict.fromkeys(cells)))
-    return np.concatenate([np.asarray(own.values, dtype=np.float64) for own in found])
+    return np.concatenate([np.asarray(column.values, dtype=np.float64) for column in found])
 
 
 def _require_labels(found: list[_Distinct], j: int, names: np.ndarray | None) -> None:
     """Files of one table whose types were guessed one by one do not always agree."""
-    labelled = next(k for k, own in enumerate(found) if own.kind == "labels")
-    for k, own in enumerate(found):
-        if own.kind == "numbers" and not own.is_missing:
+    labelled = next(k for k, distinct in enumerate(found) if distinct.kind == "labels")
+    for k, distinct in enumerate(found):
+        if distinct.kind == "numbers" and not distinct.is_missing:
             column = repr(str(names[j])) if names is not None else str(j)
             raise InvalidDataError(
                 f"Partition {k} of X: column {column} holds numbers, but in partition {labelled} "

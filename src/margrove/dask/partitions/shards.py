@@ -136,13 +136,13 @@ def shards_in_place(
     shards = [
         Shard(
             worker,
-            int(offsets[own[0]]),
-            int(offsets[own[-1] + 1]),
-            tuple((k, 0, int(lengths[k])) for k in own),
-            tuple(int(offsets[k]) for k in own),
+            int(offsets[numbers[0]]),
+            int(offsets[numbers[-1] + 1]),
+            tuple((k, 0, int(lengths[k])) for k in numbers),
+            tuple(int(offsets[k]) for k in numbers),
         )
-        for worker, own in held.items()
-        if own
+        for worker, numbers in held.items()
+        if numbers
     ]
     return sorted(shards, key=lambda shard: shard.start)
 
@@ -256,7 +256,7 @@ def pieces_of_shard(
     cancelled: threading.Event,
 ) -> ShardRows:
     """The same, but X is a list of pieces: (partition, first row, row after the last)."""
-    pieces = [(partition, *own[1:]) for partition, own in zip(X, shard.pieces, strict=True)]
+    pieces = [(partition, *piece[1:]) for partition, piece in zip(X, shard.pieces, strict=True)]
     return ShardRows(pieces, None, None, shard.start, shard.stop, n_threads, cancelled)
 
 
@@ -301,8 +301,10 @@ def tiles_of_shard(
                 else _together([rows_of_partition(partition, begin, end)])
             )
             start = begins[place] + begin - first
-            own = (cut(y, place, begin, end), cut(weight, place, begin, end))
-            tiles.append(ShardRows(rows, *own, start, start + end - begin, n_threads, cancelled))
+            y_and_weight = (cut(y, place, begin, end), cut(weight, place, begin, end))
+            tiles.append(
+                ShardRows(rows, *y_and_weight, start, start + end - begin, n_threads, cancelled)
+            )
     return tiles
 
 

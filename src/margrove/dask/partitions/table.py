@@ -139,12 +139,14 @@ class Partitions:
                 function,
                 partition,
                 stores,
-                *own,
+                *partition_arguments,
                 key=f"{name}-{k}",
                 pure=False,
                 workers=list(holders[k]) or None,
             )
-            for k, (partition, own) in enumerate(zip(self.X, arguments, strict=True))
+            for k, (partition, partition_arguments) in enumerate(
+                zip(self.X, arguments, strict=True)
+            )
         ]
 
     def with_X(self, X: Sequence[Any], form: Form = "dense") -> Partitions:  # noqa: N802
@@ -265,7 +267,7 @@ def _is_placed(X: Any) -> bool:
     graph = X.__dask_graph__()
     if any(layer.annotations for layer in getattr(graph, "layers", {}).values()):
         return True
-    return any(isinstance(own, distributed.Future) for own in dict(graph).values())
+    return any(isinstance(value, distributed.Future) for value in dict(graph).values())
 
 
 def _assembled(
