@@ -324,7 +324,7 @@ def expected(n_rows, table, n_workers, n_trees=7, leaves=31, exchanges=41):
 
 def scaling():
     """Seconds of a round, and bytes to the client, with 1, 2 and 4 workers."""
-    from margrove.dask.lines import Line
+    from margrove.dask.collective.channels import Channel
     from margrove.ensemble.gradient.hist.tables import bins_and_table
 
     X, y, *_ = covtype_parted()
@@ -334,13 +334,13 @@ def scaling():
         with cluster(n_workers):
             parts = on_cluster(X, y)
             boosted(margrove.dask, 1)().fit(*parts)
-            n_bytes, usual = [0], Line._take
+            n_bytes, usual = [0], Channel._take
 
             def take(self, size, usual=usual, n_bytes=n_bytes):
                 n_bytes[0] += size
                 return usual(self, size)
 
-            Line._take = take
+            Channel._take = take
             try:
                 times = []
                 for rounds in (10, 40):
@@ -348,7 +348,7 @@ def scaling():
                     boosted(margrove.dask, rounds)().fit(*parts)
                     times.append((time.perf_counter() - start, n_bytes[0]))
             finally:
-                Line._take = usual
+                Channel._take = usual
             (short, few), (long, many) = times
             seconds, told = expected(len(X), table, n_workers)
             rows.append(

@@ -25,10 +25,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     at each commit, and all of them at night."""
     counts: dict[Path, int] = {}
     for item in items:
-        own = getattr(item, "fixturenames", ())
+        fixtures = getattr(item, "fixturenames", ())
         if (
-            item.path.parent != HERE
-            or not _CLUSTERS & set(own)
+            HERE not in item.path.parents
+            or not _CLUSTERS & set(fixtures)
             or item.get_closest_marker("nightly")
         ):
             continue

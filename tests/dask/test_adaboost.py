@@ -147,10 +147,10 @@ def test_missing_values_and_categories(cluster4: Any, tmp_path: Path) -> None:
     frame["number"] = pd.Categorical(np.arange(900) // 200)
     frame["letter"] = np.array(list("abc"))[(X[:, 0] % 3).astype(int)]
     local = margrove.AdaBoostClassifier(n_estimators=10, random_state=0).fit(frame, y)
-    parts = dd.from_pandas(frame, npartitions=3)
-    sizes = tuple(parts.map_partitions(len).compute())
+    partitions = dd.from_pandas(frame, npartitions=3)
+    sizes = tuple(partitions.map_partitions(len).compute())
     model = on_cluster.AdaBoostClassifier(n_estimators=10, random_state=0)
-    model.fit(parts, da.from_array(y, (sizes,)))
+    model.fit(partitions, da.from_array(y, (sizes,)))
     assert saved(model.to_local(), tmp_path, "cluster") == saved(local, tmp_path, "local")
 
 
@@ -200,7 +200,7 @@ def test_rows_that_fit_no_worker_are_refused_in_advance(
     cluster4: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, y = make_table(200)
-    monkeypatch.setattr("margrove.dask.whole_fits._COPIES", 1e9)
+    monkeypatch.setattr("margrove.dask.single_worker._COPIES", 1e9)
     base = DecisionTreeClassifier(max_depth=9)
     with pytest.raises(ClusterError, match="needs all 200 rows on one worker"):
         on_cluster.AdaBoostClassifier(base).fit(as_array(X, (200,)), as_array(y, (200,)))
@@ -210,10 +210,10 @@ def lose_workers(new_cluster: Any, base: Any, n_runs: int, folder: Path) -> None
     X, y = make_table(6000)
     settings = {"estimator": base, "n_estimators": 60, "random_state": 1}
     wanted = saved(margrove.AdaBoostClassifier(**settings).fit(X, y), folder, "local")
-    X_parts, y_parts = as_array(X, (2000,) * 3), as_array(y, (2000,) * 3)
+    X_dask, y_dask = as_array(X, (2000,) * 3), as_array(y, (2000,) * 3)
 
     def fitted(client: Any) -> bytes:
-        model = on_cluster.AdaBoostClassifier(**settings).fit(X_parts, y_parts, client=client)
+        model = on_cluster.AdaBoostClassifier(**settings).fit(X_dask, y_dask, client=client)
         return saved(model.to_local(), folder, "cluster")
 
     require_same_whoever_dies(new_cluster, fitted, wanted, n_runs)

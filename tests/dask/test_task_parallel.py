@@ -53,7 +53,7 @@ def forest() -> Any:
 def compared() -> Any:
     models = {"machine": margrove.SVC(), "tree": margrove.DecisionTreeClassifier(random_state=0)}
     found = margrove.compare(models, X, Y, cv=3, n_jobs=2, random_state=0)
-    return np.concatenate([own.fold_scores for own in found.models])
+    return np.concatenate([model.fold_scores for model in found.models])
 
 
 def blended() -> Any:
@@ -61,7 +61,7 @@ def blended() -> Any:
     found = margrove.compare(
         models, X, Y, cv=2, n_jobs=2, random_state=0, blend={"n_folds": 2, "n_rounds": 3}
     )
-    return np.concatenate([own.fold_scores for own in found.models])
+    return np.concatenate([model.fold_scores for model in found.models])
 
 
 def resampled() -> Any:
@@ -307,15 +307,15 @@ def assert_same_search(found: Any, expected: Any, folder: Path) -> None:
     assert found.best_params_ == expected.best_params_
     machines = [search.best_estimator_ for search in (found, expected)]
     assert saved(machines[0], folder) == saved(machines[1], folder)
-    for own, other in zip(_paths(found), _paths(expected), strict=True):
-        assert (own.alphas != other.alphas).nnz == 0
+    for path, other in zip(_paths(found), _paths(expected), strict=True):
+        assert (path.alphas != other.alphas).nnz == 0
         for name in ("rhos", "violations", "objectives", "steps", "endings"):
-            assert np.array_equal(getattr(own, name), getattr(other, name)), name
-        assert np.array_equal(own.machine.rows, other.machine.rows)
+            assert np.array_equal(getattr(path, name), getattr(other, name)), name
+        assert np.array_equal(path.machine.rows, other.machine.rows)
 
 
 def _paths(search: Any) -> list[Any]:
-    return [path for folds in getattr(search, "paths_", []) for own in folds for path in own]
+    return [path for folds in getattr(search, "paths_", []) for fold in folds for path in fold]
 
 
 @pytest.mark.sampled(3)
@@ -371,8 +371,8 @@ def told_by(fit: Callable[[], Any]) -> list[str]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fit()
-    assert all(own.category is ConvergenceWarning for own in caught)
-    return sorted(str(own.message) for own in caught)
+    assert all(warning.category is ConvergenceWarning for warning in caught)
+    return sorted(str(warning.message) for warning in caught)
 
 
 HASTY = {

@@ -269,7 +269,7 @@ def _run_gradient_boosting() -> None:
 
 def _run_gradient_boosting_in_shards() -> None:
     """What workers of a cluster and their leader run; Dask need not be there."""
-    from margrove.dask.boosting_warmup import grow_a_tree
+    from margrove.dask.boosting.warmup import grow_a_tree
 
     grow_a_tree(_MANY_ROWS)
 

@@ -354,7 +354,7 @@ def _score(model: Any, task: ClusterTask, train: Any, test: Any) -> HeldOutScore
     import numpy as np
     from sklearn.metrics import r2_score
 
-    from margrove.dask.predicting import predict
+    from margrove.dask.predictions import predict
     from margrove.workbench.report.judgement import r2_interval, wilson
 
     rows, y = task.some(test)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from margrove.dask.whole_fits import FitOnOneWorker
+from margrove.dask.single_worker import SingleWorkerEstimator
 from margrove.ensemble.adaboost import classifier, regressor
 
 __all__ = ["AdaBoostClassifier", "AdaBoostRegressor"]
 
 
-class AdaBoostClassifier(FitOnOneWorker, classifier.AdaBoostClassifier):
+class AdaBoostClassifier(SingleWorkerEstimator, classifier.AdaBoostClassifier):
     """`margrove.AdaBoostClassifier` on Dask collections.
 
     A worker that has room for it gets all rows and boosts as one machine would; callbacks and
@@ -22,12 +22,12 @@ class AdaBoostClassifier(FitOnOneWorker, classifier.AdaBoostClassifier):
     >>> from margrove.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> with distributed.Client(processes=False, dashboard_address=":0") as client:
-    ...     X_parts, y_parts = da.from_array(X, (50, 4)), da.from_array(y, 50)
-    ...     model = AdaBoostClassifier(n_estimators=10, random_state=0).fit(X_parts, y_parts)
+    ...     X_dask, y_dask = da.from_array(X, (50, 4)), da.from_array(y, 50)
+    ...     model = AdaBoostClassifier(n_estimators=10, random_state=0).fit(X_dask, y_dask)
     >>> len(model.to_local())
     10
     """
 
 
-class AdaBoostRegressor(FitOnOneWorker, regressor.AdaBoostRegressor):
+class AdaBoostRegressor(SingleWorkerEstimator, regressor.AdaBoostRegressor):
     """`margrove.AdaBoostRegressor` on Dask collections; see `AdaBoostClassifier`."""

@@ -1,0 +1,269 @@
+"""The leader of a worker group that boosts: sets it up, calls it, replaces it when it is lost."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from margrove.dask.boosting.bins import ColumnCodes, bundles_of, empty_table
+from margrove.dask.boosting.remote_tree import RemoteTree, Survey
+from margrove.dask.boosting.worker_program import (
+    ROWS_OF_A_TILE,
+    BoostingSetup,
+    GrownTree,
+    RootRequest,
+    WorkerRows,
+)
+from margrove.ensemble.gradient.hist.tables import GradientTable
+from margrove.ensemble.gradient.losses import GradientLoss
+from margrove.ensemble.gradient.losses.own import OwnLoss
+from margrove.ensemble.gradient.training_data import GradientData
+from margrove.grove.serve.packed_trees import PackedTree
+
+__all__ = ["BoostingLeader", "RoundStart", "borders_of_runs", "runs_of_rows"]
+
+
+@dataclass(frozen=True)
+class RoundStart:
+    """What a round begins with: losses of all tiles, in their order, and a survey of each score."""
+
+    losses: list[float]
+    surveys: list[Survey]
+
+
+def borders_of_runs(n_train: int, n_workers: int) -> np.ndarray:
+    """Which rows to train on each worker has: runs of about equal length, in whole tiles."""
+    n_tiles = max(-(-n_train // ROWS_OF_A_TILE), 1)
+    n_runs = min(n_workers, n_tiles)
+    borders = [k * n_tiles // n_runs * ROWS_OF_A_TILE for k in range(n_runs)]
+    return np.array([*borders, n_train], np.int64)
+
+
+def runs_of_rows(train: np.ndarray, borders: np.ndarray, n_rows: int) -> list[tuple[int, int]]:
+    """The rows of the table that workers need, first and after the last.
+
+    Rows to train on ascend; one that is there several times may be needed by two workers.
+    """
+    starts = [0, *(int(train[border]) for border in borders[1:-1])]
+    ends = [*starts[1:], n_rows]
+    last = [int(train[border - 1]) + 1 if border else 0 for border in borders[1:]]
+    return [
+        (start, max(end, after_last))
+        for start, end, after_last in zip(starts, ends, last, strict=True)
+    ]
+
+
+class BoostingLeader:
+    """The client's side of a worker group that boosts.
+
+    Parameters
+    ----------
+    open_group : callable
+        `open_group(train, prepare, lost)` gives a worker group that holds these rows of the table;
+        see `BoostingTable.open_group`.
+    given : GradientData
+        Targets and weights; its X are `RemoteRows`.
+    held_out_rows : int64 array
+        Numbers of the rows that are held out.
+    setup : BoostingSetup
+    """
+
+    def __init__(
+        self,
+        open_group: Callable[..., Any],
+        given: GradientData,
+        held_out_rows: np.ndarray,
+        setup: BoostingSetup,
+    ) -> None:
+        self._open, self._given, self._held_out = open_group, given, held_out_rows
+        self._setup, self._n_rows = setup, len(given.y)
+        self._bundles: list[list[int]] | None = None
+        self._group: Any = None
+        self._told_loss: GradientLoss | None = None
+        self._n_cells = 0
+        self.held_out_raw: np.ndarray  # as it was at the start of this group
+        self.restart([])
+
+    @property
+    def columns(self) -> list[ColumnCodes]:
+        return self._setup.columns
+
+    @property
+    def table(self) -> GradientTable:
+        """The layout of histograms, without rows."""
+        return empty_table(self.columns, self._bundles or [], self._setup.is_category)
+
+    def restart(self, rounds: list[list[PackedTree]], lost: str | None = None) -> None:
+        """Begin anew with another group, after these rounds."""
+        self._told_loss = None
+        setup = pickle.dumps(replace(self._setup, rounds=rounds))
+
+        def prepare(group: Any, runs: Sequence[tuple[int, int]]) -> None:
+            told = [(rows, setup) for rows in self._worker_rows(runs)]
+            conflicts = group.call_each("set_up", told, reduce="max")
+            if self._bundles is None:
+                self._bundles = bundles_of(self.columns, conflicts, self._n_rows)
+            group.call("lay_out", self._bundles, reduce="none")
+            found = group.call("held_out_raw", reduce="list")
+            self.held_out_raw = np.concatenate(found, axis=1)
+
+        self._group = self._open(self._given.X.rows, prepare, lost)
+        self._n_cells = self.table.n_cells
+
+    def _worker_rows(self, runs: Sequence[tuple[int, int]]) -> list[WorkerRows]:
+        given, train = self._given, self._given.X.rows
+        borders = borders_of_runs(self._n_rows, len(runs))
+        starts = [start for start, _ in runs]
+        cuts = np.append(np.searchsorted(self._held_out, starts), len(self._held_out))
+        found = []
+        for k, start in enumerate(starts):
+            run = slice(borders[k], borders[k + 1])
+            found.append(
+                WorkerRows(
+                    train[run] - start,
+                    given.y[run],
+                    None if given.weight is None else given.weight[run],
+                    None if given.copies is None else given.copies[run],
+                    self._held_out[cuts[k] : cuts[k + 1]] - start,
+                    int(borders[k]),
+                )
+            )
+        return found
+
+    # -- scores --
+
+    def raw(self) -> np.ndarray:
+        return np.concatenate(self._group.call("raw", reduce="list"), axis=1)
+
+    def held_out_rows(self) -> Any:
+        found = self._group.call("held_out_rows", reduce="list")
+        return np.concatenate([_dense(partition) for worker in found for partition in worker])
+
+    # -- a round --
+
+    def _order_sums(self, method: str, told: Any, size: int) -> Any:
+        return self._group.start_call(method, pickle.dumps(told, protocol=5), size)
+
+    def _sums(self, order: Any) -> np.ndarray:
+        reply: np.ndarray = self._group.finish_call(order)
+        return reply if reply.flags.writeable else reply.copy()
+
+    def begin(self, loss: GradientLoss, drawn: np.ndarray | None) -> RoundStart:
+        return _round_start(self._group.call("begin", *self._order(loss, drawn), reduce="list"))
+
+    def _order(
+        self, loss: GradientLoss, drawn: np.ndarray | None
+    ) -> tuple[bytes | None, np.ndarray | None]:
+        is_known = loss is self._told_loss
+        self._told_loss = loss
+        return None if is_known else _with_functions(loss), drawn
+
+    def grow(self, growing: Sequence[RemoteTree], *, with_values: bool) -> Iterator[None]:
+        """Grow trees from root to leaves; it yields where there is an answer to wait for."""
+        yield from self._start_roots(growing)
+        while under_way := [tree for tree in growing if not tree.is_grown]:
+            yield from self._expand(under_way)
+        if with_values:
+            yield from self._write_values(growing)
+
+    def _start_roots(self, growing: Sequence[RemoteTree]) -> Iterator[None]:
+        """Roots; those for which packed gradients will not do, with wide ones."""
+        waiting = list(growing)
+        while waiting:
+            root_requests, size = _root_requests(waiting, self._n_cells)
+            order = self._order_sums("start_roots", root_requests, size)
+            yield
+            reply = self._sums(order)
+            waiting = [
+                tree
+                for tree, request in zip(waiting, root_requests, strict=True)
+                if not tree.accept_root(reply[request.at : request.at + 3], reply[request.at + 3 :])
+            ]
+
+    def _expand(self, growing: Sequence[RemoteTree]) -> Iterator[None]:
+        """Split the rows of some nodes of each tree."""
+        orders, taken, size = [], [], 0
+        for tree in growing:
+            nodes, sets, length = tree.orders()
+            orders.append((tree.score, size, nodes, sets))
+            taken.append((tree, slice(size, size + length)))
+            size += length
+        order = self._order_sums("expand", orders, size)
+        yield
+        reply = self._sums(order)
+        for tree, section in taken:
+            tree.continue_growth(reply[section])
+
+    def _write_values(self, grown: Sequence[RemoteTree]) -> Iterator[None]:
+        """The values of leaves, by the sums of all workers."""
+        asked, taken, size = [], [], 0
+        for tree in grown:
+            leaves = tree.leaves
+            asked.append((tree.score, size, tree.handles_of(leaves), tree.tree.scales.copy()))
+            taken.append((tree, leaves, slice(size, size + len(leaves))))
+            size += len(leaves)
+        order = self._order_sums("leaf_sums", asked, size)
+        yield
+        sums = self._sums(order)
+        for tree, leaves, section in taken:
+            tree.write_values(leaves, sums[section])
+
+    def rows_of_leaves(self, tree: RemoteTree, leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows leaf by leaf, ascending, by their numbers among those to train on; where each leaf
+        begins, and the end."""
+        found = self._group.call("leaf_rows", tree.score, tree.handles_of(leaves), reduce="list")
+        slices = [row_slice for worker in found for row_slice in worker]
+        pieces = [row_slice[k] for k in range(len(leaves)) for row_slice in slices]
+        sizes = [sum(len(row_slice[k]) for row_slice in slices) for k in range(len(leaves))]
+        return np.concatenate(pieces), np.cumsum([0, *sizes])
+
+    def add(
+        self,
+        grown: Sequence[GrownTree],
+        then: tuple[GradientLoss, np.ndarray | None] | None,
+    ) -> tuple[np.ndarray, RoundStart | None]:
+        """Add trees to the scores; those of the rows held out, and what the next round begins
+        with, if it is known how."""
+        order = None if then is None else self._order(*then)
+        found = self._group.call("add", pickle.dumps(list(grown)), order, reduce="list")
+        held_out = np.concatenate([raw for raw, _ in found], axis=1)
+        round_start = None if then is None else _round_start([start for _, start in found])
+        return held_out, round_start
+
+
+def _round_start(found: list[list[Any]]) -> RoundStart:
+    slices = [row_slice for worker in found for row_slice in worker]
+    losses = [loss for tile_losses, _, _ in slices for loss in tile_losses]
+    largest = np.max([slice_largest for _, slice_largest, _ in slices], axis=0)
+    samples = np.sum([slice_counts[:, 0] for _, _, slice_counts in slices], axis=0)
+    copies = np.max([slice_counts[:, 1] for _, _, slice_counts in slices], axis=0)
+    counts = np.stack([samples, copies], axis=1)
+    return RoundStart(losses, [Survey(*score) for score in zip(largest, counts, strict=True)])
+
+
+def _root_requests(growing: Sequence[RemoteTree], n_cells: int) -> tuple[list[RootRequest], int]:
+    found, at = [], 0
+    for tree in growing:
+        in_words = tree.root_in_words
+        copies = int(tree.survey.counts[1])
+        found.append(RootRequest(tree.score, tree.is_wide, copies, tree.scales(), in_words, at))
+        at += 3 + (n_cells if in_words else 3 * n_cells)
+    return found, at
+
+
+def _with_functions(loss: GradientLoss) -> bytes:
+    """A pickle; functions of a user's loss are in it as they are, not by name."""
+    if not isinstance(loss, OwnLoss):
+        return pickle.dumps(loss)
+    import cloudpickle  # type: ignore[import-untyped]
+
+    found: bytes = cloudpickle.dumps(loss)
+    return found
+
+
+def _dense(partition: Any) -> np.ndarray:
+    return np.asarray(partition.toarray() if hasattr(partition, "toarray") else partition)

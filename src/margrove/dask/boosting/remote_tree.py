@@ -1,0 +1,137 @@
+"""A tree that grows from sums of all workers: what the client knows, and what it needs next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from margrove.ensemble.gradient.hist import leader as kernels
+from margrove.ensemble.gradient.hist import nodes
+from margrove.ensemble.gradient.hist.packed_words import SAMPLES_OF_A_WORD
+from margrove.ensemble.gradient.hist.tables import GradientTable
+from margrove.ensemble.gradient.hist.trees import begin
+
+__all__ = ["RemoteTree", "Survey", "TreeBuffers"]
+
+_BYTES_OF_SUMS = 1 << 28  # of one tree
+_MOST_AT_ONCE = 256  # nodes that are split together
+_MOST_LEAVES = 2**20
+_NOTHING = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The range of the gradients of a score over all rows.
+
+    largest   float64 (2,)  gradient and hessian, absolute
+    counts    int64 (2,)  samples, and the most samples that one row stands for
+    """
+
+    largest: np.ndarray
+    counts: np.ndarray
+
+
+class TreeBuffers:
+    """The arrays that a tree grows in; the next tree uses them again."""
+
+    def __init__(
+        self, table: GradientTable, max_leaves: int, n_slots: int, n_sets: int, *, is_tight: bool
+    ) -> None:
+        most = max(_BYTES_OF_SUMS // max(24 * table.n_cells, 1), 4)
+        if is_tight:
+            n_entries = min(max_leaves, most)
+        else:
+            n_entries = int(min(max_leaves, _MOST_AT_ONCE, max(most // 4, 1)))
+            n_slots = min(max_leaves + 1, n_slots + 2 * n_entries)
+        self.table, self.is_tight, self.max_leaves = table, is_tight, max_leaves
+        self.tree = nodes.new_tree(0, max_leaves, n_slots, n_sets)
+        self.room = nodes.new_room(table, max_leaves, n_slots, 1)
+        self.known = kernels.new_expansions(table, max_leaves, n_entries, _MOST_AT_ONCE)
+
+    @staticmethod
+    def bytes_of(table: GradientTable, max_leaves: int, n_slots: int) -> float:
+        return 24.0 * table.n_cells * (n_slots + max_leaves)
+
+
+class RemoteTree:
+    """One tree, from its root to its leaves."""
+
+    def __init__(
+        self,
+        buffers: TreeBuffers,
+        rules: nodes.GrowthRules,
+        score: int,
+        n_rows: int,
+        survey: Survey,
+    ) -> None:
+        self.score, self.rules, self._buffers = score, rules, buffers
+        self.tree = buffers.tree
+        self._n_rows, self.survey = n_rows, survey
+        self.is_wide, self.is_grown = False, False
+        begin(self.tree)
+        # All are split that can be, in which order is all one; unless features are drawn by number.
+        is_free = not buffers.is_tight and rules.tried >= 1.0 and buffers.max_leaves < _MOST_LEAVES
+        self._in_any_order = is_free
+
+    # -- the root --
+
+    def scales(self) -> np.ndarray:
+        """What gradients and hessians are multiplied by to be whole numbers."""
+        found = np.empty(2)
+        kernels.choose_scales(
+            self.tree, self.is_wide, self.survey.largest, self.survey.counts, found
+        )
+        return found
+
+    @property
+    def root_in_words(self) -> bool:
+        return not self.is_wide and int(self.survey.counts[0]) <= SAMPLES_OF_A_WORD
+
+    def accept_root(self, totals: np.ndarray, sums: np.ndarray) -> bool:
+        """Take the sums of the root. False if gradients as whole numbers need to be wider."""
+        buffers, survey = self._buffers, self.survey
+        phase = kernels.judge(
+            self.rules, self.tree, buffers.known, self._n_rows, self.is_wide, survey.largest,
+            survey.counts, totals,
+        )  # fmt: skip
+        if phase == nodes.TOO_LOPSIDED:
+            self.is_wide = True
+            return False
+        kernels.look_at_root(buffers.table, self.rules, self.tree, buffers.room, sums)
+        self.continue_growth(_NOTHING)
+        return True
+
+    # -- its nodes --
+
+    def orders(self) -> tuple[np.ndarray, np.ndarray, int]:
+        """Orders for the shards, the sets of codes in them, and the size of the reply."""
+        known = self._buffers.known
+        n = int(known.waiting[kernels.N_ORDERS])
+        return known.orders[:n], known.sets[:n], int(known.waiting[kernels.SIZE_OF_REPLY])
+
+    def continue_growth(self, reply: np.ndarray) -> None:
+        """Split nodes as far as is known by what the shards have answered."""
+        buffers = self._buffers
+        self.is_grown = bool(
+            kernels.go_on(
+                buffers.table, self.rules, self.tree, buffers.room, buffers.known,
+                self._in_any_order, reply,
+            )
+        )  # fmt: skip
+        if self.is_grown and self._in_any_order:
+            kernels.in_usual_order(self.tree, buffers.known)
+
+    # -- its leaves --
+
+    @property
+    def leaves(self) -> np.ndarray:
+        n = int(self.tree.state[nodes.N_NODES])
+        return np.flatnonzero(self.tree.whole[:n, nodes.LEFT] < 0)
+
+    def handles_of(self, leaves: np.ndarray) -> np.ndarray:
+        """The numbers of leaves on the shards."""
+        return self._buffers.known.handles[leaves].copy()
+
+    def write_values(self, leaves: np.ndarray, sums: np.ndarray) -> None:
+        kernels.write_values(self.rules, self.tree, leaves, sums)

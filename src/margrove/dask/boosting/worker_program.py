@@ -1,0 +1,396 @@
+"""The program that a worker runs for boosting: sums over its rows, as the leader calls for them.
+
+Answers are whole numbers that are added up on their way, or short lists. Where a worker may use
+several threads, its rows are cut into slices, one a thread. Messages
+for compiled code come as pickles, whose arrays can be written to: it is compiled for such. (What a
+worker is told of its rows does not: it is too long to be copied.)
+"""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from margrove.dask.boosting.bins import ColumnCodes
+from margrove.dask.boosting.coded_partitions import CodedRows
+from margrove.dask.partitions.disk_storage import is_on_disk, loaded, release_memory
+from margrove.ensemble.gradient.early_stopping import SoFar, add_trees
+from margrove.ensemble.gradient.hist import nodes
+from margrove.ensemble.gradient.hist import shards as kernels
+from margrove.ensemble.gradient.hist.tables import GradientTable
+from margrove.ensemble.gradient.losses import GradientLoss
+from margrove.grove.serve.packed_trees import Kind, PackedTree
+
+__all__ = [
+    "ROWS_OF_A_TILE",
+    "BoostingProgram",
+    "BoostingSetup",
+    "GrownTree",
+    "RootRequest",
+    "WorkerRows",
+]
+
+ROWS_OF_A_TILE = 1 << 15  # of losses that are summed together: see `GradientRounds._derive`
+_NO_WORDS = np.empty(0, np.int64)
+_FIRST_NODES = 64  # room for that many leaves at first
+
+
+@dataclass(frozen=True)
+class WorkerRows:
+    """The rows of one worker, by their numbers within its shard.
+
+    train      int64 (n,)  rows to train on; y, weight, copies of these
+    held_out   int64 (m,)  rows that tell when to stop
+    first      the number of its first row to train on among those of all workers
+    """
+
+    train: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray | None
+    copies: np.ndarray | None
+    held_out: np.ndarray
+    first: int
+
+
+@dataclass(frozen=True)
+class BoostingSetup:
+    """What all workers need to know.
+
+    rounds       trees since `so_far`, where a worker group was lost
+    """
+
+    columns: list[ColumnCodes]
+    is_category: np.ndarray
+    kind: Kind
+    so_far: SoFar
+    rounds: list[list[PackedTree]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class RootRequest:
+    """How gradients of a score become whole numbers, and where in the reply its sums begin."""
+
+    score: int
+    is_wide: bool
+    copies: int
+    scales: np.ndarray
+    in_words: bool
+    at: int
+
+
+@dataclass(frozen=True)
+class GrownTree:
+    """A tree that is grown: numbers of its leaves, and their values.
+
+    nodes      `whole`, `real` and `sets`, where there are rows that it was not grown on
+    packed     the same tree, where rows are held out
+    """
+
+    score: int
+    handles: np.ndarray
+    values: np.ndarray
+    nodes: tuple[np.ndarray, np.ndarray, np.ndarray] | None
+    packed: PackedTree | None
+
+
+class _RowSlice:
+    """The rows of one thread."""
+
+    def __init__(self, given: CodedRows, rows: WorkerRows, setup: BoostingSetup) -> None:
+        self._given, self._worker_rows, self._setup = given, rows, setup
+        so_far = setup.so_far, setup.rounds, setup.kind
+        self.raw = given.raw(rows.train, *so_far)
+        self.held_out = given.held_out(rows.held_out)
+        starts = [piece.raw(*so_far) for piece in self.held_out]
+        self.held_out_raw = np.concatenate([self.raw[:, :0], *starts], axis=1)
+        self._n = len(rows.train)
+        shape = self.raw.shape
+        self._gradient, self._hessian = np.empty(shape), np.empty(shape)
+        self._everyone = np.arange(self._n, dtype=np.int32)
+        self._rows, self._others = self._everyone, self._everyone[:0]
+        self._trees: dict[int, nodes.BoostedTree] = {}
+        self._sources: dict[int, nodes.Source] = {}
+        self._reply = np.empty(0, np.int64)
+        self._table: GradientTable
+        self._room: nodes.Room
+
+    def conflicts(self) -> np.ndarray:
+        return self._given.conflicts(self._worker_rows.train)
+
+    def lay_out(self, bundles: list[list[int]]) -> None:
+        """Put the codes into a table; the numbers of the rows are not needed after that."""
+        self._table = self._given.table(self._worker_rows.train, bundles, self._setup.is_category)
+        self._room = nodes.new_room(self._table, 1, 1, 1)
+        self._worker_rows = replace(self._worker_rows, train=self._worker_rows.train[:0].copy())
+
+    # -- a round --
+
+    def begin(
+        self, loss: GradientLoss, drawn: np.ndarray | None
+    ) -> tuple[list[float], np.ndarray, np.ndarray]:
+        """Losses tile by tile; the largest gradients (scores, 2), and counts (scores, 2)."""
+        losses = self._derive(loss)
+        self._rows, self._others = self._everyone, self._everyone[:0]
+        if drawn is not None:
+            numbers = drawn[np.searchsorted(drawn, self._worker_rows.first) :]
+            numbers = (
+                numbers[: np.searchsorted(numbers, self._worker_rows.first + self._n)]
+                - self._worker_rows.first
+            )
+            self._rows = numbers.astype(np.int32)
+            self._others = np.setdiff1d(self._everyone, self._rows, assume_unique=True)
+        k = len(self.raw)
+        largest, counts = np.zeros((k, 2)), np.ones((k, 2), np.int64)
+        for score in range(k):
+            kernels.survey_rows(self._source(score), largest[score], counts[score])
+        return losses, largest, counts
+
+    def _derive(self, loss: GradientLoss) -> list[float]:
+        rows, losses = self._worker_rows, []
+        for start in range(0, self._n, ROWS_OF_A_TILE):
+            end = min(start + ROWS_OF_A_TILE, self._n)
+            losses.append(
+                loss.derivatives_and_loss(
+                    rows.y, self.raw, rows.weight, self._gradient, self._hessian, start, end
+                )
+            )
+        if loss.differs_from_mean:
+            self._hessian[:] = 1.0 if rows.weight is None else rows.weight
+        return losses
+
+    def _source(self, score: int) -> nodes.Source:
+        return nodes.Source(
+            self._rows,
+            self._gradient[score],
+            self._hessian[score],
+            _NO_WORDS if self._worker_rows.copies is None else self._worker_rows.copies,
+            self.raw[score],
+            _NO_WORDS,
+            _NO_WORDS,
+            _NO_WORDS,
+        )
+
+    # -- trees --
+
+    def room_for_reply(self, shape: Any) -> np.ndarray:
+        """Zeros; memory that a process has had before is several times as fast as new memory."""
+        size = int(np.prod(shape))
+        if len(self._reply) < size:
+            self._reply = np.empty(2 * size, np.int64)
+        reply = self._reply[:size]
+        reply[:] = 0
+        return reply.reshape(shape)
+
+    def start_roots(self, root_requests: Sequence[RootRequest], reply: np.ndarray) -> None:
+        for request in root_requests:
+            source = self._sources[request.score] = self._with_numbers(request)
+            tree = self._trees[request.score] = self._new_tree(request.score)
+            kernels.write_rows(
+                source, request.is_wide, request.copies, request.scales[0], request.scales[1], tree,
+                reply[request.at : request.at + 3],
+            )  # fmt: skip
+            kernels.count_root(
+                self._table, source, tree, self._room, request.in_words, reply[request.at + 3 :]
+            )
+
+    def _with_numbers(self, request: RootRequest) -> nodes.Source:
+        """Room for gradients as whole numbers: that of the last tree, where it fits."""
+        source, last = self._source(request.score), self._sources.get(request.score)
+        names = ("g", "h") if request.is_wide else ("packed",)
+        for name in names:
+            room = None if last is None else getattr(last, name)
+            if room is None or len(room) != self._n:
+                room = np.empty(self._n, np.int64)
+            source = source._replace(**{name: room})
+        return source
+
+    def _new_tree(self, score: int) -> nodes.BoostedTree:
+        n, last = len(self._rows), self._trees.get(score)
+        if last is None or len(last.rows) != n:
+            return nodes.new_tree(n, _FIRST_NODES, 1, 0)
+        last.state[:] = 0
+        return last
+
+    def expand(
+        self, orders: Sequence[tuple[int, int, np.ndarray, np.ndarray]], reply: np.ndarray
+    ) -> None:
+        """For each score: where its section of the reply begins, orders, and sets of codes."""
+        for score, at, wanted, sets in orders:
+            tree = self._trees[score] = _with_room(self._trees[score], 2 * len(wanted))
+            kernels.expand(
+                self._table, self._sources[score], tree, self._room, wanted, sets,
+                reply[at:],
+            )  # fmt: skip
+
+    def leaf_sums(
+        self, leaves: Sequence[tuple[int, int, np.ndarray, np.ndarray]], reply: np.ndarray
+    ) -> None:
+        """For each score: where its section of the reply (leaves, 2) begins, leaves, and scales."""
+        for score, at, handles, scales in leaves:
+            kernels.add_up_leaves(
+                self._sources[score], self._trees[score], handles, scales, reply[at:]
+            )
+
+    def leaf_rows(self, score: int, handles: np.ndarray) -> list[np.ndarray]:
+        """The rows of each leaf, ascending, by their numbers among those of all workers.
+
+        Leaves that were split in vain have lost their order.
+        """
+        tree = self._trees[score]
+        starts, ends = tree.whole[handles, nodes.START], tree.whole[handles, nodes.END]
+        return [
+            np.sort(tree.rows[start:end]) + self._worker_rows.first
+            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        ]
+
+    def add(self, grown: Sequence[GrownTree]) -> None:
+        """Add the values of trees to the scores of all rows."""
+        for grown_tree in grown:
+            raw, tree = self.raw[grown_tree.score], self._trees[grown_tree.score]
+            kernels.add_leaves(tree, grown_tree.handles, grown_tree.values, raw)
+            if grown_tree.nodes is not None and len(self._others):
+                whole, real, sets = grown_tree.nodes
+                whole_tree = tree._replace(whole=whole, real=real, sets=sets)
+                kernels.add_to_others(self._table, whole_tree, self._others, raw)
+        packed = [
+            (grown_tree.score, grown_tree.packed)
+            for grown_tree in grown
+            if grown_tree.packed is not None
+        ]
+        if packed:
+            self._add_to_held_out(packed)
+
+    def _add_to_held_out(self, packed: Sequence[tuple[int, PackedTree]]) -> None:
+        start = 0
+        for piece in self.held_out:
+            X = loaded(piece.X)
+            piece_rows = slice(start, start + X.shape[0])
+            for score, tree in packed:
+                add_trees([tree], X, self._setup.kind, self.held_out_raw[score, piece_rows])
+            start = piece_rows.stop
+
+
+def _with_room(tree: nodes.BoostedTree, n_more: int) -> nodes.BoostedTree:
+    """The same tree, where so many nodes more find place."""
+    n = int(tree.state[nodes.N_NODES]) + n_more
+    if n <= len(tree.whole):
+        return tree
+    larger = nodes.new_tree(0, n, 1, 0)
+    for name in ("whole", "sets"):
+        old = getattr(tree, name)
+        getattr(larger, name)[: len(old)] = old
+    return larger._replace(rows=tree.rows, spare=tree.spare, state=tree.state)
+
+
+class BoostingProgram:
+    """A program for `collective.worker_group`; its pieces are those of coded partitions."""
+
+    takes = "pieces"
+
+    def __init__(self, rows: Any) -> None:
+        self._given = rows
+        self._n_threads = max(int(rows.n_threads), 1)
+        self._threads = ThreadPoolExecutor(self._n_threads)  # to start one takes as long as a step
+        self._slices: list[_RowSlice] = []
+        self._setup: BoostingSetup
+        self._loss: GradientLoss
+
+    def set_up(self, worker_rows: WorkerRows, setup: bytes) -> np.ndarray:
+        """Take the codes of the rows; which sparse columns cannot share a byte."""
+        self._setup = pickle.loads(setup)
+        slices = _sliced(worker_rows, self._n_threads)
+        given = CodedRows(self._given.X, self._setup.columns)
+        self._slices = self._at_once(lambda rows: _RowSlice(given, rows, self._setup), slices)
+        found: np.ndarray = np.max(self._each(lambda row_slice: row_slice.conflicts()), axis=0)
+        return found
+
+    def lay_out(self, bundles: list[list[int]]) -> int:
+        self._each(lambda row_slice: row_slice.lay_out(bundles))
+        if any(is_on_disk(partition) for partition, *_ in self._given.X):
+            release_memory()
+        return 0
+
+    def raw(self) -> np.ndarray:
+        return np.concatenate([row_slice.raw for row_slice in self._slices], axis=1)
+
+    def held_out_raw(self) -> np.ndarray:
+        return np.concatenate([row_slice.held_out_raw for row_slice in self._slices], axis=1)
+
+    def held_out_rows(self) -> Any:
+        """The rows held out, for those who score by them."""
+        return [loaded(piece.X) for row_slice in self._slices for piece in row_slice.held_out]
+
+    def begin(self, loss: bytes | None, drawn: np.ndarray | None) -> list[Any]:
+        """See `_RowSlice.begin`; a loss of None is that of the last round."""
+        if loss is not None:
+            self._loss = pickle.loads(loss)
+        return self._each(lambda row_slice: row_slice.begin(self._loss, drawn))
+
+    def start_roots(self, root_requests: bytes, size: int) -> np.ndarray:
+        told = pickle.loads(root_requests)
+        return self._summed(size, lambda row_slice, reply: row_slice.start_roots(told, reply))
+
+    def expand(self, orders: bytes, size: int) -> np.ndarray:
+        told = pickle.loads(orders)
+        return self._summed(size, lambda row_slice, reply: row_slice.expand(told, reply))
+
+    def leaf_sums(self, leaves: bytes, size: int) -> np.ndarray:
+        told = pickle.loads(leaves)
+        return self._summed((size, 2), lambda row_slice, reply: row_slice.leaf_sums(told, reply))
+
+    def leaf_rows(self, score: int, handles: np.ndarray) -> list[Any]:
+        return self._each(lambda row_slice: row_slice.leaf_rows(score, handles))
+
+    def add(self, grown: bytes, then: tuple[bytes | None, np.ndarray | None] | None) -> Any:
+        """Add trees; raw scores of the rows held out, and what the next round begins with."""
+        told = pickle.loads(grown)
+        self._each(lambda row_slice: row_slice.add(told))
+        return self.held_out_raw(), None if then is None else self.begin(*then)
+
+    def _each(self, do: Callable[[_RowSlice], Any]) -> list[Any]:
+        return self._at_once(do, self._slices)
+
+    def _at_once(self, do: Callable[[Any], Any], things: Sequence[Any]) -> list[Any]:
+        if len(things) == 1:
+            return [do(things[0])]
+        return list(self._threads.map(do, things))
+
+    def _summed(self, shape: Any, do: Callable[[_RowSlice, np.ndarray], None]) -> np.ndarray:
+        """A reply is sent before the next one is asked for: they may lie in the same place."""
+
+        def reply_of(row_slice: _RowSlice) -> np.ndarray:
+            reply = row_slice.room_for_reply(shape)
+            do(row_slice, reply)
+            return reply
+
+        total, *others = self._each(reply_of)
+        for other in others:
+            total += other
+        found: np.ndarray = total
+        return found
+
+
+def _sliced(rows: WorkerRows, n_threads: int) -> list[WorkerRows]:
+    """Rows for so many threads, cut where tiles begin."""
+    n = len(rows.train)
+    n_tiles = max(-(-n // ROWS_OF_A_TILE), 1)
+    n_slices = min(n_threads, n_tiles)
+    borders = [min(k * n_tiles // n_slices * ROWS_OF_A_TILE, n) for k in range(n_slices)] + [n]
+    nobody = rows.held_out[:0]
+    return [
+        WorkerRows(
+            rows.train[start:end],
+            rows.y[start:end],
+            None if rows.weight is None else rows.weight[start:end],
+            None if rows.copies is None else rows.copies[start:end],
+            rows.held_out if start == 0 else nobody,
+            rows.first + start,
+        )
+        for start, end in itertools.pairwise(borders)
+    ]

@@ -1,0 +1,175 @@
+"""Waits that end: for results while there is somebody to compute them, and for workers."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import gc
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import distributed
+
+from margrove.dask.cluster.errors import ClusterError, explained_errors, killed_worker_message
+from margrove.dask.cluster.workers import available_workers
+
+__all__ = [
+    "SECONDS_WITHOUT_WORKERS",
+    "clear_worker_restrictions",
+    "gathered",
+    "wait_for_results",
+    "wait_for_workers",
+]
+
+SECONDS_WITHOUT_WORKERS = 50.0  # seconds without a single worker after which a wait is given up
+_LOOK_EVERY = 2.0
+
+
+def gathered(client: distributed.Client, futures: Sequence[Any], what: str = "") -> list[Any]:
+    """The results of futures, in their order; an error instead of waiting for nobody.
+
+    Dask waits for ever for a cluster without workers. Errors of tasks are raised as they are; where
+    workers have died of a task, `what` says which it was ("partition {} of X").
+    """
+    with explained_errors(client):
+        wait_for_results(client, futures)
+        for number, future in enumerate(futures):  # of several errors always the first
+            if future.status == "error":
+                _raise_error_of(future, what.format(number))
+        return _fetched(client, futures)
+
+
+def _fetched(client: distributed.Client, futures: Sequence[Any]) -> list[Any]:
+    """Results of tasks that are done; if their worker is lost just now, they are done again."""
+    coming, loop = client.gather(list(futures), asynchronous=True), vars(client.loop)
+    asked = asyncio.run_coroutine_threadsafe(coming, loop["asyncio_loop"])
+
+    def look(seconds: float) -> bool:
+        concurrent.futures.wait([asked], timeout=seconds)
+        return asked.done()
+
+    try:
+        _wait_until(look, client, futures, SECONDS_WITHOUT_WORKERS)
+    finally:
+        asked.cancel()
+    found: list[Any] = asked.result()
+    return found
+
+
+def _raise_error_of(future: Any, what: str) -> None:
+    from distributed.scheduler import KilledWorker
+
+    try:
+        future.result()
+    except KilledWorker as error:
+        raise ClusterError(killed_worker_message(error, what)) from error
+
+
+def wait_for_results(
+    client: distributed.Client, futures: Sequence[Any], seconds: float | None = None
+) -> None:
+    """Return when all futures are done, or one of them has failed.
+
+    ClusterError when for some seconds (by default SECONDS_WITHOUT_WORKERS) there is no worker at
+    all.
+    """
+
+    def look(seconds: float) -> bool:
+        try:
+            with client.as_current():
+                distributed.wait(list(futures), timeout=seconds)
+        except TimeoutError:
+            return any(future.status in ("error", "cancelled") for future in futures)
+        return True
+
+    _wait_until(look, client, futures, SECONDS_WITHOUT_WORKERS if seconds is None else seconds)
+
+
+def _wait_until(
+    look: Callable[[float], bool], client: distributed.Client, futures: Sequence[Any], most: float
+) -> None:
+    """Call look(seconds) until it says that it is over, while there is somebody to work on it."""
+    last_seen = time.monotonic()
+    if look(_LOOK_EVERY):
+        return
+    while True:
+        if available_workers(client):
+            last_seen = time.monotonic()
+            _release_stuck_tasks(client, futures)
+        elif time.monotonic() - last_seen > most:
+            raise ClusterError(_no_workers_message(client, most))
+        if look(_LOOK_EVERY):
+            break
+    gc.collect()  # errors that tell of the time hold on to futures, and these to memory
+
+
+def _release_stuck_tasks(client: distributed.Client, futures: Sequence[Any]) -> None:
+    """Let tasks that were meant for workers which are lost be done by others.
+
+    Partitions on disk are worked on where they are. Dask would wait for that worker for ever, even
+    where others are allowed, if there was none at all for a moment.
+    """
+    waiting = [
+        future.key for future in futures if future.status not in ("finished", "error", "cancelled")
+    ]
+    _lift_restrictions(client, waiting, of_lost_workers=True)
+
+
+def clear_worker_restrictions(client: distributed.Client, futures: Sequence[Any] = ()) -> bool:
+    """What was meant for certain workers, and is done: should it be lost, anybody may do it.
+
+    Whether the scheduler does as it is told; where it does not, nothing should be placed.
+    """
+    return _lift_restrictions(client, [future.key for future in futures], of_lost_workers=False)
+
+
+def _lift_restrictions(
+    client: distributed.Client, keys: list[Any], *, of_lost_workers: bool
+) -> bool:
+    """Have the tasks behind these keys done by anybody; or only those whose workers are lost."""
+
+    def forget(dask_scheduler: Any = None) -> None:  # sent as it is: schedulers may lack margrove
+        tasks, there = dask_scheduler.tasks, dask_scheduler.workers
+        waiting = [tasks[key] for key in keys if key in tasks]
+        seen, freed = set(), {}
+        while waiting:
+            task = waiting.pop()
+            if task.key in seen or (of_lost_workers and task.state in ("memory", "erred")):
+                continue
+            seen.add(task.key)
+            waiting += task.dependencies
+            if not (
+                of_lost_workers
+                and any(worker in there for worker in task.worker_restrictions or ())
+            ):
+                task.worker_restrictions = set()
+                others = task.host_restrictions or task.resource_restrictions
+                if task.state == "no-worker" and not others:
+                    freed[task.key] = "processing"
+        if freed:
+            dask_scheduler.transitions(freed, "margrove-frees-tasks")
+
+    try:
+        client.run_on_scheduler(forget)
+    except Exception:  # one that runs nothing for clients, or is lost: others will say so
+        return False
+    return True
+
+
+def wait_for_workers(client: distributed.Client, seconds: float | None = None) -> None:
+    """Return as soon as there is a worker; ClusterError if none comes."""
+    seconds = SECONDS_WITHOUT_WORKERS if seconds is None else seconds
+    end = time.monotonic() + seconds
+    while not available_workers(client):
+        if time.monotonic() > end:
+            raise ClusterError(_no_workers_message(client, seconds))
+        time.sleep(0.2)
+
+
+def _no_workers_message(client: distributed.Client, seconds: float) -> str:
+    return (
+        f"All workers of the cluster at {client.scheduler.address} are lost, and for {seconds:.0f} "
+        "seconds no new one has come. Start workers and fit again; workers with more memory, or "
+        "smaller partitions, if they ran out of it: the workers' logs say so."
+    )

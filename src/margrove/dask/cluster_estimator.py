@@ -1,0 +1,107 @@
+"""What all estimators on a cluster share: they are the local ones, and take Dask collections."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import Any, Self
+
+from sklearn.utils.metaestimators import available_if
+
+from margrove.dask.cluster.client import client_of
+from margrove.dask.cluster.errors import explained_errors
+from margrove.dask.partitions.blocks import is_collection
+
+__all__ = ["ClusterEstimator"]
+
+_LAZY = (
+    "predict",
+    "predict_proba",
+    "predict_log_proba",
+    "decision_function",
+    "apply",
+    "transform",
+    "score",
+)
+
+
+class ClusterEstimator:
+    """Mixin, the first base of an estimator whose second base is the local class.
+
+    A subclass has `_fit_on_cluster`, and no `__init__`, so that its parameters are those of the
+    local class. Whatever the local `fit` would commit, that has to commit.
+    """
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        for name in _LAZY:
+            if name not in vars(cls) and hasattr(cls.local_class(), name):
+                setattr(cls, name, _lazily(cls, name))
+        super().__init_subclass__(**settings)
+
+    @classmethod
+    def local_class(cls) -> Any:
+        """The ordinary estimator of the same name."""
+        return next(parent for parent in cls.__mro__ if not issubclass(parent, ClusterEstimator))
+
+    def to_local(self) -> Any:
+        """The ordinary estimator with the same parameters, fitted if this one is.
+
+        Returns
+        -------
+        estimator
+            It knows nothing of Dask, and shares the arrays of this one.
+        """
+        local = self.local_class()(**self.get_params(deep=False))  # type: ignore[attr-defined]
+        vars(local).update(vars(self))
+        return local
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None, **others: Any
+    ) -> Self:
+        """Learn from Dask collections, on their cluster; from anything else, as the local class.
+
+        Parameters
+        ----------
+        X : dask array or dataframe (n_samples, n_features), or whatever the local class takes
+        y : dask array or series, or array-like (n_samples,)
+        sample_weight : likewise, optional
+        client : distributed.Client, optional
+            By default the current one.
+        **others
+            What else the local `fit` takes.
+
+        Returns
+        -------
+        self
+        """
+        if any(is_collection(value) for value in (X, y, sample_weight, *others.values())):
+            client = client_of(client)
+            with client.as_current(), explained_errors(client):
+                self._fit_on_cluster(X, y, sample_weight, client, **others)
+            return self
+        given = {} if sample_weight is None else {"sample_weight": sample_weight}
+        super().fit(X, y, **given, **others)  # type: ignore[misc]
+        return self
+
+    def _fit_on_cluster(
+        self, X: Any, y: Any, sample_weight: Any, client: Any, **others: Any
+    ) -> None:
+        raise NotImplementedError
+
+
+def _lazily(cls: Any, name: str) -> Any:
+    """A method that leaves Dask collections to `predictions` and the rest to the local class."""
+    local = getattr(cls.local_class(), name)
+
+    @wraps(local)
+    def method(self: Any, X: Any, *arguments: Any, **settings: Any) -> Any:
+        if is_collection(X):
+            from margrove.dask import predictions
+
+            return getattr(predictions, name)(self.to_local(), X, *arguments, **settings)
+        return getattr(super(cls, self), name)(X, *arguments, **settings)
+
+    def has_it(self: Any) -> bool:
+        getattr(super(cls, self), name)  # its own error says why not
+        return True
+
+    return available_if(has_it)(method)

@@ -1,0 +1,7 @@
+"""Workers that compute together: one call of a method, on the rows of all of them.
+
+worker_group   the client's side: long-lived tasks, one a worker
+channels       authenticated sockets between the workers, and heartbeats
+reductions     requests, replies, and several replies as one
+worker_loop    the worker's side: the loop that serves calls
+"""

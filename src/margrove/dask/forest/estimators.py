@@ -1,0 +1,120 @@
+"""Random forests and extremely randomised trees on a Dask cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from margrove.dask.cluster.kernels import warm_kernels
+from margrove.dask.cluster.retries import with_retries
+from margrove.dask.cluster_estimator import ClusterEstimator
+from margrove.dask.forest.cluster_table import ClusterCodes, ForestTable
+from margrove.dask.forest.grower import ClusterGrower, worker_tables_of
+from margrove.dask.partitions.encoding import encoded
+from margrove.dask.partitions.table import partitions_of
+from margrove.ensemble.forest import estimators as local
+from margrove.ensemble.forest.grower import ForestGrower
+from margrove.ensemble.forest.training_data import ForestTraining, Sampler
+from margrove.grove.serve.packed_trees import Kind, PackedTree
+from margrove.grove.table.binning import BinnedDataset
+from margrove.grove.table.encoding import TreeTable
+
+__all__ = [
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
+]
+
+
+class ClusterForest(ClusterEstimator):
+    """What the four share: where the local forest looks at X, the cluster is asked instead."""
+
+    def _fit_on_cluster(
+        self, X: Any, y: Any, sample_weight: Any, client: Any, **others: Any
+    ) -> None:
+        if others:
+            raise TypeError(f"fit() got an unexpected keyword argument {next(iter(others))!r}")
+        self._check_parameters()  # type: ignore[attr-defined]
+        self._check_combination()  # type: ignore[attr-defined]
+        partitions = partitions_of(X, y, sample_weight, client, self, keep_frames="labels")
+        with_retries(lambda workers: warm_kernels(client, workers, "forests"), client)
+        found = encoded(partitions, self, self.categorical_features)  # type: ignore[attr-defined]
+        weight = partitions.gather_weight()
+        table = ForestTable.of(found.partitions, self._bare(), found.categories, weight)
+        try:
+            super().fit(table, None if y is None else partitions.gather_y(), weight)
+        finally:
+            table.close()
+
+    def _bare(self) -> Any:
+        """What workers need of this forest: its parameters, but for those that only fits need."""
+        given = self.get_params(deep=False)  # type: ignore[attr-defined]
+        unused = {"oob_score": False, "random_state": 0, "n_jobs": 1, "warm_start": False}
+        return self.local_class()(**(given | unused))
+
+    def _read(self, X: Any) -> TreeTable:
+        found: TreeTable = X if isinstance(X, ForestTable) else super()._read(X)  # type: ignore[misc]
+        return found
+
+    def _ordered(self, table: TreeTable, target: np.ndarray, weight: np.ndarray) -> Any:
+        if not isinstance(table, ForestTable) or not self.bootstrap:  # type: ignore[attr-defined]
+            return super()._ordered(table, target, weight)  # type: ignore[misc]
+        return table.in_canonical_order(target, weight)
+
+    def _coded(self, table: TreeTable, order: np.ndarray, weight: np.ndarray) -> BinnedDataset:
+        if not isinstance(table, ForestTable):
+            found: BinnedDataset = super()._coded(table, order, weight)  # type: ignore[misc]
+            return found
+        return table.coded(order, weight, self.max_bins, type(self).__name__)  # type: ignore[attr-defined]
+
+    def _kind_of_grower(self, training: ForestTraining) -> type[ForestGrower]:
+        if isinstance(training.data, ClusterCodes):
+            return ClusterGrower
+        found: type[ForestGrower] = super()._kind_of_grower(training)  # type: ignore[misc]
+        return found
+
+    def _leaf_samples(
+        self, training: ForestTraining, sampler: Sampler, trees: list[PackedTree], kind: Kind
+    ) -> dict[str, Any]:
+        wanted = getattr(self, "keep_samples", False) and kind.n_outputs == 1
+        if not wanted or not isinstance(training.table, ForestTable):
+            found: dict[str, Any] = super()._leaf_samples(training, sampler, trees, kind)  # type: ignore[misc]
+            return found
+        return {"leaf_samples_": worker_tables_of(training).leaf_samples(trees)}
+
+
+class RandomForestClassifier(ClusterForest, local.RandomForestClassifier):
+    """`margrove.RandomForestClassifier` on Dask collections.
+
+    Workers code their own partitions; then each holds the whole table as codes, a byte or two a
+    cell, and grows some of the trees. Where that does not fit a worker's memory, `fit` says so:
+    `max_bins=255` makes a code one byte. The forest is, bit for bit, the local one of the same
+    `random_state`, whoever grows which tree and whoever is lost on the way. Parameters and
+    attributes are those of `margrove.RandomForestClassifier`; `n_jobs` means nothing to a cluster.
+
+    Examples
+    --------
+    >>> import dask.array as da, distributed
+    >>> from margrove.dask import RandomForestClassifier
+    >>> from margrove.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> with distributed.Client(processes=False, dashboard_address=":0") as client:
+    ...     X_dask, y_dask = da.from_array(X, (50, 4)), da.from_array(y, 50)
+    ...     model = RandomForestClassifier(10, random_state=0).fit(X_dask, y_dask)
+    >>> len(model.to_local().trees_)
+    10
+    """
+
+
+class RandomForestRegressor(ClusterForest, local.RandomForestRegressor):
+    """`margrove.RandomForestRegressor` on Dask collections; see `RandomForestClassifier`."""
+
+
+class ExtraTreesClassifier(ClusterForest, local.ExtraTreesClassifier):
+    """`margrove.ExtraTreesClassifier` on Dask collections; see `RandomForestClassifier`."""
+
+
+class ExtraTreesRegressor(ClusterForest, local.ExtraTreesRegressor):
+    """`margrove.ExtraTreesRegressor` on Dask collections; see `RandomForestClassifier`."""

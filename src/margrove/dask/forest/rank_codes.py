@@ -1,0 +1,241 @@
+"""A table in partitions as rank codes, as `grove.table.binning` gives them for all rows at once.
+
+    ranked     a partition is coded on its own: its distinct values, and ranks among these
+    merge      the distinct values of all partitions, column by column, are those of the table;
+               with max_bins, neighbours share a code as their weights tell
+    translate  ranks within a partition become ranks within the table, through a small table
+
+Each is a function of what the partitions hold and of nothing else, so that Dask can do again what
+was lost with a worker. Weights are added up in an order that does not matter where they are whole
+numbers, and in the order of the rows where they are not, as `numpy.bincount` does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from margrove._data.scan import scan_rows
+from margrove.grove.table.binning import BinnedDataset, Codes, bin_columns
+
+__all__ = [
+    "Counting",
+    "MergedColumns",
+    "PartitionCodes",
+    "RankedPartition",
+    "kind_of_codes",
+    "layout_of",
+    "merge_columns",
+    "pick_columns",
+    "rank_partition",
+    "scan_partition",
+    "translate",
+]
+
+_KINDS = (np.uint8, np.uint16, np.uint32)
+
+
+@dataclass(frozen=True)
+class Counting:
+    """How values that share bins are weighed.
+
+    max_bins      of a column; None if every value is a code of its own
+    is_weighted   whether rows have weights
+    is_whole      whether the sums of these are exact in any order
+    shift         power of two that the weights are multiplied by, see `weights.moderate`
+    """
+
+    max_bins: int | None
+    is_weighted: bool = False
+    is_whole: bool = True
+    shift: int = 0
+
+    def moderate(self, weight: np.ndarray) -> np.ndarray:
+        return np.minimum(np.ldexp(weight, self.shift), 1e290)
+
+
+@dataclass(frozen=True)
+class RankedPartition:
+    """A partition's rows of nonzero weight, coded among themselves; weights as given, or None."""
+
+    data: BinnedDataset
+    weight: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """What one partition knows of one column.
+
+    values        float64, sorted, distinct
+    has_missing   whether a value is missing
+    counts        float64, the weight of each value; None where nobody wants to know
+    codes         places in `values`, row by row, where weights are added up in that order
+    """
+
+    values: np.ndarray
+    has_missing: bool
+    counts: np.ndarray | None = None
+    codes: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class MergedColumns:
+    """What the codes of some columns stand for, as in `BinnedDataset`; has_missing bool (k,)."""
+
+    lows: list[np.ndarray]
+    highs: list[np.ndarray]
+    has_missing: np.ndarray
+
+    @property
+    def n_codes(self) -> np.ndarray:
+        return np.array([len(low) for low in self.lows], dtype=np.int64)
+
+    @property
+    def n_bytes(self) -> int:
+        pairs = zip(self.lows, self.highs, strict=True)
+        return sum(low.nbytes + (0 if low is high else high.nbytes) for low, high in pairs)
+
+    @property
+    def is_merged(self) -> np.ndarray:
+        """bool (k,): whether codes stand for several values."""
+        return np.array(
+            [a is not b for a, b in zip(self.lows, self.highs, strict=True)], dtype=bool
+        )
+
+    @property
+    def is_infinite(self) -> np.ndarray:
+        """bool (k,)"""
+        pairs = zip(self.lows, self.highs, strict=True)
+        ends = ([low[0], high[-1]] if len(low) else [0.0] for low, high in pairs)
+        return np.array([bool(np.isinf(end).any()) for end in ends])
+
+
+@dataclass(frozen=True)
+class PartitionCodes:
+    """The codes of a partition among all values of the table; rows of nonzero weight only."""
+
+    codes: Codes
+    n_rows: int
+
+
+def scan_partition(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Hashes of the rows, uint64, and whether each row has a missing value."""
+    found = scan_rows(X)
+    return found.hashes, np.isnan(found.squared_norms)  # squares of all else add up to a number
+
+
+def rank_partition(X: Any, weight: np.ndarray | None) -> RankedPartition:
+    """Code a partition among its own values."""
+    if weight is not None and not (weight > 0).all():
+        kept = np.flatnonzero(weight > 0)
+        X, weight = X[kept], weight[kept]
+    return RankedPartition(bin_columns(X) if X.shape[0] else _nothing(X.shape[1]), weight)
+
+
+def _nothing(d: int) -> BinnedDataset:
+    """A partition without rows."""
+    values = [np.empty(0)] * d
+    no_codes = np.zeros(d, np.int64)
+    nowhere = np.zeros(d, dtype=bool)
+    return BinnedDataset(layout_of(no_codes, 0), 0, no_codes, values, values, nowhere, nowhere)
+
+
+def pick_columns(
+    ranked: RankedPartition, columns: Sequence[int], categorical: np.ndarray, counting: Counting
+) -> tuple[list[ColumnFacts], np.ndarray | None]:
+    """What a partition knows of some columns, and its weights, where they are wanted."""
+    wants_codes = counting.max_bins is not None and not counting.is_whole
+    weight = counting.moderate(ranked.weight) if ranked.weight is not None else None
+    facts = [
+        _facts(ranked.data, j, weight, counting, may_merge=not categorical[j]) for j in columns
+    ]
+    return facts, weight if wants_codes else None
+
+
+def _facts(
+    data: BinnedDataset, j: int, weight: np.ndarray | None, counting: Counting, *, may_merge: bool
+) -> ColumnFacts:
+    values, missing = data.lows[j], bool(data.has_missing[j])
+    if counting.max_bins is None or not may_merge:
+        return ColumnFacts(values, missing)
+    if counting.is_whole:
+        counts = np.bincount(data.column(j), weights=weight, minlength=len(values))
+        return ColumnFacts(values, missing, counts[: len(values)].astype(np.float64))
+    return ColumnFacts(values, missing, codes=data.column(j))
+
+
+def merge_columns(
+    partitions: list[tuple[list[ColumnFacts], np.ndarray | None]], max_bins: int | None
+) -> MergedColumns:
+    """Put together what all partitions, in their order, know of the same columns."""
+    weights = [weight for _, weight in partitions]
+    lows: list[np.ndarray] = []
+    highs: list[np.ndarray] = []
+    missing = []
+    for facts in zip(*(partition_facts for partition_facts, _ in partitions), strict=True):
+        values = np.unique(np.concatenate([fact.values for fact in facts]))
+        missing.append(any(fact.has_missing for fact in facts))
+        knows_weights = facts[0].counts is not None or facts[0].codes is not None
+        if max_bins is None or not knows_weights or len(values) <= max_bins:
+            lows.append(values)
+            highs.append(values)
+            continue
+        starts, ends = _bins(_weights_of_values(values, facts, weights), max_bins)
+        lows.append(values[starts])
+        highs.append(values[ends])
+    return MergedColumns(lows, highs, np.array(missing, dtype=bool))
+
+
+def _weights_of_values(
+    values: np.ndarray, facts: Sequence[ColumnFacts], weights: list[np.ndarray | None]
+) -> np.ndarray:
+    counts = np.zeros(len(values) + 1)
+    for fact, weight in zip(facts, weights, strict=True):
+        places = np.searchsorted(values, fact.values)
+        if fact.counts is not None:
+            counts[places] += fact.counts
+        elif fact.codes is not None and weight is not None:
+            np.add.at(counts, np.append(places, len(values))[fact.codes], weight)
+    return counts[:-1]
+
+
+def _bins(counts: np.ndarray, max_bins: int) -> tuple[np.ndarray, np.ndarray]:
+    """The first and the last value of each bin; see `grove.table.binning`."""
+    before = np.cumsum(counts) - counts
+    bins = np.minimum((before * max_bins) // counts.sum(), max_bins - 1)
+    starts = np.flatnonzero(np.append(True, bins[1:] != bins[:-1]))
+    return starts, np.append(starts[1:], len(counts)) - 1
+
+
+def kind_of_codes(n_codes: np.ndarray) -> np.ndarray:
+    """int8 (d,): the width of each column's codes, as `Codes` has it."""
+    return np.where(n_codes < 256, 0, np.where(n_codes < 65536, 1, 2)).astype(np.int8)
+
+
+def layout_of(n_codes: np.ndarray, n_rows: int) -> Codes:
+    """Room for codes of so many rows."""
+    width = kind_of_codes(n_codes)
+    place = np.zeros(len(width), dtype=np.int64)
+    arrays = []
+    for kind, dtype in enumerate(_KINDS):
+        columns = np.flatnonzero(width == kind)
+        place[columns] = np.arange(len(columns))
+        arrays.append(np.empty((len(columns), n_rows), dtype=dtype))
+    return Codes(arrays[0], arrays[1], arrays[2], width, place)
+
+
+def translate(ranked: RankedPartition, blocks: list[MergedColumns]) -> PartitionCodes:
+    """The codes of a partition among the values of all; blocks are runs of columns in order."""
+    data = ranked.data
+    highs = [high for block in blocks for high in block.highs]
+    n_codes = np.array([len(high) for high in highs], dtype=np.int64)
+    codes = layout_of(n_codes, data.n_rows)
+    arrays = codes[:3]
+    for j, high in enumerate(highs):
+        kind = codes.width[j]
+        code = np.append(np.searchsorted(high, data.lows[j]), len(high)).astype(_KINDS[kind])
+        arrays[kind][codes.place[j]] = code[data.column(j)]
+    return PartitionCodes(codes, data.n_rows)

@@ -1,0 +1,194 @@
+"""Estimators: LinearSVC and LinearSVR on a Dask cluster."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from margrove.dask.cluster.retries import with_retries
+from margrove.dask.cluster.waiting import wait_for_results
+from margrove.dask.cluster_estimator import ClusterEstimator
+from margrove.dask.collective.worker_group import WorkerGroup
+from margrove.dask.linear.fit import FitProgress, Fitted, TrainingScale, solve_on_group
+from margrove.dask.linear.online import OnlineEstimator, partial_fit_partitions, require_y
+from margrove.dask.partitions.blocks import is_collection
+from margrove.dask.partitions.shards import Shard, plan_shards, shards_in_place
+from margrove.dask.partitions.table import Partitions, partitions_of
+from margrove.margin.linear.linear_svc import LinearSVC as LocalLinearSVC
+from margrove.margin.linear.linear_svr import LinearSVR as LocalLinearSVR
+from margrove.margin.solvers.linear.choice import Kind
+
+__all__ = ["LinearSVC", "LinearSVR"]
+
+_PROGRAM = "margrove.dask.linear.worker_program:LinearProgram"
+
+
+class _ClusterLinearMachine(ClusterEstimator):
+    """What both share: sums on the workers, steps here."""
+
+    def _fit_on_cluster(
+        self, X: Any, y: Any, sample_weight: Any, client: Any, **others: Any
+    ) -> None:
+        kind = self._kind_on_cluster()
+        require_y(self, y)
+        partitions = partitions_of(X, y, sample_weight, client, self)
+        progress = FitProgress(weights=self._earlier_weights(partitions))
+
+        def learnt(fitted: Fitted) -> dict[str, Any]:
+            return partitions.attributes | self._learnt_on_cluster(fitted)
+
+        def attempt(workers: list[str]) -> Fitted:
+            with WorkerGroup(client, _shards(partitions, workers), partitions, _PROGRAM) as group:
+                return solve_on_group(
+                    group,
+                    self,
+                    kind,
+                    progress,
+                    n_rows=partitions.n_rows,
+                    n_features=partitions.n_features,
+                    feature_names=partitions.feature_names,
+                    learnt=learnt,
+                )
+
+        found = with_retries(attempt, client, progress=lambda: progress.steps)
+        self._commit(learnt(found) | {"_record": found.record})  # type: ignore[attr-defined]
+
+    def _earlier_weights(self, partitions: Partitions) -> dict[int, tuple[np.ndarray, float]]:
+        """Where `warm_start` begins: features, and with them weights, may be of any size."""
+        model: Any = self
+        if not model.warm_start or "_record" not in vars(self):
+            return {}
+        record = model._record
+        if record.result.coef.shape[1] != partitions.n_features:
+            return {}
+        return dict(enumerate(zip(record.result.coef, record.result.intercept, strict=True)))
+
+    def _kind_on_cluster(self) -> Kind:
+        raise NotImplementedError
+
+    def _learnt_on_cluster(self, fitted: Fitted) -> dict[str, Any]:
+        raise NotImplementedError
+
+
+def _shards(partitions: Partitions, workers: list[str]) -> list[Shard]:
+    """Sums have any order: partitions on disk are summed up where they are."""
+    if not partitions.on_disk:
+        return plan_shards(partitions.lengths, workers, partitions.holders())
+    wait_for_results(partitions.client, partitions.futures)
+    return shards_in_place(partitions.lengths, workers, partitions.holders())
+
+
+class LinearSVC(OnlineEstimator, _ClusterLinearMachine, LocalLinearSVC):
+    """`margrove.LinearSVC` for tables on a Dask cluster.
+
+    Parameters, attributes and predictions are those of `margrove.LinearSVC`. Fitted to Dask
+    collections it takes Newton steps from sums that the workers make of their rows: of up to 1500
+    features a step is exact, and its messages are of the size of the features squared; of more, it
+    is found by conjugate gradients. Machines for several classes take their steps together.
+
+    The objective is that of the local fit, with the same proof of how good the solution is: the
+    weights agree with the local ones as far as `tol` says, not bit for bit.
+
+    See Also
+    --------
+    margrove.LinearSVC : parameters and attributes.
+
+    Notes
+    -----
+    Not on a cluster: ``multi_class="crammer_singer"``, ``solver="cd"`` and ``solver="sgd"``.
+    `certificate_` knows single rows only if they are few; its gap is always that of all rows.
+    Rows that are too many for the memory of the workers stay on their disks, and are read twice a
+    step; in memory are then about 40 bytes a row, and those of y.
+    `warm_start` begins from the weights of the last fit to as many features and classes.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from margrove.dask import LinearSVC
+    >>> client = Client(n_workers=2)  # doctest: +SKIP
+    >>> X = da.random.default_rng(0).normal(size=(1_000_000, 20), chunks=(100_000, -1))
+    >>> model = LinearSVC().fit(X, X[:, 0] > 0)  # doctest: +SKIP
+    >>> model.certificate_.relative_gap < 1e-4  # doctest: +SKIP
+    True
+    """
+
+    def _kind_on_cluster(self) -> Kind:
+        kind = self._kind()
+        if kind == "crammer_singer":
+            raise ValueError(
+                "multi_class='crammer_singer' visits rows one after the other and cannot be "
+                "fitted on a cluster. Use multi_class='ovr', or fit X.compute() if it fits into "
+                "memory."
+            )
+        _refuse_visits(self.solver)
+        return kind
+
+    def _learnt_on_cluster(self, fitted: Fitted) -> dict[str, Any]:
+        training: Any = TrainingScale(fitted.scale)
+        labels: Any = _Classes(fitted.classes)
+        return self._learnt(training, labels, fitted.result)
+
+
+class LinearSVR(_ClusterLinearMachine, LocalLinearSVR):
+    """`margrove.LinearSVR` for tables on a Dask cluster.
+
+    Parameters, attributes and predictions are those of `margrove.LinearSVR`; see
+    `margrove.dask.LinearSVC` for what is different on a cluster.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from margrove.dask import LinearSVR
+    >>> client = Client(n_workers=2)  # doctest: +SKIP
+    >>> X = da.random.default_rng(0).normal(size=(1_000_000, 20), chunks=(100_000, -1))
+    >>> model = LinearSVR(epsilon=0.1).fit(X, X.sum(axis=1))  # doctest: +SKIP
+    """
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, *, client: Any = None) -> Self:
+        """Learn from one more batch; of Dask collections each partition is a batch, in order.
+
+        The model travels from worker to worker, the rows stay.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As `fit` takes them.
+        client : distributed.Client, optional
+            By default the current one.
+
+        Returns
+        -------
+        self
+        """
+        if is_collection(X):
+            partial_fit_partitions(self, X, y, sample_weight, client)
+            return self
+        return super().partial_fit(X, y, sample_weight)
+
+    def _kind_on_cluster(self) -> Kind:
+        self._check_parameters()
+        _refuse_visits(self.solver)
+        return "l2"
+
+    def _learnt_on_cluster(self, fitted: Fitted) -> dict[str, Any]:
+        training: Any = TrainingScale(fitted.scale)
+        return self._learnt(training, fitted.record.target_scale, fitted.result)
+
+
+class _Classes:
+    """What `LinearSVC` asks its labels for."""
+
+    def __init__(self, classes: Any) -> None:
+        self.classes = classes
+
+
+def _refuse_visits(solver: str) -> None:
+    if solver in ("cd", "sgd"):
+        way_out = " For stochastic descent call partial_fit(X, y)." if solver == "sgd" else ""
+        raise ValueError(
+            f"solver={solver!r} visits rows one after the other, which lie on several workers. Use "
+            f"solver='auto' or 'newton'.{way_out}"
+        )

@@ -1,0 +1,82 @@
+"""Along a line and through a system, one question at a time: the answers come from a cluster.
+
+A line search or a solver that calls a function cannot ask for several machines at once. These are
+told what they have asked for, so that one message can ask for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from margrove.margin.solvers.linear.newton import _GROWTH, _SLOPE_LEFT
+
+__all__ = ["LineSearch", "conjugate_gradients"]
+
+_MOST_GRADIENTS = 500
+
+
+@dataclass
+class LineSearch:
+    """A line search: the slope at `length` is straight + length * bend - pull."""
+
+    straight: float
+    bend: float
+    slope: float
+    low: float = 0.0
+    high: float = np.inf
+    length: float = 1.0
+    is_over: bool = False
+
+    def update(self, pull: float, second: float) -> None:
+        here = self.straight + self.length * self.bend - pull
+        if abs(here) <= -_SLOPE_LEFT * self.slope:
+            self.is_over = True
+            return
+        if here < 0.0:
+            self.low = self.length
+        else:
+            self.high = self.length
+        curvature = self.bend + second
+        guess = self.length - here / curvature if curvature > 0.0 else np.inf
+        if np.isinf(self.high):
+            guess = min(guess, _GROWTH * self.length)
+        if not self.low < guess < self.high:
+            guess = 0.5 * (self.low + self.high)
+        self.is_over = guess == self.length
+        self.length = guess
+
+
+def conjugate_gradients(
+    multiplied: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    diagonal: np.ndarray,
+    right: np.ndarray,
+    goals: np.ndarray,
+) -> np.ndarray:
+    """Solutions (k, n) of k positive definite systems at once, to residuals `goals` of `right`.
+
+    multiplied(which, vectors) gives the products of some of the systems; `diagonal` (k, n) of them
+    makes all unknowns alike (Jacobi).
+    """
+    solution = np.zeros_like(right)
+    residual = right.copy()
+    towards = residual / diagonal
+    direction = towards.copy()
+    energy = (residual * towards).sum(axis=1)
+    limit = goals**2 * energy
+    for _ in range(_MOST_GRADIENTS):
+        chosen = np.flatnonzero(energy > limit)
+        if not len(chosen):
+            break
+        products = multiplied(chosen, direction[chosen])
+        along = (direction[chosen] * products).sum(axis=1)
+        length = np.where(along > 0.0, energy[chosen] / np.where(along > 0.0, along, 1.0), 0.0)
+        solution[chosen] += length[:, None] * direction[chosen]
+        residual[chosen] -= length[:, None] * products
+        towards = residual[chosen] / diagonal[chosen]
+        fresh = (residual[chosen] * towards).sum(axis=1)
+        direction[chosen] = towards + (fresh / energy[chosen])[:, None] * direction[chosen]
+        energy[chosen] = np.where(length > 0.0, fresh, 0.0)
+    return solution

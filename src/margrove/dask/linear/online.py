@@ -1,0 +1,199 @@
+"""Online learners on a cluster: the model is sent from worker to worker, the rows stay.
+
+A learner with `partial_fit` learns from the partitions of a Dask collection in their order, each on
+a worker that holds it. What goes from one to the next is the estimator itself, a few numbers a
+feature; the result is what calling `partial_fit` with one partition after the other gives.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from margrove._data import TrainingLabels, check_weights
+from margrove.dask.cluster.client import client_of
+from margrove.dask.cluster.errors import explained_errors
+from margrove.dask.cluster.waiting import gathered
+from margrove.dask.cluster_estimator import ClusterEstimator
+from margrove.dask.linear.row_summaries import class_table, merged_classes
+from margrove.dask.partitions.blocks import is_collection
+from margrove.dask.partitions.disk_storage import loaded
+from margrove.dask.partitions.table import Partitions, partitions_of
+from margrove.exceptions import InvalidDataError
+
+__all__ = [
+    "OnlineEstimator",
+    "PartitionPass",
+    "classes_of_partitions",
+    "partial_fit_partitions",
+    "require_y",
+]
+
+_AHEAD = 64  # partitions whose tasks are submitted at a time
+
+
+def partial_fit_partitions(
+    model: Any, X: Any, y: Any, sample_weight: Any, client: Any, classes: Any = None
+) -> None:
+    """`model.partial_fit` of all partitions, one after the other; commits what was learnt."""
+    client = client_of(client)
+    require_y(model, y)
+    with client.as_current(), explained_errors(client):
+        partitions = partitions_of(X, y, sample_weight, client, model)
+        if classes is None and is_classifier(model) and not hasattr(model, "classes_"):
+            classes = classes_of_partitions(partitions, None).classes
+        partition_pass = PartitionPass(model_to_send(model, partitions), partitions, classes)
+        while not partition_pass.finished:
+            partition_pass.advance()
+        model._commit(attributes_of(partition_pass.learnt(), partitions))
+
+
+class OnlineEstimator(ClusterEstimator):
+    """Mixin of classifiers that take batches: those of a Dask collection are its partitions."""
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        *,
+        client: Any = None,
+    ) -> Self:
+        """Learn from one more batch; of Dask collections each partition is a batch, in order.
+
+        The model travels from worker to worker, the rows stay.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As `fit` takes them.
+        classes : array-like, optional
+            All classes that will ever occur; in the first call, by default those of y.
+        client : distributed.Client, optional
+            By default the current one.
+
+        Returns
+        -------
+        self
+        """
+        if is_collection(X):
+            partial_fit_partitions(self, X, y, sample_weight, client, classes)
+            return self
+        found: Self = super().partial_fit(X, y, classes, sample_weight)  # type: ignore[misc]
+        return found
+
+
+def require_y(model: Any, y: Any) -> None:
+    if y is None:
+        raise InvalidDataError(
+            f"{type(model).__name__} requires y to be passed, but the target y is None."
+        )
+
+
+def model_to_send(model: Any, partitions: Partitions) -> Any:
+    """The model as it is sent: local, and without feature names, which partitions lack."""
+    sent = copy.copy(model.to_local())
+    vars(sent).pop("_record", None)
+    names = vars(sent).pop("feature_names_in_", None)
+    ours: Any = partitions.feature_names
+    if names is not None and not np.array_equal(names, ours):
+        raise InvalidDataError(
+            f"The features of X are not those of the earlier batches, {names.tolist()}. Got "
+            f"{None if ours is None else ours.tolist()}."
+        )
+    return sent
+
+
+def attributes_of(learnt: Any, partitions: Partitions) -> dict[str, Any]:
+    """The fitted attributes of a model that was sent, with the feature names again."""
+    committed = vars(learnt)["_committed"]
+    return partitions.attributes | {name: vars(learnt)[name] for name in committed}
+
+
+class PartitionPass:
+    """One pass over all partitions, in their order: a chain of tasks, each where its rows are."""
+
+    def __init__(self, model: Any, partitions: Partitions, classes: Any) -> None:
+        """`model` is an estimator, or the future of one."""
+        self._partitions, self._client = partitions, partitions.client
+        self._given = {} if classes is None else {"classes": np.asarray(classes)}
+        self.model = model
+        self._holders = partitions.worker_restrictions()
+        self._planned: list[Any] = []
+        self._n_planned = 0
+        self.n_done = 0
+
+    @property
+    def finished(self) -> bool:
+        return self.n_done == len(self._partitions.X)
+
+    def advance(self) -> None:
+        """Wait until the model has learnt from the next partition."""
+        while self._n_planned < len(self._partitions.X) and len(self._planned) < _AHEAD:
+            self._plan_next()
+        gathered(self._client, [self._planned.pop(0)[1]])
+        self.n_done += 1
+
+    def learnt(self) -> Any:
+        """The model after the last partition."""
+        return gathered(self._client, [self.model])[0]
+
+    def _plan_next(self) -> None:
+        k, partitions = self._n_planned, self._partitions
+        targets = None if partitions.y is None else partitions.y[k]
+        weights = None if partitions.weight is None else partitions.weight[k]
+        self.model = self._client.submit(
+            _learn,
+            self.model,
+            partitions.X[k],
+            targets,
+            weights,
+            k,
+            self._given,
+            pure=False,
+            workers=list(self._holders[k]) or None,
+        )
+        # Only that it is done has to come here, not the model.
+        self._planned.append((self.model, self._client.submit(_nothing, self.model, pure=False)))
+        self._n_planned += 1
+
+
+def _learn(
+    model: Any, X: Any, y: np.ndarray, weight: np.ndarray | None, number: int, given: dict[str, Any]
+) -> Any:
+    """A copy of the model that has learnt from one partition."""
+    model = copy.copy(model)
+    try:
+        return model.partial_fit(loaded(X), y, sample_weight=weight, **given)
+    except InvalidDataError as error:
+        raise InvalidDataError(f"Partition {number} of X: {error}") from error
+
+
+def _nothing(model: Any) -> None: ...
+
+
+def classes_of_partitions(partitions: Partitions, class_weight: Any) -> TrainingLabels:
+    """The classes of all partitions, and the factors of `class_weight`.
+
+    A class of a partition is as good as one row of its summed weight.
+    """
+    assert partitions.y is not None
+    weights = partitions.weight or [None] * len(partitions.y)
+    tasks = [
+        partitions.client.submit(_class_table, y, weight, pure=False)
+        for y, weight in zip(partitions.y, weights, strict=True)
+    ]
+    told = [
+        classes for classes in gathered(partitions.client, tasks) if classes["labels"] is not None
+    ]
+    return merged_classes(told, class_weight)
+
+
+def _class_table(y: np.ndarray, weight: np.ndarray | None) -> dict[str, Any]:
+    if not len(y):
+        return class_table(y, np.empty(0))
+    return class_table(y, check_weights(weight, len(y), allow_all_zero=True))

@@ -1,0 +1,101 @@
+"""Dask collections as blocks: their partitions as delayed values, those of X and y side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from dask.base import is_dask_collection
+
+from margrove.exceptions import InvalidDataError
+
+__all__ = [
+    "blocks_beside",
+    "blocks_of",
+    "checked_table",
+    "is_collection",
+    "is_dataframe",
+    "is_frame_of_floats",
+]
+
+
+def is_collection(thing: Any) -> bool:
+    """Whether it is a Dask collection (an array, a dataframe, ...)."""
+    return bool(is_dask_collection(thing))
+
+
+def is_dataframe(thing: Any) -> bool:
+    """A dataframe or a series; the class is asked, as delayed values have any attribute."""
+    return hasattr(type(thing), "to_dask_array")
+
+
+def is_frame_of_floats(thing: Any) -> bool:
+    """One that is as good as an array: there are no labels in it."""
+    return is_dataframe(thing) and all(dtype == np.float64 for dtype in thing._meta.dtypes)
+
+
+def _is_array(thing: Any) -> bool:
+    return hasattr(type(thing), "rechunk") and is_collection(thing)
+
+
+def checked_table(X: Any) -> Any:
+    if is_dataframe(X) and X.ndim == 2:
+        return X
+    if not _is_array(X):
+        raise InvalidDataError(
+            f"X must be a Dask array or dataframe, as y is. Got {type(X).__name__} instead. Use "
+            "dask.array.from_array(X, chunks=(100_000, -1)), or compute y for a local fit."
+        )
+    if X.ndim != 2:
+        raise InvalidDataError(
+            f"Expected 2D array, got {X.ndim}D array instead: X is a Dask array of shape "
+            f"{X.shape}. Reshape it to (rows, features)."
+        )
+    return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
+
+
+def blocks_of(collection: Any) -> list[Any]:
+    """Its partitions, as delayed values.
+
+    Optimised, a dataframe may have fewer of them than it says: those of a file of which few columns
+    are wanted are put together, and X and y of one dataframe would no longer match.
+    """
+    if _is_array(collection):
+        return list(collection.to_delayed().ravel())
+    return list(collection.to_delayed(optimize_graph=False))
+
+
+def blocks_beside(values: Any, X: Any, name: str) -> tuple[list[Any] | None, bool]:
+    """Blocks of y or sample_weight that match those of X; whether it lies on this machine."""
+    if values is None:
+        return None, False
+    if not is_collection(values):
+        return None, True
+    if _is_array(values):
+        values = _chunked_like(values, X)
+    elif not is_dataframe(values):
+        raise InvalidDataError(
+            f"{name} must be a Dask array or series, or an array. Got {type(values).__name__}."
+        )
+    blocks, n = blocks_of(values), _n_blocks(X)
+    if len(blocks) != n:
+        raise InvalidDataError(
+            f"X has {n} partitions and {name} has {len(blocks)}, and not all their sizes are "
+            "known, so rows cannot be matched. Pass columns of one dataframe, or compute the "
+            "sizes of arrays: X.compute_chunk_sizes(), y.to_dask_array(lengths=True)."
+        )
+    return blocks, False
+
+
+def _n_blocks(X: Any) -> int:
+    return int(X.numblocks[0]) if _is_array(X) else int(X.npartitions)
+
+
+def _chunked_like(values: Any, X: Any) -> Any:
+    if values.ndim > 1 and values.numblocks[1] > 1:
+        values = values.rechunk({1: -1})
+    chunks, wanted = values.chunks[0], X.chunks[0] if _is_array(X) else ()
+    are_known = not any(np.isnan(size) for size in (*chunks, *wanted))
+    if wanted and are_known and chunks != wanted and sum(chunks) == sum(wanted):
+        return values.rechunk({0: wanted})
+    return values

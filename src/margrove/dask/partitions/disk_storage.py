@@ -1,0 +1,145 @@
+"""Partitions of a table on the disks of the workers: for tables that do not fit their memory.
+
+Dask moves what does not fit to disk and back, piece by piece, as it is asked for: a fit that asks
+for all partitions in turn would wait for the disk at every step. So a partition that is too large
+to stay is written once, to a file in its worker's folder, and read where it is needed, as much of
+it as is needed; the operating system keeps such files in memory as long as there is room.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pickle
+import sys
+import tempfile
+import weakref
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "PartitionOnDisk",
+    "is_on_disk",
+    "loaded",
+    "release_memory",
+    "rows_of_partition",
+    "stored",
+]
+
+_SHARE = 0.3  # of a worker's memory that partitions of a table may take
+
+
+class PartitionOnDisk:
+    """Stands for rows that are in a file; the file goes when nothing stands for them any more.
+
+    Pickled, it takes the rows along, and makes another file where it arrives.
+    """
+
+    def __init__(self, rows: Any) -> None:
+        self.shape: tuple[int, int] = rows.shape
+        self.dtype = getattr(rows, "dtype", None)
+        self.is_plain = isinstance(rows, np.ndarray) and rows.dtype.kind == "f"
+        handle, self._path = tempfile.mkstemp(".rows", "margrove-", _folder())
+        weakref.finalize(self, _remove, self._path)
+        with os.fdopen(handle, "wb") as file:
+            if self.is_plain:
+                np.ascontiguousarray(rows).tofile(file)
+            else:
+                pickle.dump(rows, file, protocol=5)
+
+    def rows(self, first: int = 0, last: int | None = None) -> Any:
+        """Rows first .. last - 1, in memory of their own."""
+        last = self.shape[0] if last is None else last
+        if not self.is_plain:
+            with open(self._path, "rb") as file:
+                everything = pickle.load(file)
+            if first == 0 and last == self.shape[0]:
+                return everything
+            return (
+                everything.iloc[first:last]
+                if hasattr(everything, "iloc")
+                else everything[first:last]
+            )
+        assert self.dtype is not None
+        width = self.shape[1]
+        found = np.empty((last - first, width), self.dtype)
+        with open(self._path, "rb", buffering=0) as file:
+            file.seek(first * width * self.dtype.itemsize)
+            _read_into(file, found.reshape(-1).view(np.uint8).data)
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PartitionOnDisk, (self.rows(),)
+
+
+def _read_into(file: Any, room: memoryview) -> None:
+    while room:
+        count = file.readinto(room)
+        if not count:
+            raise EOFError(f"The file {file.name} is shorter than it was.")
+        room = room[count:]
+
+
+def _remove(path: str) -> None:
+    if os.path.exists(path):
+        os.remove(path)
+
+
+def _folder() -> str:
+    """That of the worker, which is cleaned up with it."""
+    import distributed
+
+    try:
+        return str(distributed.get_worker().local_directory)
+    except ValueError:  # what arrives may be unpacked where there is no task
+        return tempfile.gettempdir()
+
+
+def stored(rows: Any, share_of_worker: float) -> Any:
+    """Rows as they are, or on disk, where so many tables like it are too much for this worker."""
+    import distributed
+
+    limit = distributed.get_worker().memory_manager.memory_limit
+    if not limit or not hasattr(rows, "shape") or not rows.shape[0]:
+        return rows
+    if _bytes_of(rows) * share_of_worker <= _SHARE * limit:
+        return rows
+    found = PartitionOnDisk(rows)
+    release_memory()
+    return found
+
+
+def release_memory() -> None:
+    """What was freed, to the system: Dask counts what a process has, and ends large ones."""
+    arrow = sys.modules.get("pyarrow")
+    if arrow is not None:
+        arrow.default_memory_pool().release_unused()
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)
+
+
+def _bytes_of(rows: Any) -> int:
+    if hasattr(rows, "memory_usage"):
+        return int(rows.memory_usage(index=False).sum())
+    return int(rows.data.nbytes if hasattr(rows, "indptr") else rows.nbytes)
+
+
+def is_on_disk(partition: Any) -> bool:
+    return isinstance(partition, PartitionOnDisk)
+
+
+def loaded(partition: Any) -> Any:
+    """A partition in memory, wherever it was."""
+    return partition.rows() if is_on_disk(partition) else partition
+
+
+def rows_of_partition(partition: Any, first: int, last: int) -> Any:
+    """Some rows of a partition, wherever it is."""
+    if is_on_disk(partition):
+        return partition.rows(first, last)
+    if first == 0 and last == partition.shape[0]:
+        return partition
+    return partition.iloc[first:last] if hasattr(partition, "iloc") else partition[first:last]

@@ -1,0 +1,332 @@
+"""Dask collections as aligned partitions: rows, targets and weights, checked where they lie.
+
+Partitions are results of the collections' own graphs. What is lost with a worker is computed
+again from where it came from; nothing is only ever sent from here.
+"""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import distributed
+import joblib
+import numpy as np
+from dask.delayed import delayed
+
+from margrove._data import feature_names
+from margrove.dask.cluster.client import client_of
+from margrove.dask.cluster.waiting import clear_worker_restrictions, gathered, wait_for_results
+from margrove.dask.cluster.workers import available_workers
+from margrove.dask.partitions.blocks import (
+    blocks_beside,
+    blocks_of,
+    checked_table,
+    is_dataframe,
+    is_frame_of_floats,
+)
+from margrove.dask.partitions.checks import (
+    Form,
+    PartitionCheck,
+    checked_partition,
+    joined,
+    vector_of,
+)
+from margrove.dask.partitions.disk_storage import (
+    PartitionOnDisk,
+    is_on_disk,
+    loaded,
+    release_memory,
+)
+from margrove.exceptions import InvalidDataError
+
+__all__ = ["Partitions", "partitions_of"]
+
+_MAX_PARTITIONS = (
+    4096  # beyond, neighbours are put together: each partition costs the scheduler some work
+)
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """A table in partitions that lie on the workers, in the order of its rows.
+
+    X, y, weight     futures, one a partition; y and weight None where none were given
+    lengths          int64, rows of each partition; some may have none
+    form             what a partition of X is: "dense" (float64 or float32, C-contiguous), "csr", or
+                     "frame" (pandas, or an array of texts, where `keep_frames` was asked for)
+    on_disk          whether some partitions of X are `PartitionOnDisk`, as memory does not hold all
+    """
+
+    X: list[Any]
+    y: list[Any] | None
+    weight: list[Any] | None
+    lengths: np.ndarray
+    n_features: int
+    feature_names: np.ndarray | None
+    client: Any
+    form: Form = "dense"
+    on_disk: bool = False
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.lengths.sum())
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """int64 (n_partitions + 1,): the first row of each partition, and the number of rows."""
+        return np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """What an estimator remembers of the table."""
+        remembered: dict[str, Any] = {"n_features_in_": self.n_features}
+        if self.feature_names is not None:
+            remembered["feature_names_in_"] = self.feature_names
+        return remembered
+
+    def gather_y(self) -> np.ndarray:
+        """All targets, in order, on this machine."""
+        assert self.y is not None
+        return joined(gathered(self.client, self.y))
+
+    def gather_weight(self) -> np.ndarray | None:
+        """All weights, float64, in order, on this machine; None where none were given."""
+        return None if self.weight is None else joined(gathered(self.client, self.weight))
+
+    def holders(self) -> list[tuple[str, ...]]:
+        """The workers that hold each partition of X."""
+        holders = self.client.who_has(self.X)
+        return [tuple(holders.get(future.key, ())) for future in self.X]
+
+    def worker_restrictions(self) -> Sequence[tuple[str, ...]]:
+        """The workers that tasks of each partition are bound to; () for any worker.
+
+        Dask takes partitions on disk for small, and would move them, so they are bound to holders.
+        """
+        if self.on_disk and clear_worker_restrictions(self.client):
+            return self.holders()
+        return [()] * len(self.X)
+
+    def map(self, function: Callable[..., Any], *arguments: Any, stores: bool = False) -> list[Any]:
+        """Futures of `function(partition of X, *arguments)`, one a partition.
+
+        Pass large arguments as futures.
+
+        stores: the results are partitions, too, and are kept on disk where the partitions are.
+        """
+        return self.map_each(function, [arguments] * len(self.X), stores=stores)
+
+    def map_each(
+        self,
+        function: Callable[..., Any],
+        arguments: Sequence[tuple[Any, ...]],
+        *,
+        stores: bool = False,
+    ) -> list[Any]:
+        """The same with arguments of its own for each partition.
+
+        A worker runs a task on each of its threads, so each task gets one thread.
+        """
+        name = f"{getattr(function, '__name__', 'task').strip('_')}-{secrets.token_hex(8)}"
+        holders = self.worker_restrictions()
+        return [
+            self.client.submit(
+                _on_one_thread,
+                function,
+                partition,
+                stores,
+                *partition_arguments,
+                key=f"{name}-{k}",
+                pure=False,
+                workers=list(holders[k]) or None,
+            )
+            for k, (partition, partition_arguments) in enumerate(
+                zip(self.X, arguments, strict=True)
+            )
+        ]
+
+    def with_X(self, X: Sequence[Any], form: Form = "dense") -> Partitions:  # noqa: N802
+        """The same targets and weights beside other rows, as `map` makes them."""
+        return replace(self, X=list(X), form=form)
+
+    @property
+    def futures(self) -> list[Any]:
+        """All futures: of rows, targets and weights."""
+        return [*self.X, *(self.y or ()), *(self.weight or ())]
+
+
+def _on_one_thread(
+    function: Callable[..., Any], partition: Any, stores: bool, *arguments: Any
+) -> Any:
+    with joblib.parallel_config(backend="threading", n_jobs=1):
+        found = function(loaded(partition), *arguments)
+    if not is_on_disk(partition):
+        return found
+    if stores:
+        found = PartitionOnDisk(found)
+    release_memory()
+    return found
+
+
+def partitions_of(
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    client: distributed.Client | None = None,
+    estimator: Any = None,
+    *,
+    keep_frames: bool | Literal["labels"] = False,
+    allow_nan: bool = True,
+) -> Partitions:
+    """Compute a table on the cluster, partition by partition, check it, and keep it there.
+
+    Parameters
+    ----------
+    X : dask array (n_samples, n_features) or dask dataframe
+        Chunks may be of unknown sizes; columns are put together.
+    y, sample_weight : dask array or series, array-like, or None
+        In the partitions of X, or in chunks of known sizes; or all of it on this machine.
+    client : distributed.Client, optional
+    estimator : estimator, optional
+        Whom error messages speak of.
+    keep_frames : bool or "labels", default=False
+        Leave dataframes and texts as they are (`partitions.encoding` makes numbers of them), or
+        only those that may hold labels; otherwise all columns must be numbers.
+    allow_nan : bool, default=True
+        Otherwise NaN and infinity are errors.
+
+    Returns
+    -------
+    Partitions
+    """
+    client = client_of(client)
+    X = checked_table(X)
+    names = feature_names(X._meta) if is_dataframe(X) else None
+    columns = tuple(X.columns) if is_dataframe(X) else None
+    rows = blocks_of(X)
+    n_workers = max(1, len(available_workers(client)))
+    check = PartitionCheck(
+        columns,
+        names,
+        keep_frames is True or (keep_frames == "labels" and not is_frame_of_floats(X)),
+        allow_nan,
+        type(estimator).__name__,
+        share_of_worker=min(len(rows), _MAX_PARTITIONS) / n_workers,
+    )
+    targets, target_is_local = blocks_beside(y, X, "y")
+    weights, weight_is_local = blocks_beside(sample_weight, X, "sample_weight")
+    at_once = -(-len(rows) // _MAX_PARTITIONS)
+    made = [
+        delayed(checked_partition, nout=4, pure=False)(
+            rows[k : k + at_once],
+            targets and targets[k : k + at_once],
+            weights and weights[k : k + at_once],
+            k,
+            check,
+        )
+        for k in range(0, len(rows), at_once)
+    ]
+    is_placed = _is_placed(X) or not clear_worker_restrictions(client)
+    futures = _computed(client, made, [] if is_placed else list(available_workers(client)))
+    facts = gathered(client, futures[3], "partition {} of X")
+    if not is_placed:
+        wait_for_results(client, futures[0])
+        clear_worker_restrictions(client, [*futures[0], *futures[1], *futures[2]])
+    partitions = _assembled(futures, facts, names, client, y is not None, sample_weight is not None)
+    if target_is_local:
+        partitions = replace(partitions, y=_split_like(y, partitions, "y"))
+    if weight_is_local:
+        partitions = replace(
+            partitions, weight=_split_like(sample_weight, partitions, "sample_weight")
+        )
+    return partitions
+
+
+def _computed(client: Any, made: list[Any], there: list[str]) -> list[list[Any]]:
+    """Futures of rows, targets, weights and facts of all partitions.
+
+    Neighbours go to one worker, as workers of a worker group have runs of rows. If it is lost,
+    others do it: see `waiting`.
+    """
+    borders = [k * len(made) // max(1, len(there)) for k in range(max(1, len(there)) + 1)]
+    found: list[list[Any]] = [[], [], [], []]
+    for k, (start, stop) in enumerate(itertools.pairwise(borders)):
+        wanted = [partition[i] for i in range(4) for partition in made[start:stop]]
+        flat = client.compute(wanted, workers=there[k : k + 1] or None)
+        for i in range(4):
+            found[i] += flat[i * (stop - start) : (i + 1) * (stop - start)]
+    return found
+
+
+def _is_placed(X: Any) -> bool:
+    """Whether somebody keeps the collection on the cluster, or has said who is to do what."""
+    graph = X.__dask_graph__()
+    if any(layer.annotations for layer in getattr(graph, "layers", {}).values()):
+        return True
+    return any(isinstance(value, distributed.Future) for value in dict(graph).values())
+
+
+def _assembled(
+    futures: list[list[Any]],
+    facts: list[tuple[int, int, Form, str, bool]],
+    names: np.ndarray | None,
+    client: Any,
+    has_y: bool,
+    has_weight: bool,
+) -> Partitions:
+    filled = [k for k, fact in enumerate(facts) if fact[0]]
+    if not filled:
+        raise InvalidDataError(
+            "Found array with 0 sample(s) while a minimum of 1 is required: all partitions of X "
+            "are empty."
+        )
+    first = facts[filled[0]]
+    for k in filled:
+        if facts[k][1:3] != first[1:3]:
+            raise InvalidDataError(
+                f"Partition {k} of X has {facts[k][1]} columns ({facts[k][2]}), but partition "
+                f"{filled[0]} has {first[1]} ({first[2]}). Make all partitions alike."
+            )
+    X = futures[0]
+    if len({facts[k][3] for k in filled}) > 1:  # as one array they would all be float64
+        X = [client.submit(_as_float64, partition, pure=False) for partition in X]
+    lengths = np.array([fact[0] for fact in facts], dtype=np.int64)
+    return Partitions(
+        X,
+        futures[1] if has_y else None,
+        futures[2] if has_weight else None,
+        lengths,
+        first[1],
+        names,
+        client,
+        first[2],
+        any(fact[4] for fact in facts),
+    )
+
+
+def _as_float64(partition: Any) -> Any:
+    found = loaded(partition).astype(np.float64)
+    return PartitionOnDisk(found) if is_on_disk(partition) else found
+
+
+def _split_like(values: Any, partitions: Partitions, name: str) -> list[Any]:
+    """What lies on this machine, in the partitions of X; in the graph, so it is never lost."""
+    array = (
+        vector_of(values, partitions.n_rows, name) if len(values) == partitions.n_rows else values
+    )
+    if len(array) != partitions.n_rows:
+        raise InvalidDataError(
+            "Found input variables with inconsistent numbers of samples: X has "
+            f"{partitions.n_rows} rows, {name} has {len(array)}."
+        )
+    if name == "sample_weight":
+        array = np.ascontiguousarray(array, dtype=np.float64)
+    borders = partitions.offsets
+    return [
+        partitions.client.submit(np.array, array[start:stop], pure=False)
+        for start, stop in itertools.pairwise(borders)
+    ]

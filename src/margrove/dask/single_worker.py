@@ -1,0 +1,205 @@
+"""Fits that one worker does with all rows, for learners whose steps follow one another.
+
+The rows are put together on a worker that has room for them, and the ordinary estimator is fitted
+there, so the model is the local one. Nothing of it depends on where that is: if the worker is
+lost, another one begins again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import distributed
+import numpy as np
+import scipy.sparse as sp
+
+from margrove._data import seed_of
+from margrove._runtime.memory import _readable
+from margrove._runtime.slices import watch
+from margrove.dask.cluster.errors import WorkerLost
+from margrove.dask.cluster.kernels import warm_kernels
+from margrove.dask.cluster.retries import with_retries
+from margrove.dask.cluster.waiting import gathered
+from margrove.dask.cluster.workers import available_workers, is_wanted, threads_of_worker
+from margrove.dask.cluster_estimator import ClusterEstimator
+from margrove.dask.partitions.blocks import is_collection
+from margrove.dask.partitions.disk_storage import loaded
+from margrove.dask.partitions.table import Partitions, partitions_of
+from margrove.exceptions import ClusterError
+
+__all__ = ["SingleWorkerEstimator", "join_rows"]
+
+_LOOK_EVERY = 2.0  # seconds
+_COPIES = 3.0  # of the rows: as they arrive, put together, and as tables of the learner
+
+
+class SingleWorkerEstimator(ClusterEstimator):
+    """Mixin of estimators that are fitted whole, somewhere on the cluster."""
+
+    _kernels = "AdaBoost"  # an entry of `margrove._runtime.warmup.PARTS`
+
+    def _fit_on_cluster(
+        self, X: Any, y: Any, sample_weight: Any, client: Any, **others: Any
+    ) -> None:
+        self._check_parameters()  # type: ignore[attr-defined]
+        partitions = partitions_of(X, y, sample_weight, client, self, keep_frames=True)
+        self._fit_partitions(partitions, client, **others)
+
+    def _fit_partitions(self, partitions: Partitions, client: Any, **others: Any) -> None:
+        """All of them on one worker."""
+        validation, rest = _validation_partitions(others, client, self)
+        with_retries(lambda workers: warm_kernels(client, workers, self._kernels), client)
+        given = {
+            "X": partitions.X,
+            "y": partitions.y,
+            "sample_weight": partitions.weight,
+            **validation,
+        }
+        model, needed = self._as_sent(), _needed_bytes(client, partitions)
+
+        def attempt(workers: list[str]) -> _Found:
+            roomy = _roomy_workers(client, workers, partitions.n_rows, needed)
+            task = client.submit(
+                _fit_whole,
+                model,
+                given,
+                rest,
+                workers=roomy,
+                allow_other_workers=False,
+                pure=False,
+            )
+            try:
+                return _result(client, task, roomy)
+            finally:
+                task.cancel()
+
+        found = with_retries(attempt, client)
+        for message, category in found.warnings:
+            warnings.warn(message, category, stacklevel=4)
+        self._commit(found.attributes)  # type: ignore[attr-defined]
+
+    def _as_sent(self) -> Any:
+        """The local estimator; a generator of random numbers is asked here, so that it goes on."""
+        local = self.to_local()
+        is_generator = isinstance(local.random_state, (np.random.Generator, np.random.RandomState))
+        is_first = getattr(local, "early_stopping", False) != "cv" and not local.warm_start
+        if is_generator and is_first:
+            local.random_state = seed_of(local.random_state)
+        return local
+
+
+@dataclass(frozen=True)
+class _Found:
+    attributes: dict[str, Any]
+    warnings: list[tuple[str, type[Warning]]]
+
+
+def _validation_partitions(
+    others: dict[str, Any], client: Any, estimator: Any
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Rows to look at: as futures, where they are on the cluster, and what else there is."""
+    X_val = others.get("X_val")
+    if X_val is None or not is_collection(X_val):
+        return {}, others
+    rest = dict(others)
+    names = ("X_val", "y_val", "sample_weight_val")
+    X, y, weight = (rest.pop(name, None) for name in names)
+    partitions = partitions_of(X, y, weight, client, estimator, keep_frames=True)
+    return dict(zip(names, (partitions.X, partitions.y, partitions.weight), strict=True)), rest
+
+
+def _needed_bytes(client: Any, partitions: Partitions) -> float:
+    return _COPIES * float(sum(gathered(client, partitions.map(_n_bytes))))
+
+
+def _roomy_workers(client: Any, workers: list[str], n_rows: int, needed: float) -> list[str]:
+    """Workers that can hold all rows; an error if there are none."""
+    known = client.scheduler_info(n_workers=-1)["workers"]
+    limits = {
+        address: float(known.get(address, {}).get("memory_limit") or 0) for address in workers
+    }
+    roomy = [worker for worker, limit in limits.items() if not limit or limit >= needed]
+    if not roomy:
+        raise ClusterError(
+            f"This learner needs all {n_rows} rows on one worker, about {_readable(needed)}, and "
+            f"the largest may use {_readable(max(limits.values()))}. Use a worker with more "
+            "memory, fewer columns or float32; HistGradientBoostingClassifier and -Regressor "
+            "leave the rows where they are."
+        )
+    return roomy
+
+
+def _result(client: Any, task: Any, workers: list[str]) -> _Found:
+    """Wait for the task as long as somebody is there who may do it."""
+    while not task.done():
+        with contextlib.suppress(TimeoutError):
+            distributed.wait([task], timeout=_LOOK_EVERY)
+        if not task.done() and not set(workers) & set(available_workers(client)):
+            raise WorkerLost(f"The workers {', '.join(workers)} are lost.", workers[0])
+    (found,) = gathered(client, [task])
+    result: _Found = found
+    return result
+
+
+def _n_bytes(partition: Any) -> int:
+    if sp.issparse(partition):
+        return int(partition.data.nbytes + partition.indices.nbytes + partition.indptr.nbytes)
+    if isinstance(partition, np.ndarray):
+        return int(partition.nbytes)
+    return int(partition.memory_usage(deep=True).sum())
+
+
+# -- on the worker --
+
+
+class _Unwanted:
+    """For `watch`: set, once nobody waits for the task any more."""
+
+    @staticmethod
+    def is_set() -> bool:
+        return not is_wanted()
+
+
+def _fit_whole(model: Any, given: dict[str, list[Any] | None], rest: dict[str, Any]) -> _Found:
+    """Fit the local estimator; what it has learnt, and what it had to say."""
+    everything = {
+        name: join_rows(partitions) for name, partitions in given.items() if partitions is not None
+    }
+    X, y = everything.pop("X"), everything.pop("y", None)
+    if model.n_jobs is None:
+        model.n_jobs = threads_of_worker()
+    with warnings.catch_warnings(record=True) as said, watch(cancel=_Unwanted()):
+        warnings.simplefilter("always")
+        model.fit(X, y, **everything, **rest)
+    attributes = {name: vars(model)[name] for name in model._committed}
+    return _Found(attributes, [(str(warning.message), warning.category) for warning in said])
+
+
+def join_rows(partitions: list[Any]) -> Any:
+    """One table, or vector, of partitions in their order; those without rows have no say."""
+    filled = [loaded(partition) for partition in partitions if partition.shape[0]] or [
+        loaded(partitions[0])
+    ]
+    if len(filled) == 1:
+        return filled[0]
+    if sp.issparse(filled[0]):
+        return sp.csr_array(sp.vstack(filled, format="csr"))
+    if isinstance(filled[0], np.ndarray):
+        return np.concatenate(filled)
+    return _joined_frames(filled)
+
+
+def _joined_frames(frames: list[Any]) -> Any:
+    """Columns of categories stay what they are, also where partitions have different ones."""
+    import pandas as pd  # type: ignore[import-untyped]
+
+    joint = pd.concat(frames, ignore_index=True)
+    for position in range(joint.shape[1]):
+        columns = [frame.iloc[:, position] for frame in frames]
+        if all(isinstance(column.dtype, pd.CategoricalDtype) for column in columns):
+            whole = pd.api.types.union_categoricals(columns, ignore_order=True)
+            joint.isetitem(position, pd.Series(whole, index=joint.index))
+    return joint
