@@ -7,7 +7,7 @@ import numpy as np
 from compare import Case
 from data import ORIGIN, covtype
 from margrove import KernelPerceptron
-from margrove.margin.kernels.functions import gram
+from margrove.margin.kernels.gram_tiles import gram
 
 SETTINGS = {"gamma": 0.1, "max_iter": 5, "tol": None, "n_jobs": 2}
 

@@ -9,7 +9,8 @@ from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_ke
 from sklearn.utils import gen_batches
 
 from compare import Case
-from margrove.margin.kernels.functions import KERNELS, gram
+from margrove.margin.kernels.gram_tiles import gram
+from margrove.margin.kernels.registry import KERNELS
 
 PEERS = {
     "rbf": partial(rbf_kernel, gamma=0.02),

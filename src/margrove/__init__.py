@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from margrove.margin import losses
     from margrove.margin.kernels import functions as kernels
     from margrove.margin.kernels.feature_maps import PolynomialMap, RBFTaylorMap
-    from margrove.margin.kernels.functions import register_kernel
+    from margrove.margin.kernels.registry import register_kernel
     from margrove.margin.linear.linear_svc import LinearSVC
     from margrove.margin.linear.linear_svr import LinearSVR
     from margrove.margin.linear.path import linear_path
@@ -102,7 +102,7 @@ _HOME_OF = {
     "PolynomialMap": "margrove.margin.kernels.feature_maps",
     "RBFTaylorMap": "margrove.margin.kernels.feature_maps",
     "certificate": "margrove.margin.svm.certificate",
-    "register_kernel": "margrove.margin.kernels.functions",
+    "register_kernel": "margrove.margin.kernels.registry",
     # groves of trees
     "DecisionTreeClassifier": "margrove.grove.estimators",
     "DecisionTreeRegressor": "margrove.grove.estimators",
@@ -179,7 +179,7 @@ _MODULES = {
     "datasets": "margrove.datasets",
     "exceptions": "margrove.exceptions",
     "facts": "margrove.facts",
-    "kernels": "margrove.margin.kernels.functions",
+    "kernels": "margrove.margin.kernels",
     "losses": "margrove.margin.losses",
     "plot": "margrove.plot",
     "tables": "margrove.tables",

@@ -13,7 +13,9 @@ from tests.oracles.perceptron import train_dual
 from margrove import KernelPerceptron, watch
 from margrove.datasets import load_digits, load_iris, make_circles, make_moons, make_xor
 from margrove.exceptions import InvalidDataError
-from margrove.margin.kernels.functions import KERNELS, RBF, Polynomial, Precomputed
+from margrove.margin.kernels.functions import RBF, Polynomial
+from margrove.margin.kernels.given_kernels import Precomputed
+from margrove.margin.kernels.registry import KERNELS
 
 whole_numbers = st.integers(0, 2**32 - 1)
 

@@ -15,18 +15,11 @@ from tests.oracles.kernels import FORMULAS, naive_gram
 
 import margrove
 from margrove.exceptions import InvalidDataError, NumericalOverflowError
-from margrove.margin.kernels.functions import (
-    KERNELS,
-    RBF,
-    CallableKernel,
-    Kernel,
-    Linear,
-    Points,
-    Polynomial,
-    Precomputed,
-    gram,
-    resolve_kernel,
-)
+from margrove.margin.kernels.functions import RBF, Linear, Polynomial
+from margrove.margin.kernels.given_kernels import CallableKernel, Precomputed
+from margrove.margin.kernels.gram_tiles import gram
+from margrove.margin.kernels.kernel import INVARIANCES, Kernel, Points
+from margrove.margin.kernels.registry import KERNELS, resolve_kernel
 
 
 def product(X, Z):
@@ -214,12 +207,32 @@ def test_rbf_by_sigma_and_the_lectures_polynomial() -> None:
     assert ours == pytest.approx((float(x[0] @ z[0]) / a + b) ** d)
 
 
+MAPS = {
+    "translation_invariant": lambda X: X + 1e6,
+    "rotation_invariant": lambda X: X @ np.linalg.qr(rows(4, 4, seed=3))[0],
+    "permutation_invariant": lambda X: X[:, [2, 0, 3, 1]],
+}
+
+
 @pytest.mark.nojit
-def test_translation_changes_nothing_for_invariant_kernels() -> None:
-    X = rows(20)
-    for name, cls in KERNELS.items():
-        if cls.translation_invariant:
-            assert np.allclose(make(name)(X), make(name)(X + 1e6), rtol=1e-7)
+@pytest.mark.parametrize("name", sorted(KERNELS))
+@pytest.mark.parametrize("invariance", INVARIANCES)
+def test_values_stay_under_the_maps_that_a_kernel_promises(name, invariance) -> None:
+    X, Z = rows(20), rows(11, seed=1)
+    kernel, moved = make(name), MAPS[invariance]
+    if getattr(kernel, invariance):
+        assert np.allclose(kernel(X, Z), kernel(moved(X), moved(Z)), rtol=1e-7)
+    elif name != "chi2" or invariance == "translation_invariant":
+        assert not np.allclose(kernel(X, Z), kernel(moved(X), moved(Z)), rtol=1e-7)
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("name", sorted(KERNELS))
+def test_kernels_of_scaled_rows_have_the_same_values_up_to_a_constant(name) -> None:
+    X, Z, kernel = rows(20), rows(11, seed=1), make(name)
+    assert kernel.can_be_scaled()
+    ratio = kernel.on_scaled(4.0)(4.0 * X, 4.0 * Z) / kernel(X, Z)
+    assert np.allclose(ratio, ratio[0, 0], rtol=1e-12)
 
 
 @pytest.mark.nojit

@@ -14,10 +14,12 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from tests.oracles.linear import best_joint, best_l1, best_l2, primal_l2
+from threadpoolctl import threadpool_info
 
 import margrove
 from margrove import SVC, SVR, LinearSVC, LinearSVR
 from margrove.exceptions import DataWarning
+from margrove.margin.solvers.linear.newton import NewtonProcess
 
 SHAPES = ("tall", "wide", "sparse", "duplicated", "collinear", "unscaled")
 INTERCEPTS = {"free": (True, None), "none": (False, None), 2.0: (True, 2.0)}
@@ -406,3 +408,19 @@ def test_a_path_names_what_is_wrong():
         margrove.linear_path(LinearSVC(), [[0.0], [1.0]], [0, 1], [0.0])
     with pytest.raises(TypeError, match="LinearSVC and LinearSVR"):
         margrove.linear_path(SVC(), [[0.0], [1.0]], [0, 1], [1.0])
+
+
+def test_the_last_machine_sums_as_those_before_it(monkeypatch) -> None:
+    """With n_jobs=2 one machine may be left, for which BLAS must not use more threads."""
+    n_threads, usual = set(), NewtonProcess.advance
+
+    def advance(process, work):
+        n_threads.update(
+            own["num_threads"] for own in threadpool_info() if own["user_api"] == "blas"
+        )
+        return usual(process, work)
+
+    monkeypatch.setattr(NewtonProcess, "advance", advance)
+    for n_jobs in (1, 2):
+        LinearSVC(solver="newton", n_jobs=n_jobs).fit(*load_iris(return_X_y=True))
+    assert n_threads == {1}

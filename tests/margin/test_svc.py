@@ -25,7 +25,8 @@ from margrove.exceptions import (
     InterruptedFitWarning,
     NotSeparableError,
 )
-from margrove.margin.kernels.functions import RBF, Linear, Precomputed
+from margrove.margin.kernels.functions import RBF, Linear
+from margrove.margin.kernels.given_kernels import Precomputed
 
 TIGHT = 1e-6
 CLOSE = 1e-4

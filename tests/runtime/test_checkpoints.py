@@ -18,7 +18,6 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tests.interrupts import run_with_signals, steady_clock
-from threadpoolctl import threadpool_info
 
 from margrove import (
     SVC,
@@ -46,7 +45,8 @@ from margrove import (
     watch,
 )
 from margrove._runtime import slices
-from margrove._runtime.checkpoints import checkpoint, fingerprint
+from margrove._runtime.checkpoints import checkpoint
+from margrove._runtime.checkpoints.fingerprints import fingerprint
 from margrove.datasets import load_iris
 from margrove.ensemble.forest import grower as forest_grower
 from margrove.exceptions import (
@@ -60,9 +60,6 @@ from margrove.exceptions import (
 )
 from margrove.exchange.model_file.archive import read_archive, write_archive
 from margrove.margin.solvers.dual import many_problems as many
-from margrove.margin.solvers.linear import dual_coordinate_descent as linear_cd
-from margrove.margin.solvers.linear.newton import NewtonProcess
-from margrove.margin.solvers.perceptron.perceptron import PerceptronProcess
 
 
 def classes(n=120, d=5, k=3, seed=0):
@@ -88,7 +85,7 @@ def short_slices(monkeypatch):
     """Slices of few elementary steps, however fast the machine is."""
     monkeypatch.setattr(slices, "_FIRST_SLICE_WORK", 5000)
     monkeypatch.setattr(slices, "_work_of_next_slice", lambda work, done, seconds: work)
-    for home in (forest_grower, linear_cd, many):
+    for home in (forest_grower, many):
         monkeypatch.setattr(home, "SLICE_SECONDS", 0.0)
 
 
@@ -245,26 +242,6 @@ OTHERS = {
     "bagging": (BaggingClassifier(n_estimators=7, max_features=0.7, random_state=2), THREE),
     "bagging numbers": (BaggingRegressor(n_estimators=7, oob_score=True, n_jobs=2), REAL),
     "bagging lines": (BaggingClassifier(LinearSVC(), n_estimators=3), TWO),
-    "perceptron": (Perceptron(max_iter=7, tol=None), THREE),
-    "perceptron, average": (Perceptron(max_iter=7, average=True, early_stopping=True), THREE),
-    "perceptron, penalty": (Perceptron(max_iter=6, penalty="elasticnet", alpha=1e-3), TWO),
-    "kernel perceptron": (KernelPerceptron(max_iter=6, tol=None), THREE),
-    "kernel perceptron, budget": (KernelPerceptron(max_iter=6, max_support=20), TWO),
-    "lanes": (LinearSVC(solver="cd", tol=1e-6), THREE),
-    "lanes, creeping": (LinearSVC(solver="cd", C=1e5, tol=1e-8, max_iter=400), THREE),
-    "single": (LinearSVC(solver="cd", loss="hinge", C=100.0, tol=1e-6), TWO),
-    "newton": (LinearSVC(solver="newton", loss="hinge", tol=1e-8), TWO),
-    "newton, classes": (LinearSVC(solver="newton", tol=1e-8, n_jobs=2), THREE),
-    "l1": (LinearSVC(penalty="l1", dual=False, solver="cd", tol=1e-8), THREE),
-    "l1 newton": (LinearSVC(penalty="l1", dual=False, solver="newton", tol=1e-8), THREE),
-    "sparse perceptron": (Perceptron(max_iter=5, penalty="l1", alpha=1e-3), SPARSE),
-    "two blocks of lanes": (LinearSVC(solver="cd", max_iter=12, n_jobs=2), MANY),
-    "crammer": (LinearSVC(multi_class="crammer_singer", max_iter=25), THREE),
-    "sgd": (LinearSVC(solver="sgd", max_iter=5), THREE),
-    "svr": (LinearSVR(epsilon=0.1, tol=1e-6), REAL),
-    "svr cd": (LinearSVR(epsilon=0.1, tol=1e-6, solver="cd"), REAL),
-    "dual coordinates": (SVC(fit_intercept=False, tol=1e-6), TWO),
-    "subgradients": (SVC(solver="sgd", fit_intercept=False), TWO),
 }
 
 
@@ -359,6 +336,8 @@ SVMS = {
     "nu regression": (NuSVR(), REAL),
     "region": (OneClassSVM(nu=0.2), REAL),
     "hull": (SVC(solver="hull"), TWO),
+    "dual coordinates": (SVC(fit_intercept=False, tol=1e-6), TWO),
+    "subgradients": (SVC(solver="sgd", fit_intercept=False), TWO),
 }
 
 
@@ -408,9 +387,7 @@ def test_large_kernel_machines_go_on_from_their_coefficients(tmp_path, monkeypat
 
 
 def test_threads_may_differ(tmp_path) -> None:
-    cases = [FORESTS["classes"], ADABOOST["trees"], BOOSTING["classes"], OTHERS["perceptron"],
-             OTHERS["lanes"], OTHERS["bagging"], OTHERS["kernel perceptron"],
-             OTHERS["newton, classes"], OTHERS["sparse perceptron"]]  # fmt: skip
+    cases = [FORESTS["classes"], ADABOOST["trees"], BOOSTING["classes"], OTHERS["bagging"]]
     for k, (model, data) in enumerate(cases):
         path = tmp_path / f"{k}.margrove"
         whole = quietly(with_seed(model).fit, *data)
@@ -419,22 +396,6 @@ def test_threads_may_differ(tmp_path) -> None:
         with checkpoint(path, resume=True):
             resumed = quietly(with_seed(model).set_params(n_jobs=2).fit, *data)
         assert_same(whole, resumed)
-
-
-def test_the_last_machine_sums_as_those_before_it(monkeypatch) -> None:
-    """Who resumes may be left with one machine, for which BLAS must not use more threads."""
-    n_threads, usual = set(), NewtonProcess.advance
-
-    def advance(process, work):
-        n_threads.update(
-            own["num_threads"] for own in threadpool_info() if own["user_api"] == "blas"
-        )
-        return usual(process, work)
-
-    monkeypatch.setattr(NewtonProcess, "advance", advance)
-    for n_jobs in (1, 2):
-        LinearSVC(solver="newton", n_jobs=n_jobs).fit(*THREE)
-    assert n_threads == {1}
 
 
 @pytest.mark.parametrize("name", ["max_time", "cancel", "callback", "keep"])
@@ -474,22 +435,23 @@ def test_every_way_to_end_early_is_a_way_to_go_on(name, tmp_path) -> None:
 
 
 def pressing_ctrl_c(times, patch):
-    """Perceptrons that end their fourth epoch with so many interrupts, handled as Python does."""
-    usual = PerceptronProcess._end_epoch
+    """Forests that end their fourth tree with so many interrupts, handled as Python does."""
+    usual = forest_grower.ForestGrower.advance
 
-    def end_epoch(process):
-        usual(process)
+    def advance(process, work):
+        done = usual(process, work)
         if process.rounds == 4:
             for _ in range(times):
                 signal.getsignal(signal.SIGINT)(signal.SIGINT, None)
+        return done
 
-    patch.setattr(PerceptronProcess, "_end_epoch", end_epoch)
+    patch.setattr(forest_grower.ForestGrower, "advance", advance)
 
 
 @pytest.mark.parametrize("times", [1, 2])
 def test_an_interrupt_by_ctrl_c_loses_nothing(times, tmp_path) -> None:
     """The first one waits for the end of the slice, the second one does not."""
-    path, model = tmp_path / "fit.margrove", Perceptron(max_iter=10, tol=None)
+    path, model = tmp_path / "fit.margrove", RandomForestClassifier(10, random_state=0, n_jobs=1)
     whole, handler = clone(model).fit(*THREE), signal.default_int_handler
     before = signal.signal(signal.SIGINT, handler)  # in the background Ctrl-C is ignored
     try:
@@ -587,8 +549,6 @@ def test_something_else_is_not_resumed(tmp_path) -> None:
         (AdaBoostClassifier(n_estimators=5), {"n_estimators": 9}, THREE),
         (HistGradientBoostingRegressor(max_iter=4), {"max_iter": 9}, REAL),
         (GradientBoostingClassifier(n_estimators=3, random_state=0), {"n_estimators": 6}, THREE),
-        (Perceptron(max_iter=4, tol=None), {"max_iter": 9}, THREE),
-        (KernelPerceptron(max_iter=3, tol=None), {"max_iter": 6}, TWO),
     ],
     ids=lambda own: type(own).__name__,
 )
@@ -751,18 +711,6 @@ def test_damaged_and_hostile_files(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("model", "data", "changes"),
     [
-        (Perceptron(max_iter=9, tol=None), THREE, [
-            lambda s: s.update(cursor=10**9),
-            lambda s: s["problems"].update(W=np.zeros((3, 4))),
-            lambda s: s["problems"].update(W=np.zeros((2, 5))),
-            lambda s: s["problems"].update(active=np.ones(3)),
-            lambda s: s.update(scalars=np.zeros(3)),
-        ]),
-        (KernelPerceptron(max_iter=9, tol=None), TWO, [
-            lambda s: s.update(waiting=np.array([10**9]), waiting_change=np.ones((1, 1))),
-            lambda s: s.update(coef=np.zeros((3, 1))),
-            lambda s: s.update(_cursor=-5),
-        ]),
         (AdaBoostClassifier(n_estimators=9), THREE, [
             lambda s: s["stumps"]["feature"].__setitem__(0, 99),
             lambda s: s["stumps"]["code"].__setitem__(0, 10**9),
@@ -775,17 +723,6 @@ def test_damaged_and_hostile_files(tmp_path) -> None:
             lambda s: s.update(trees=[[{}, {}, {}]]),
             lambda s: s.update(trees=[[]]),
             lambda s: s.update(losses=[0.0] * 99),
-        ]),
-        (LinearSVC(solver="cd", tol=1e-8), THREE, [
-            lambda s: s["blocks"][0].update(active=np.array([10**6])),
-            lambda s: s["blocks"][0].update(_cursor=10**6),
-            lambda s: s["blocks"][0].update(beta=np.zeros((2, 2), np.float32)),
-            lambda s: s.update(blocks=[]),
-        ]),
-        (SVC(solver="sgd", fit_intercept=False), TWO, [
-            lambda s: s["at_work"][0].update(number=5),
-            lambda s: s["at_work"][0]["state"].update(_cursor=10**6),
-            lambda s: s["at_work"][0]["state"].update(_sums=np.zeros(3)),
         ]),
         (BaggingClassifier(n_estimators=9, random_state=0), TWO, [
             lambda s: s["members"][0]["fitted"].update(n_features_in_=3),
@@ -812,7 +749,7 @@ def test_states_that_were_made_up(model, data, changes, tmp_path) -> None:
 def test_versions(tmp_path, monkeypatch) -> None:
     path = tmp_path / "fit.margrove"
     interrupted(path, RandomForestClassifier(9, random_state=0), *THREE)
-    monkeypatch.setattr("margrove._runtime.checkpoints.__version__", "99.0")
+    monkeypatch.setattr("margrove._runtime.checkpoints.records.__version__", "99.0")
     with pytest.raises(CheckpointError, match=r"and this is 99\.0"), checkpoint(path, resume=True):
         pass
 
@@ -833,6 +770,7 @@ def test_versions(tmp_path, monkeypatch) -> None:
         ({"path": None}, TypeError, "path must be the name"),
         ({"path": "no/such/folder/x"}, FileNotFoundError, "no folder"),
         ({"path": "."}, IsADirectoryError, "is a folder"),
+        ({"others": "warn"}, ValueError, "others must be 'raise' or 'fit'"),
     ],
     ids=str,
 )
@@ -867,10 +805,14 @@ def test_streams_are_not_kept(tmp_path) -> None:
         assert not path.exists()
 
 
-def test_a_fit_that_fails_at_once_leaves_no_file(tmp_path) -> None:
-    path, X = tmp_path / "fit.margrove", TWO[0] * 1e200
-    with pytest.raises(ValueError, match=r"overflow|Overflow|floating"), checkpoint(path):
-        Perceptron(penalty="l2", alpha=1.0, eta0=1e200).fit(X, TWO[1])
+def test_a_fit_that_fails_at_once_leaves_no_file(tmp_path, monkeypatch) -> None:
+    def fail(process, work):
+        raise ValueError("overflow")
+
+    path = tmp_path / "fit.margrove"
+    monkeypatch.setattr(forest_grower.ForestGrower, "advance", fail)
+    with pytest.raises(ValueError, match="overflow"), checkpoint(path):
+        RandomForestClassifier(3).fit(*TWO)
     assert not path.exists()
 
 
@@ -887,11 +829,11 @@ def test_files_are_written_every_so_often(tmp_path, monkeypatch) -> None:
     assert len(times) == 4  # after 3, 6 and 9 trees, and at the end
     times.clear()
     with checkpoint(path, every=1e-9):
-        Perceptron(max_iter=3, tol=None).fit(*THREE)
+        RandomForestClassifier(9, random_state=0, n_jobs=1).fit(*THREE)
     assert len(times) > 3
     times.clear()
     with checkpoint(path, every=None):
-        Perceptron(max_iter=30, tol=None).fit(*THREE)
+        RandomForestClassifier(9, random_state=0, n_jobs=1).fit(*THREE)
     assert len(times) == 1
 
 
@@ -920,6 +862,52 @@ def test_what_cannot_be_kept_is_said(tmp_path) -> None:
         with pytest.warns(CheckpointWarning, match="not kept"), checkpoint(path):
             model.fit(*TWO)
         assert not path.exists()
+
+
+FITTED_ANEW = {
+    "perceptron": (Perceptron(), THREE),
+    "kernel perceptron": (KernelPerceptron(), THREE),
+    "linear": (LinearSVC(), THREE),
+    "linear regression": (LinearSVR(), REAL),
+}
+
+
+@pytest.mark.parametrize("name", FITTED_ANEW)
+def test_small_solvers_are_refused_before_anything_is_fitted(name, tmp_path) -> None:
+    path, (model, data) = tmp_path / "fit.margrove", FITTED_ANEW[name]
+    model = clone(model)
+    message = rf"{type(model).__name__} is not kept.*Kept are forests.*others='fit'"
+    with pytest.raises(CheckpointError, match=message), checkpoint(path):
+        model.fit(*data)
+    assert not hasattr(model, "coef_")
+    assert not hasattr(model, "dual_coef_")
+    assert not path.exists()
+    with pytest.raises(CheckpointError, match=message), checkpoint(path):
+        make_pipeline(StandardScaler(), model).fit(*data)
+
+
+def test_small_solvers_are_fitted_beside_what_is_kept(tmp_path) -> None:
+    path, forest = tmp_path / "fit.margrove", RandomForestClassifier(5, random_state=0)
+    for resume in (False, True):
+        with checkpoint(path, others="fit", resume=resume):
+            line = LinearSVC().fit(*TWO)
+            forest.fit(*TWO)
+        assert np.array_equal(line.coef_, LinearSVC().fit(*TWO).coef_)
+        assert [own["learner"] for own in read_archive(path)[1]["drives"]] == [
+            "RandomForestClassifier"
+        ]
+
+
+def test_checkpoints_of_learners_that_were_kept_once_name_the_way_out(tmp_path) -> None:
+    path = tmp_path / "fit.margrove"
+    with checkpoint(path):
+        RandomForestClassifier(3, random_state=0).fit(*TWO)
+    _, values = read_archive(path)
+    values["drives"][0]["learner"] = "LinearSVC"
+    write_archive(path, "checkpoint", values | {"version": "0.1"})
+    message = r"it is of a LinearSVC, which is not kept .* Remove the file.*partial_fit"
+    with pytest.raises(CheckpointError, match=message), checkpoint(path, resume=True):
+        LinearSVC().fit(*TWO)
 
 
 def test_fits_inside_fits_and_pipelines(tmp_path) -> None:
@@ -985,7 +973,7 @@ def test_listeners_hear_of_what_is_new(tmp_path) -> None:
 
 def test_budgets_count_from_the_last_start(tmp_path) -> None:
     path = tmp_path / "fit.margrove"
-    model, seen = Perceptron(max_iter=10**9, tol=None, max_time=0.1), []
+    model, seen = HistGradientBoostingClassifier(max_iter=10**6, max_time=0.1), []
     for _ in range(2):
         with (
             steady_clock(),

@@ -17,7 +17,6 @@ __all__ = [
     "Unkeepable",
     "array_of",
     "finite_array",
-    "indices_of",
     "numbers_of",
     "one_of",
     "put_back",
@@ -47,20 +46,15 @@ def _copied(value: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-def put_back(
-    owner: Any, names: Sequence[str], state: Mapping[str, Any], *, in_place: bool = False
-) -> None:
+def put_back(owner: Any, names: Sequence[str], state: Mapping[str, Any]) -> None:
     """Give an object the attributes that were taken from another one like it.
 
     Each must be of the type of the one that is there, arrays of its shape, too. They are all looked
-    at before the first is put back. `in_place`: arrays stay where they are, and take the values.
+    at before the first is put back.
     """
     found = {name: _like(getattr(owner, name), state[name], name) for name in names}
     for name, value in found.items():
-        if in_place and isinstance(value, np.ndarray):
-            getattr(owner, name)[...] = value
-        else:
-            setattr(owner, name, value)
+        setattr(owner, name, value)
 
 
 def _like(own: Any, value: Any, name: str) -> Any:
@@ -103,14 +97,6 @@ def numbers_of(values: Any, name: str) -> list[float]:
     if not isinstance(values, list) or not all(isinstance(own, float) for own in values):
         raise MisfitError(f"{name} is no list of numbers")
     return values.copy()
-
-
-def indices_of(value: Any, below: int, name: str) -> np.ndarray:
-    """A list of whole numbers from 0 to `below` - 1."""
-    found = array_of(value, np.int64, (None,), name)
-    if np.any((found < 0) | (found >= below)):
-        raise MisfitError(f"{name} has numbers that are not below {below}")
-    return found
 
 
 def whole_number(value: Any, name: str, least: int = 0, most: int = 2**62) -> int:

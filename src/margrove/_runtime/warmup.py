@@ -104,7 +104,7 @@ def _run_machines(dtype: Any, form: Callable[[Any], Any]) -> None:
 
 
 def _run_perceptrons(X: Any, y: np.ndarray) -> None:
-    from margrove.margin.kernels.functions import KERNELS
+    from margrove.margin.kernels.registry import KERNELS
     from margrove.margin.perceptron.kernel_perceptron import KernelPerceptron
     from margrove.margin.perceptron.perceptron import Perceptron
 

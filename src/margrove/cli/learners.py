@@ -95,7 +95,18 @@ def made(
             raise click.UsageError(
                 f"{class_name} has no parameter {key!r}. It has {', '.join(sorted(own))}."
             )
+    _require_known_kernel((parameters or {}).get("kernel"))
     return estimator.set_params(**(parameters or {}))
+
+
+def _require_known_kernel(kernel: Any) -> None:
+    """Before the table is read and prepared."""
+    from margrove.margin.kernels.registry import KERNELS
+
+    if kernel is not None and kernel not in KERNELS:
+        raise click.UsageError(
+            f"There is no kernel {kernel!r}. There are {', '.join(sorted(KERNELS))}."
+        )
 
 
 def _known(name: str) -> Learner:
@@ -124,7 +135,7 @@ def parsed_parameters(given: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _literal(name: str, text: str) -> Any:
-    if text.isidentifier() and text not in ("True", "False", "None"):
+    if name == "kernel" or (text.isidentifier() and text not in ("True", "False", "None")):
         return text  # such as kernel=poly
     try:
         return ast.literal_eval(text)

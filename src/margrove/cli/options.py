@@ -93,6 +93,20 @@ def shows_results(command: Command) -> Command:
     return with_screen
 
 
+def _completed_parameters(context: Any, option: Any, incomplete: str) -> list[Any]:
+    """What a shell offers after `--param kernel=`: every kernel that is registered."""
+    from click.shell_completion import CompletionItem
+
+    from margrove.margin.kernels.registry import KERNELS
+
+    offered = {f"kernel={name}": kernel.summary() for name, kernel in KERNELS.items()}
+    return [
+        CompletionItem(text, help=summary)
+        for text, summary in offered.items()
+        if text.startswith(incomplete)
+    ]
+
+
 def learner_options(command: Command) -> Command:
     """How to learn: --param, --jobs, --max-time."""
     options = [
@@ -101,7 +115,8 @@ def learner_options(command: Command) -> Command:
             "parameters",
             multiple=True,
             metavar="NAME=VALUE",
-            help="Parameter of the learner, such as C=10; may be repeated.",
+            help="Parameter of the learner, such as C=10 or kernel=poly; may be repeated.",
+            shell_complete=_completed_parameters,
         ),
         click.option(
             "--max-time",

@@ -4,7 +4,7 @@ A `Kind` describes an estimator, a `Part` any other object that estimators are m
 which attributes go into a file, what each of them must look like and what they must agree on. The
 tables themselves stand in `margin_kinds`, `grove_kinds`, `search_kinds`, `sklearn_kinds` and
 `table_kinds`; adding a kind of model is adding an entry there. No name in a file is ever imported:
-it is looked up here, or refused.
+it is looked up here, or refused. Kernels are looked up in their registry.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from margrove.exchange.model_file.checks import Check, Sizes, class_at
 
-__all__ = ["Kind", "Part", "kind_name_of", "kinds", "part_name_of", "parts"]
+__all__ = ["Kind", "Part", "kind_name_of", "kinds", "part_name_of", "part_named", "parts"]
 
 
 def _nothing_more(values: dict[str, Any], sizes: Sizes) -> None:
@@ -92,7 +92,7 @@ def kinds() -> dict[str, Kind]:
 
 @functools.cache
 def parts() -> dict[str, Part]:
-    """All other objects, by their names in files."""
+    """All other objects but kernels, by their names in files."""
     from margrove.exchange.model_file.grove_kinds import GROVE_PARTS
     from margrove.exchange.model_file.margin_kinds import MARGIN_PARTS
     from margrove.exchange.model_file.search_kinds import SEARCH_PARTS
@@ -109,7 +109,16 @@ def kind_name_of(thing: Any) -> str | None:
 
 def part_name_of(thing: Any) -> str | None:
     """The name of a part; None if it is none."""
-    return _name_of(thing, _names(parts))
+    from margrove.exchange.model_file.margin_kinds import kernel_part_name
+
+    return _name_of(thing, _names(parts)) or kernel_part_name(thing)
+
+
+def part_named(name: str) -> Part | None:
+    """The part that has a name in a file; None if there is none. Kernels are read from KERNELS."""
+    from margrove.exchange.model_file.margin_kinds import kernel_part
+
+    return parts().get(name) or kernel_part(name)
 
 
 @functools.cache

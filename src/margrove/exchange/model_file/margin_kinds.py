@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from margrove.exceptions import ModelFileError
 from margrove.exchange.model_file.checks import (
     Check,
     Sizes,
@@ -27,30 +28,46 @@ from margrove.exchange.model_file.checks import (
     whole,
 )
 from margrove.exchange.model_file.kinds import Kind, Part
+from margrove.margin.kernels.registry import kernel_class
 
-__all__ = ["COLUMNS", "MARGIN_KINDS", "MARGIN_PARTS"]
+__all__ = ["COLUMNS", "MARGIN_KINDS", "MARGIN_PARTS", "kernel_part", "kernel_part_name"]
 
 COLUMNS: dict[str, Check] = {"n_features_in_": size("d", 1), "feature_names_in_?": names("d")}
 
-_KERNELS = {
-    "linear": ("Linear", ()),
-    "poly": ("Polynomial", ("gamma", "degree", "coef0")),
-    "rbf": ("RBF", ("gamma",)),
-    "sigmoid": ("Sigmoid", ("gamma", "coef0")),
-    "laplacian": ("Laplacian", ("gamma",)),
-    "chi2": ("ChiSquare", ("gamma",)),
-    "precomputed": ("Precomputed", ()),
-}
-_KERNEL_HOMES = {
-    name: f"margrove.margin.kernels.functions:{class_name}"
-    for name, (class_name, _) in _KERNELS.items()
-}
+_KERNEL = "kernel "  # and its name
+
+
+def kernel_part_name(thing: Any) -> str | None:
+    """The name in files of a kernel by name; None for any other object."""
+    from margrove.margin.kernels import Kernel
+
+    is_known = isinstance(thing, Kernel) and kernel_class(thing.name) is type(thing)
+    return f"{_KERNEL}{thing.name}" if is_known else None
+
+
+def kernel_part(part_name: str) -> Part | None:
+    """A kernel in a file: its name and its parameters, never its code.
+
+    None if the name is not one of a kernel.
+    """
+    if not part_name.startswith(_KERNEL):
+        return None
+    name = part_name.removeprefix(_KERNEL)
+    found = kernel_class(name)
+    if found is None:
+        raise ModelFileError(
+            f"its kernel {name[:50]!r} is not registered in this process. A model file holds the "
+            "name and the parameters of a kernel, not its code. Register it before loading: "
+            f"margrove.register_kernel({name[:50]!r}, function), or import the module that does."
+        )
+    return Part("", {own: real() for own in found.parameters()}, make=lambda given: found(**given))
+
+
+def _a_kernel(value: Any, where: str, sizes: Sizes) -> None:
+    refuse_unless(kernel_part_name(value) is not None, f"{where} is a {type(value).__name__}")
+
 
 MARGIN_PARTS: dict[str, Part] = {
-    **{
-        f"kernel {name}": Part(_KERNEL_HOMES[name], {own: real() for own in parameters})
-        for name, (_, parameters) in _KERNELS.items()
-    },
     "price of agreement": Part(
         "margrove.margin.svm.calibration:PriceOfAgreement",
         {
@@ -170,7 +187,7 @@ _EXPANSION: dict[str, Check] = {
     "support_": array("i4 i8", "S", low=-1),
     "support_vectors_": matrix("f4 f8", "V D"),
     "intercept_": array("f8", "M", finite=True),
-    "kernel_": instance_of(*_KERNEL_HOMES.values()),
+    "kernel_": _a_kernel,
 }
 
 

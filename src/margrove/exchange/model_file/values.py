@@ -18,7 +18,14 @@ import numpy as np
 
 from margrove.exceptions import ModelFileError, UnsavableModelError
 from margrove.exchange.model_file.checks import Sizes, class_at, refuse_unless
-from margrove.exchange.model_file.kinds import Kind, Part, kind_name_of, kinds, part_name_of, parts
+from margrove.exchange.model_file.kinds import (
+    Kind,
+    Part,
+    kind_name_of,
+    kinds,
+    part_name_of,
+    part_named,
+)
 
 __all__ = ["LEFT_OUT", "model_of", "values_of"]
 
@@ -67,7 +74,7 @@ def values_of(thing: Any, where: str = "") -> Any:
 
 
 def _values_of_part(thing: Any, name: str, where: str) -> dict[str, Any]:
-    values = parts()[name].values_of(thing)
+    values = part_named(name).values_of(thing)  # type: ignore[union-attr]
     return {"is": name} | {own: values_of(v, f"{where}.{own}") for own, v in values.items()}
 
 
@@ -147,6 +154,12 @@ def _why_not(thing: Any) -> tuple[str, str]:
             "Use a number: model.set_params(random_state=0) keeps what was learnt."
         )
     base = {own.__name__ for own in kind.__mro__}
+    if "CallableKernel" not in base and "Kernel" in base:
+        return f"{thing!r}, which is not registered", (
+            "A model file holds the names of registered kernels, not their code. Put the class "
+            "into margrove.kernels.KERNELS with @margrove.kernels.registered, or pickle the model "
+            "for your own use."
+        )
     if {"Kernel", "GradientLoss"} & base:
         return f"{thing!r}, of your own", (
             "It is code, which a model file does not hold. Use one of margrove's, or pickle the "
@@ -185,8 +198,9 @@ def model_of(values: Any, where: str = "") -> Any:
     refuse_unless(isinstance(name, str), f"{where} is of no kind")
     if name in _OTHERS:
         return _OTHERS[name](own, where)
-    if name in parts():
-        return _part_of(parts()[name], own, where or name)
+    part = part_named(name)
+    if part is not None:
+        return _part_of(part, own, where or name)
     if name in kinds():
         return _estimator_of(kinds()[name], own, where or name)
     raise ModelFileError(

@@ -14,7 +14,9 @@ from margrove._runtime.threads import resolve_n_jobs
 from margrove.facts.plain_values import frozen, in_words
 from margrove.facts.values import KernelFacts
 from margrove.margin.kernels.expansions import kernel_sums
-from margrove.margin.kernels.functions import CallableKernel, Kernel, Linear, Precomputed
+from margrove.margin.kernels.functions import Linear
+from margrove.margin.kernels.given_kernels import CallableKernel, Precomputed
+from margrove.margin.kernels.kernel import Kernel
 from margrove.margin.svm.kernel_machine import KernelMachine
 
 __all__ = ["against_the_rest", "expansion_fields", "support_fields"]

@@ -12,7 +12,7 @@ from margrove._data.sparse import sound_structure
 from margrove._runtime.matrix_tiles import TILE_ROWS, Scratch
 from margrove._runtime.threads import run_tiles, single_threaded_blas
 from margrove.margin.kernels.blocks import TILE_COLUMNS
-from margrove.margin.kernels.functions import Kernel, Points
+from margrove.margin.kernels.kernel import Kernel, Points
 
 __all__ = ["dual_coefficients", "kernel_sums", "like_table"]
 

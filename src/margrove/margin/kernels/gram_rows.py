@@ -19,7 +19,8 @@ from margrove._runtime.matrix_tiles import TILE_ROWS, Scratch
 from margrove._runtime.memory import available_memory
 from margrove._runtime.threads import run_tiles, single_threaded_blas
 from margrove.margin.kernels.blocks import TILE_COLUMNS
-from margrove.margin.kernels.functions import Kernel, Points, gram, symmetric_gram
+from margrove.margin.kernels.gram_tiles import gram, symmetric_gram
+from margrove.margin.kernels.kernel import Kernel, Points
 
 __all__ = [
     "GramRows",

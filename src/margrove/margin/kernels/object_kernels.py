@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from margrove.margin.kernels.functions import Kernel, write_values
+from margrove.margin.kernels.given_kernels import write_values
+from margrove.margin.kernels.kernel import Kernel
 
 __all__ = ["TrainingObjects", "takes_objects"]
 

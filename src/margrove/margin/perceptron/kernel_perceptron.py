@@ -24,11 +24,8 @@ from margrove._runtime.memory import require_memory
 from margrove._runtime.slices import under_keeper
 from margrove._runtime.threads import resolve_n_jobs
 from margrove.margin.decisions import finite_decisions, n_problems_of, require_shape
-from margrove.margin.kernels.functions import (
-    KERNELS,
-    Kernel,
-    Points,
-)
+from margrove.margin.kernels.kernel import Kernel, Points
+from margrove.margin.kernels.registry import KERNELS
 from margrove.margin.perceptron.mistake_driven import (
     MistakeDriven,
     mistake_attributes,

@@ -20,7 +20,10 @@ from margrove._data import check_table, check_targets, check_weights, moderate
 from margrove._runtime.threads import available_cores
 from margrove.exceptions import InvalidDataError
 from margrove.margin.kernels.expansions import dual_coefficients, kernel_sums
-from margrove.margin.kernels.functions import Kernel, Linear, Points, Precomputed, resolve_kernel
+from margrove.margin.kernels.functions import Linear
+from margrove.margin.kernels.given_kernels import Precomputed
+from margrove.margin.kernels.kernel import Kernel, Points
+from margrove.margin.kernels.registry import resolve_kernel
 from margrove.margin.solvers.dual.result import TracePoint
 from margrove.margin.svm.gaps import gap_terms
 from margrove.margin.svm.multiclass import machine_coefs, pairs_of

@@ -9,15 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove.exceptions import DataWarning, InvalidDataError
-from margrove.margin.kernels.functions import (
-    RBF,
-    CallableKernel,
-    Kernel,
-    Laplacian,
-    Points,
-    Precomputed,
-    gram,
-)
+from margrove.margin.kernels.functions import RBF, Laplacian
+from margrove.margin.kernels.given_kernels import CallableKernel, Precomputed
+from margrove.margin.kernels.gram_tiles import gram
+from margrove.margin.kernels.kernel import Kernel, Points
 
 __all__ = [
     "require_sound_function",

@@ -19,8 +19,10 @@ from margrove._runtime.threads import resolve_n_jobs
 from margrove.exceptions import InvalidDataError
 from margrove.margin.kernels.blocks import largest_value
 from margrove.margin.kernels.expansions import kernel_sums
-from margrove.margin.kernels.functions import ChiSquare, Kernel, Points, Precomputed, resolve_kernel
+from margrove.margin.kernels.given_kernels import Precomputed
+from margrove.margin.kernels.kernel import Kernel, Points
 from margrove.margin.kernels.object_kernels import TrainingObjects
+from margrove.margin.kernels.registry import kernel_class, needs_nonnegative, resolve_kernel
 from margrove.margin.svm.data_warnings import (
     require_sound_function,
     warn_of_degenerate_kernel,
@@ -99,7 +101,7 @@ class KernelMachine(Estimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = not self._is_precomputed()
         tags.input_tags.pairwise = self._is_precomputed()
-        tags.input_tags.positive_only = self.kernel == "chi2" or isinstance(self.kernel, ChiSquare)
+        tags.input_tags.positive_only = needs_nonnegative(self.kernel)
         return tags
 
     def _is_precomputed(self) -> bool:
@@ -125,7 +127,9 @@ class KernelMachine(Estimator):
 
     def _training_set(self, X: Any, form: CanonicalForm, order: np.ndarray) -> TrainingSet:
         rows = form.rows[order]
-        scale = 1.0 if self._is_precomputed() else _exact_scale(X)
+        chosen_class = kernel_class(self.kernel)
+        can_be_scaled = chosen_class is not None and chosen_class.can_be_scaled()
+        scale = _exact_scale(X) if can_be_scaled else 1.0
         distinct = _compact(_scaled(X[form.rows], scale))
         kernel = self._resolved_kernel(distinct, form.weight)
         if scale != 1.0 and not isinstance(self.gamma, str):

@@ -23,9 +23,10 @@ from margrove._runtime.slices import Ending, drive
 from margrove._runtime.threads import resolve_n_jobs
 from margrove.exceptions import ConvergenceWarning, DataWarning
 from margrove.margin.kernels.expansions import dual_coefficients, like_table
-from margrove.margin.kernels.functions import Linear, symmetric_gram
+from margrove.margin.kernels.functions import Linear
 from margrove.margin.kernels.gram_matrices import LARGEST_TILE, SharedGram, gram_of
 from margrove.margin.kernels.gram_rows import cache_bytes_of
+from margrove.margin.kernels.gram_tiles import symmetric_gram
 from margrove.margin.kernels.object_kernels import TrainingObjects
 from margrove.margin.solvers.dual.choice import DENSE_SOLVERS, Demand
 from margrove.margin.solvers.dual.many_problems import ManyProblems, Solver

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from margrove._data import check_targets, check_weights, moderate
 from margrove.exceptions import DataWarning, NotSeparableError
-from margrove.margin.kernels.functions import Kernel
+from margrove.margin.kernels.kernel import Kernel
 from margrove.margin.kernels.object_kernels import takes_objects
 from margrove.margin.solvers.dual.result import SolverResult
 from margrove.margin.svm.kernel_machine import TrainingSet

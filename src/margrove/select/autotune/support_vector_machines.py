@@ -14,18 +14,17 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from margrove.margin.kernels.registry import tuned_widths
 from margrove.margin.svm.svc import SVC
 from margrove.margin.svm.svr import SVR
 from margrove.select.autotune.scores import Scoring
 from margrove.select.autotune.task import TuningTask
 from margrove.select.autotune.tuning import Choice, Trials, choice_among, chosen_place
 from margrove.select.machines.svm_cv import SVCCV, SVRCV
-from margrove.select.machines.svm_search import has_width
 
 __all__ = ["tune_svm"]
 
 _ALL_PRICES = tuple(10.0**power for power in range(-2, 5))
-_ALL_WIDTHS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)  # times 1 / (n_features * variance)
 _SHARED_SCORES = ("accuracy", "r2", "neg_mean_squared_error")  # that need no probabilities
 
 _PRICES = (0.1, 1.0, 10.0, 100.0)
@@ -81,7 +80,7 @@ def _shared(task: TuningTask, setting: dict[str, Any], scoring: Scoring) -> Tria
     search = kind(**{name: value for name, value in own.items() if name in known})
     search.set_params(
         Cs=_ALL_PRICES,
-        gammas=[_rounded(_usual_gamma(task) * width) for width in _ALL_WIDTHS],
+        gammas=_widths(task, machine.kernel),
         cv=task.folds,
         scoring=scoring.name,
         refit=False,
@@ -96,6 +95,13 @@ def _shared(task: TuningTask, setting: dict[str, Any], scoring: Scoring) -> Tria
     return Trials.of_folds(candidates, by_fold, task.totals)
 
 
+def _widths(task: TuningTask, kernel: Any) -> list[float]:
+    """Every power of ten between those that the kernel says; any one where there is no gamma."""
+    low, high = tuned_widths(kernel) or (0.0, 0.0)
+    powers = np.arange(low, high + 0.5)
+    return [_rounded(_usual_gamma(task) * 10.0 ** float(power)) for power in powers]
+
+
 # -- a grid whose settings are fitted one by one -------------------------------------------------
 
 
@@ -104,8 +110,11 @@ def _axes(task: TuningTask) -> dict[str, list[float]]:
     known = task.last.get_params(deep=False)
     is_nu = "nu" in known and task.is_classifier
     axes = {"nu": list(_NUS)} if is_nu else {"C": list(_PRICES)}
-    if has_width(known["kernel"]):
-        axes["gamma"] = [_rounded(_usual_gamma(task) * width) for width in _WIDTHS]
+    widths = tuned_widths(known["kernel"])
+    if widths is not None:
+        low, high = 10.0 ** widths[0], 10.0 ** widths[1]
+        chosen = [width for width in _WIDTHS if low <= width <= high]
+        axes["gamma"] = [_rounded(_usual_gamma(task) * width) for width in chosen or (low, high)]
     return axes
 
 

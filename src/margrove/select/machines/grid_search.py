@@ -23,6 +23,7 @@ from sklearn.utils.multiclass import type_of_target
 from margrove._runtime.process_tasks import spread, tasks_wanted, workers_wanted
 from margrove._runtime.slices import drive
 from margrove._runtime.threads import resolve_n_jobs
+from margrove.margin.kernels.registry import has_width
 from margrove.margin.linear.linear_svc import LinearSVC
 from margrove.margin.linear.linear_svr import LinearSVR
 from margrove.margin.svm.svc import SVC
@@ -36,7 +37,7 @@ from margrove.select.held_out.machine_scores import (
 )
 from margrove.select.machines.grid_cells import Cells
 from margrove.select.machines.svm_problems import ClassifierTask, RegressorTask, SvmTask
-from margrove.select.machines.svm_search import has_width, search_cells
+from margrove.select.machines.svm_search import search_cells
 from margrove.select.machines.warm_paths import LinearGrid, warm_paths
 
 __all__ = ["GridSearchCV"]

@@ -15,7 +15,7 @@ import numpy as np
 
 from margrove._runtime.process_tasks import spread
 from margrove._runtime.threads import single_threaded_blas
-from margrove.margin.kernels.functions import Kernel, Points
+from margrove.margin.kernels.kernel import Kernel, Points
 from margrove.select.held_out.machine_scores import Judge
 from margrove.select.machines.gram_series import GramSeries
 from margrove.select.machines.machine_paths import (

@@ -14,7 +14,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from margrove.exceptions import ConvergenceWarning
-from margrove.margin.kernels.functions import ChiSquare, Kernel, Precomputed
+from margrove.margin.kernels.given_kernels import Precomputed
+from margrove.margin.kernels.kernel import Kernel
+from margrove.margin.kernels.registry import has_width, needs_nonnegative, tuned_widths
 from margrove.margin.svm.kernel_machine import KERNEL_PARAMETERS
 from margrove.margin.svm.support_vector_machine import SupportVectorMachine
 from margrove.margin.svm.svc import SVC
@@ -30,12 +32,11 @@ from margrove.select.machines.c_search import ClassifierSearch, PriceSearch
 from margrove.select.machines.grid_cells import Cells
 from margrove.select.machines.grids import GRID, check_grid, logarithmic
 from margrove.select.machines.svm_problems import ClassifierTask, RegressorTask, SvmTask
-from margrove.select.machines.svm_search import has_width, search_cells, usual_gamma
+from margrove.select.machines.svm_search import search_cells, usual_gamma
 
 __all__ = ["SVCCV", "SVRCV"]
 
 _PRICES = (-2.0, 4.0)  # powers of ten
-_WIDTHS = (-3.0, 2.0)  # powers of ten, times what gamma="scale" means
 
 SEARCH_PARAMETERS: dict[str, list[Any]] = {
     "Cs": GRID,
@@ -106,7 +107,7 @@ class SupportVectorSearch(PriceSearch):
         precomputed = self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)
         tags.input_tags.sparse = not precomputed
         tags.input_tags.pairwise = precomputed
-        tags.input_tags.positive_only = self.kernel == "chi2" or isinstance(self.kernel, ChiSquare)
+        tags.input_tags.positive_only = needs_nonnegative(self.kernel)
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
@@ -135,7 +136,9 @@ class SupportVectorSearch(PriceSearch):
         if not has_width(self.kernel):
             return np.array([np.nan])
         if isinstance(given, int):
-            return usual_gamma(task) * logarithmic(*_WIDTHS, given)
+            widths = tuned_widths(self.kernel)
+            grid = np.ones(1) if widths is None else logarithmic(*widths, given)
+            return usual_gamma(task) * grid
         return given
 
     def _warn_unless_converged(self, cells: Cells) -> None:

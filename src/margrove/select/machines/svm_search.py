@@ -11,7 +11,7 @@ from margrove._runtime.process_tasks import tasks_wanted, workers_wanted
 from margrove._runtime.slices import drive
 from margrove._runtime.threads import resolve_n_jobs, single_threaded_blas
 from margrove.exceptions import NumericalOverflowError
-from margrove.margin.kernels.functions import KERNELS, Kernel
+from margrove.margin.kernels.kernel import Kernel
 from margrove.select.held_out.folds import Fold
 from margrove.select.held_out.machine_scores import Judge
 from margrove.select.machines.gram_series import GramSeries
@@ -20,14 +20,7 @@ from margrove.select.machines.machine_paths import PathRule, PathSearch
 from margrove.select.machines.path_tasks import SpreadSearch
 from margrove.select.machines.svm_problems import SvmTask
 
-__all__ = ["has_width", "kernels_of", "search_cells", "usual_gamma"]
-
-
-def has_width(kernel: Any) -> bool:
-    """Whether the kernel is one by name that has a `gamma`."""
-    return isinstance(kernel, str) and "gamma" in getattr(
-        KERNELS.get(kernel), "__dataclass_fields__", ()
-    )
+__all__ = ["kernels_of", "search_cells", "usual_gamma"]
 
 
 def usual_gamma(task: SvmTask) -> float:

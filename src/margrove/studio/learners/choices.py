@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 
 from margrove.studio.learners.parameters import Choice, Value, When
@@ -21,22 +20,18 @@ __all__ = [
 
 
 def kernels() -> list[Choice]:
-    from margrove.margin.kernels.functions import KERNELS
+    from margrove.margin.kernels.registry import KERNELS
 
-    return [Choice(name, name) for name in KERNELS]
+    return [Choice(name, f"{name}: {kernel.summary()}") for name, kernel in KERNELS.items()]
 
 
 def kernels_with(parameter: str) -> Callable[[], list[Value]]:
     """Names of the kernels that have a parameter, the user's own among them."""
 
     def names() -> list[Value]:
-        from margrove.margin.kernels.functions import KERNELS
+        from margrove.margin.kernels.registry import KERNELS
 
-        return [
-            name
-            for name, kernel in KERNELS.items()
-            if parameter in {field.name for field in dataclasses.fields(kernel) if field.init}
-        ]
+        return [name for name, kernel in KERNELS.items() if parameter in kernel.parameters()]
 
     return names
 

@@ -56,7 +56,9 @@ def surface_of(model: Any, cells: Cells, wanted: Wanted = "score") -> Surface:
 
 def within_domain(model: Any, points: np.ndarray) -> np.ndarray:
     """Kernels of histograms know no negative numbers: there, what is said at 0 is drawn."""
-    is_positive = getattr(model, "kernel", None) == "chi2"
+    from margrove.margin.kernels.registry import needs_nonnegative
+
+    is_positive = needs_nonnegative(getattr(model, "kernel", None))
     return np.maximum(points, 0.0) if is_positive else points
 
 

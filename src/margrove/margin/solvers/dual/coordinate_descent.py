@@ -21,20 +21,11 @@ is zero at a solution and says when to stop.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from margrove._data import read_only
 from margrove._runtime.jit import kernel
-from margrove._runtime.process_states import (
-    array_of,
-    put_back,
-    records_of,
-    table_of,
-    taken,
-    whole_number,
-)
 from margrove._runtime.slices import step_capacity
 from margrove.margin.solvers.dual.faces import descend_on_faces
 from margrove.margin.solvers.dual.hull import row_sums
@@ -48,9 +39,6 @@ _EPS = float(np.finfo(np.float64).eps)
 _EPOCHS_BETWEEN_REFRESHES = 50
 _EPOCHS_BETWEEN_FACES = 200
 _POINTS_IN_TRACE = 200
-_STATE = (
-    "alpha", "_f", "_cursor", "_epoch", "_steps", "_steps_before", "_stuck", "violation",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -149,22 +137,6 @@ class CoordinateProcess:
         if self._cursor == len(problem):
             self._end_epoch()
         return done * (len(self._K) + 10.0)
-
-    def state(self) -> dict[str, Any]:
-        alpha, f = self._last
-        last = {"last_alpha": alpha.copy(), "last_f": f.copy()}
-        return taken(self, _STATE) | last | {"trace": table_of(self._trace)}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        whole_number(state["_cursor"], "cursor", most=max(0, len(self._problem) - 1))
-        alpha, f = (
-            array_of(state[name], np.float64, own.shape, name)
-            for name, own in (("last_alpha", self.alpha), ("last_f", self._f))
-        )
-        trace = records_of(TracePoint, state["trace"], "trace")
-        put_back(self, _STATE, state)
-        self._last, self._trace = (alpha, f), trace
-        shuffle(self._order, np.uint64(self._seed), np.uint64(self._epoch))
 
     # -- epochs --
 

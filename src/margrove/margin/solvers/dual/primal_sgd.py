@@ -33,13 +33,11 @@ one over the number of epochs at best, and alpha moves in steps of C / epochs.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from margrove._data import read_only
 from margrove._runtime.jit import kernel
-from margrove._runtime.process_states import put_back, records_of, table_of, taken, whole_number
 from margrove._runtime.slices import step_capacity
 from margrove.margin.solvers.dual.coordinate_descent import projected_gradient
 from margrove.margin.solvers.dual.hull import project, row_sums, svc_result
@@ -50,9 +48,6 @@ from margrove.margin.svm.problems import DualProblem
 __all__ = ["SubgradientProcess", "SubgradientStep", "best_bias", "primal_objective"]
 
 _EPOCHS_BETWEEN_CHECKS = 5
-_STATE = (
-    "_visits", "_sums", "_balance", "_centre", "_cursor", "_epoch", "_total", "_since", "gap",
-)  # fmt: skip
 _NO_GAP = 8.0 * float(np.finfo(np.float64).eps)
 
 
@@ -153,18 +148,6 @@ class SubgradientProcess:
         if self._cursor == len(problem):
             self._end_epoch()
         return done * cost
-
-    def state(self) -> dict[str, Any]:
-        return taken(self, _STATE) | {"best": self._best.values(), "trace": table_of(self._trace)}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        n = len(self._problem)
-        whole_number(state["_cursor"], "cursor", most=max(0, n - 1))
-        best = SolverResult.of_values(state["best"], n)
-        trace = records_of(TracePoint, state["trace"], "trace")
-        put_back(self, _STATE, state)
-        self._best, self._trace = best, trace
-        shuffle(self._order, np.uint64(self._seed), np.uint64(self._epoch))
 
     # -- epochs --
 

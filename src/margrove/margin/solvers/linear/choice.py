@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from margrove._runtime.process_states import whole_number
 from margrove._runtime.threads import single_threaded_blas
 from margrove.margin.linear.problems import LinearProblem, OneVsRest
 from margrove.margin.solvers.dual.many_problems import ManyProblems, Solver
@@ -40,17 +39,10 @@ Start = LinearResult | None
 class SideBySide(ManyProblems):
     """Machines that are solved one by one, or each on a thread of its own."""
 
-    def __init__(self, problem: LinearProblem, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
-        self._sizes = (1, problem.n_features), len(problem)
-
     def advance(self, work: float) -> float:
         """The last one, too, sums as if others were at work beside it."""
         with single_threaded_blas():
             return super().advance(work)
-
-    def _result_of(self, number: int, values: Any) -> LinearResult:
-        return LinearResult.of_values(values, *self._sizes)
 
     def result(self) -> LinearResult:
         return LinearResult.stacked(self.results())
@@ -99,26 +91,6 @@ class InTurn:
                 self._before = self.rounds
                 self._process = self._ways.pop(0)(self._best, (self.total or 0) - self._before)
         return done
-
-    def state(self) -> dict[str, Any]:
-        return {
-            "n_left": len(self._ways),
-            "before": self._before,
-            "best": None if self._best is None else self._best.values(),
-            "process": self._process.state(),
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        n_left = whole_number(state["n_left"], "n_left", most=len(self._ways))
-        before = whole_number(state["before"], "before", most=self.total or 0)
-        if state["best"] is not None:
-            now = self._process.result()
-            self._best = LinearResult.of_values(state["best"], now.coef.shape, len(now.beta))
-        if n_left < len(self._ways):
-            way = self._ways[len(self._ways) - n_left - 1]
-            self._process, self._before = way(self._best, (self.total or 0) - before), before
-            self._ways = self._ways[len(self._ways) - n_left :]
-        self._process.restore(state["process"])
 
     def result(self) -> LinearResult:
         return replace(better(self._process.result(), self._best), epochs=self.rounds)
@@ -185,7 +157,7 @@ def _one_by_one(
         return _single(machines[k](), demand, kind, solver, own, 1)
 
     makers = [partial(make, k) for k in range(len(machines))]
-    return SideBySide(first, makers, side_by_side=n_threads, unit="machine", figure="relative gap")
+    return SideBySide(makers, side_by_side=n_threads, unit="machine", figure="relative gap")
 
 
 def _single(

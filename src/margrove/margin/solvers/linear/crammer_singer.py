@@ -23,14 +23,6 @@ import numpy as np
 
 from margrove._data import read_only
 from margrove._runtime.jit import kernel
-from margrove._runtime.process_states import (
-    indices_of,
-    put_back,
-    records_of,
-    table_of,
-    taken,
-    whole_number,
-)
 from margrove.margin.linear.problems import OneVsRest
 from margrove.margin.solvers.linear.dual_coordinate_descent import free_gain
 from margrove.margin.solvers.linear.result import EpochPoint, LinearDemand, LinearResult
@@ -38,10 +30,6 @@ from margrove.margin.solvers.perceptron.row_order import shuffle
 
 __all__ = ["CrammerSingerProcess"]
 
-_STATE = (
-    "_alpha", "_W", "_bias", "_balance", "_kept", "_sums", "_worst", "_cursor", "rounds",
-    "_threshold", "_checked_at", "_futile", "_least_gap", "_is_done", "estimate",
-)  # fmt: skip
 _WORK_AT_ONCE = 100_000_000
 _PROGRESS = 0.99
 _FUTILE_CHECKS = 100
@@ -178,23 +166,6 @@ class CrammerSingerProcess:
             converged=np.array([primal - dual <= self._demand.tol * abs(primal)]),
             trace=list(self._trace),
         )
-
-    def state(self) -> dict[str, Any]:
-        return taken(self, _STATE) | {
-            "active": self._active.copy(),
-            "best": None if self._best is None else self._best.values(),
-            "trace": table_of(self._trace),
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        m, K = self._alpha.shape
-        active = indices_of(state["active"], m, "active")
-        whole_number(state["_cursor"], "cursor", most=len(active))
-        trace, best = records_of(EpochPoint, state["trace"], "trace"), state["best"]
-        if best is not None:
-            best = LinearResult.of_values(best, (K, self._problem.n_features), m)
-        put_back(self, _STATE, state)
-        self._active, self._best, self._trace = active, best, trace
 
     def result(self) -> LinearResult:
         return self._best if self._best is not None else self.measured()

@@ -45,15 +45,6 @@ import numpy as np
 
 from margrove._data import read_only
 from margrove._runtime.matrix_tiles import on_large_pages
-from margrove._runtime.process_states import (
-    MisfitError,
-    indices_of,
-    put_back,
-    records_of,
-    table_of,
-    taken,
-    whole_number,
-)
 from margrove._runtime.slices import SLICE_SECONDS
 from margrove._runtime.threads import run_tiles, single_threaded_blas
 from margrove.margin.linear.problems import LinearProblem, OneVsRest, balanced
@@ -73,12 +64,6 @@ from margrove.margin.solvers.perceptron.row_order import shuffle
 
 __all__ = ["CoordinateDescent", "free_gain"]
 
-_STATE = (
-    "beta", "_W", "_bias", "_balance", "_worst", "_next_worst", "_sums", "_kept", "_cursor",
-    "epoch", "estimate", "_threshold", "_checked_at", "_futile", "_least_gap", "finished",
-    "creeps", "_slow",
-)  # fmt: skip
-_MEASURED = ("_exact", "primal", "dual", "violation")
 _FLOAT32_TOL = 1e-5  # a gap that float32 weights can reach
 _ORDINARY = (1e-12, 1e12)  # prices and squared norms that float32 can be trusted with
 _WORK_AT_ONCE = 100_000_000  # multiply-adds of a pass between two looks for an interrupt
@@ -147,17 +132,6 @@ class CoordinateDescent:
             run_tiles(run, len(at_work), self._n_threads)
         return max(done)
 
-    def state(self) -> dict[str, Any]:
-        return {"blocks": [block.state() for block in self._blocks]}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        blocks = [block for block in self._blocks if isinstance(block, _Block)]
-        if len(state["blocks"]) != len(blocks):
-            raise MisfitError("there are not as many blocks")
-        self._blocks = [
-            block.restored(own) for block, own in zip(blocks, state["blocks"], strict=True)
-        ]
-
     def result(self) -> LinearResult:
         return LinearResult.stacked([block.result() for block in self._blocks])
 
@@ -197,35 +171,6 @@ class _Chain:
         self._before = epoch
         self.epoch = epoch
         self.estimate = estimate
-
-    def state(self) -> dict[str, Any]:
-        return {
-            "is_chain": True,
-            "before": self._before,
-            "epoch": self.epoch,
-            "estimate": float(self.estimate),
-            "starts": [start.values() for start in self._starts],
-            "done": [result.values() for result in self._done],
-            "process": None if self._process is None else self._process.state(),
-        }
-
-    @classmethod
-    def of_state(cls, block: _Block, state: dict[str, Any]) -> _Chain:
-        """A chain that went on from a block like this one."""
-        shape, n_rows = (1, block.n_features), len(block.beta)
-        starts, done = (
-            [LinearResult.of_values(own, shape, n_rows) for own in state[name]]
-            for name in ("starts", "done")
-        )
-        chain = cls(block, starts, whole_number(state["before"], "before"), np.inf)
-        put_back(chain, ("epoch", "estimate"), state)
-        if not len(done) <= len(starts) == len(chain._problems):
-            raise MisfitError("there are not as many machines")
-        chain._done = done
-        if state["process"] is not None:
-            chain._begin()
-            chain._process.restore(state["process"])
-        return chain
 
     def _begin(self) -> None:
         k = len(self._done)
@@ -324,34 +269,6 @@ class _Block:
         self._W[:] = self._exact
         if not self._is_free:
             self._bias[:] = self._gain * self._balance
-
-    def state(self) -> dict[str, Any]:
-        is_measured = self._measured_at == (self.epoch, self._cursor)
-        return taken(self, _STATE) | {
-            "is_chain": False,
-            "active": self._active.copy(),
-            "trace": table_of(self._trace),
-            "measured": taken(self, _MEASURED) if is_measured else None,
-        }
-
-    def restored(self, state: dict[str, Any]) -> _Block | _Chain:
-        """The block in another state, or what had become of it."""
-        if state["is_chain"]:
-            return _Chain.of_state(self, state)
-        active = indices_of(state["active"], len(self.beta), "active")
-        whole_number(state["_cursor"], "cursor", most=len(active))
-        trace = records_of(EpochPoint, state["trace"], "trace")
-        if getattr(state["beta"], "dtype", None) == np.float64:
-            self._go_to_float64()
-        put_back(self, _STATE, state, in_place=True)
-        self._active, self._trace = active, trace
-        if state["measured"] is not None:
-            K = self._n_machines
-            self._exact = on_large_pages(self._W.shape, np.float64)
-            self.primal, self.dual, self.violation = np.empty(K), np.empty(K), np.empty(K)
-            put_back(self, _MEASURED, state["measured"], in_place=True)
-            self._measured_at = self.epoch, self._cursor
-        return self
 
     def advance(self, work: float) -> float:
         """About `work` multiply-adds of an epoch; returns how many."""
@@ -524,14 +441,6 @@ class _SingleBlock(_Block):
         self._given = (problem.X, read_only(problem.rows), read_only(problem.norms), problem.loss)
         self._single = problem
         self._faces = FaceSteps(problem, self._gain)
-
-    def state(self) -> dict[str, Any]:
-        return super().state() | {"faces": self._faces.state()}
-
-    def restored(self, state: dict[str, Any]) -> _Block | _Chain:
-        if not state["is_chain"]:
-            self._faces.restore(state["faces"])
-        return super().restored(state)
 
     def _speed_up(self) -> None:
         if self.epoch % _EPOCHS_BETWEEN_FACES or self.estimate <= self._threshold:

@@ -15,19 +15,16 @@ lower the objective, which is then not taken, and shrinks when it did.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from margrove._data import Rows, read_only
 from margrove._runtime.jit import kernel
-from margrove._runtime.process_states import put_back, taken
 from margrove.margin.linear.problems import LinearProblem
 from margrove.margin.solvers.linear.normal_equations import multiply_rows
 
 __all__ = ["FaceSteps"]
 
-_STATE = ("_damping", "_residual")
 _ROUNDS = 6
 _MOST_PRODUCTS = 200
 _LOOSEST, _TIGHTEST = 0.1, 1e-3  # relative residual of the system
@@ -53,12 +50,6 @@ class FaceSteps:
         self._gain = gain
         self._damping = 0.0 if problem.is_smooth else 1.0 / problem.price
         self._residual = _LOOSEST
-
-    def state(self) -> dict[str, float]:
-        return taken(self, _STATE)
-
-    def restore(self, state: dict[str, Any]) -> None:
-        put_back(self, _STATE, state)
 
     def step(
         self, active: np.ndarray, beta: np.ndarray, w: np.ndarray, b: float

@@ -21,15 +21,6 @@ import scipy.sparse as sp
 
 from margrove._data import read_only
 from margrove._runtime.jit import kernel
-from margrove._runtime.process_states import (
-    MisfitError,
-    indices_of,
-    put_back,
-    records_of,
-    table_of,
-    taken,
-    whole_number,
-)
 from margrove.margin.linear.problems import LinearProblem, row_dual, row_loss
 from margrove.margin.solvers.linear.l1_newton import best_l1_dual, is_empty_too_early, l1_violation
 from margrove.margin.solvers.linear.newton import smoothed_rows
@@ -40,10 +31,6 @@ __all__ = ["Columns", "L1ColumnsProcess", "columns_of"]
 
 _ARMIJO = 0.01
 _MOST_HALVINGS = 20
-_STATE = (
-    "_w", "_values", "_kept", "_worst", "_cursor", "rounds", "_primal", "_dual", "_futile", "_slow",
-    "_last_gap", "creeps", "_least_gap", "_stuck", "_best_beta", "_gradient",
-)  # fmt: skip
 _EPOCHS_BETWEEN_CHECKS = 5
 _FUTILE_CHECKS = 40
 _GOOD_PROGRESS = 0.7  # of the gap, between two checks
@@ -201,19 +188,6 @@ class L1ColumnsProcess:
         values = np.full(len(self._problem), self._w[-1])
         _add_columns(*self._columns.parts, self._w, values)
         return values
-
-    def state(self) -> dict[str, Any]:
-        active = self._active.astype(np.int64)
-        return taken(self, _STATE) | {"active": active, "trace": table_of(self._trace)}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        active = indices_of(state["active"], len(self._w), "active")
-        whole_number(state["_cursor"], "cursor", most=len(active))
-        if not np.isin(active, self._everything).all():
-            raise MisfitError("active has a feature that is not there")
-        trace = records_of(EpochPoint, state["trace"], "trace")
-        put_back(self, _STATE, state)
-        self._active, self._trace = active, trace
 
     def result(self) -> LinearResult:
         violation = l1_violation(self._gradient, self._w, self._penalty, self._has_bias)

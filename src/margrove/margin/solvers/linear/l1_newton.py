@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from margrove._runtime.jit import kernel
-from margrove._runtime.process_states import put_back, records_of, table_of, taken
 from margrove.margin.linear.problems import LinearProblem
 from margrove.margin.solvers.linear.newton import smoothed_rows, solved, total_loss
 from margrove.margin.solvers.linear.normal_equations import NormalEquations, reading_order
@@ -26,10 +25,6 @@ from margrove.margin.solvers.linear.result import EpochPoint, LinearDemand, Line
 
 __all__ = ["L1NewtonProcess", "best_l1_dual", "is_empty_too_early", "l1_violation"]
 
-_STATE = (
-    "_w", "_values", "rounds", "_idle", "_stuck", "_primal", "_dual", "_beta", "_best_beta",
-    "_curved", "_gradient",
-)  # fmt: skip
 _SWEEPS = 1000
 _WORK_AT_ONCE = 50_000_000
 _INNER_SHARE = 1e-3  # of the tolerance, that a sweep may still gain
@@ -105,14 +100,6 @@ class L1NewtonProcess:
         self._idle = 0 if self._primal - self._dual < 0.99 * before else self._idle + 1
         self._stuck = not moved or self._idle > _PATIENCE
         return float(len(self._sums)) * self._problem.n_features
-
-    def state(self) -> dict[str, Any]:
-        return taken(self, _STATE) | {"trace": table_of(self._trace)}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        trace = records_of(EpochPoint, state["trace"], "trace")
-        put_back(self, _STATE, state)
-        self._trace = trace
 
     def result(self) -> LinearResult:
         beta = np.empty(len(self._order))

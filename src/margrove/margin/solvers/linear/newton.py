@@ -25,14 +25,6 @@ import numpy as np
 from scipy.linalg import lapack
 
 from margrove._runtime.jit import kernel
-from margrove._runtime.process_states import (
-    MisfitError,
-    array_of,
-    put_back,
-    records_of,
-    table_of,
-    taken,
-)
 from margrove.margin.linear.problems import (
     LinearProblem,
     LossOfRows,
@@ -45,10 +37,6 @@ from margrove.margin.solvers.linear.result import EpochPoint, LinearDemand, Line
 
 __all__ = ["MOST_FEATURES", "NewtonProcess", "smoothed_rows", "solved", "total_loss"]
 
-_STATE = (
-    "_w", "_b", "_values", "_centre", "_width", "rounds", "_idle", "_stuck", "_primal", "_dual",
-    "_beta", "_best_beta", "_curved", "_signed", "_balance", "_gap_here", "_of_bend",
-)  # fmt: skip
 MOST_FEATURES = 1500  # beyond which systems take too long to factorise
 _SHRINK = 0.3  # of the width, when the smoothed problem is solved
 _SOLVED = 0.5  # of the gap at a point, that is due to the bend alone
@@ -150,19 +138,6 @@ class NewtonProcess:
         elif not slope < 0.0:
             self._stuck = True
         return float(len(self._sums)) * self._problem.n_features
-
-    def state(self) -> dict[str, Any]:
-        w, b = self._best
-        best = {"best_w": w.copy(), "best_b": float(b)}
-        return taken(self, _STATE) | best | {"trace": table_of(self._trace)}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        w, b = array_of(state["best_w"], np.float64, self._w.shape, "w"), state["best_b"]
-        if not isinstance(b, float):
-            raise MisfitError("b is no number")
-        trace = records_of(EpochPoint, state["trace"], "trace")
-        put_back(self, _STATE, state)
-        self._best, self._trace = (w, b), trace
 
     def result(self) -> LinearResult:
         w, b = self._best

@@ -4,22 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from margrove._runtime.process_states import (
-    MisfitError,
-    array_of,
-    records_of,
-    table_of,
-    taken,
-    whole_number,
-)
-
 __all__ = ["EpochPoint", "LinearDemand", "LinearResult", "better"]
-
-_ARRAYS = ("coef", "intercept", "primal", "dual", "violation", "beta", "converged")
 
 
 @dataclass(frozen=True)
@@ -69,28 +57,6 @@ class LinearResult:
     @property
     def gap(self) -> np.ndarray:
         return np.maximum(self.primal - self.dual, 0.0)
-
-    def values(self) -> dict[str, Any]:
-        """Plain values, for a checkpoint."""
-        return taken(self, _ARRAYS) | {"epochs": self.epochs, "trace": table_of(self.trace)}
-
-    @classmethod
-    def of_values(cls, values: Any, shape: tuple[int, int], n_rows: int) -> LinearResult:
-        """The result that had these values: of weights of a `shape`, of so many rows."""
-        n_machines, found = shape[0], {}
-        if not isinstance(values, dict):
-            raise MisfitError("a result is no dictionary")
-        n_gaps = len(values["primal"])  # a machine of many classes has one
-        if n_gaps not in (1, n_machines):
-            raise MisfitError("there are not as many gaps as machines")
-        sizes = {"coef": shape, "beta": (n_rows, n_machines), "intercept": (n_machines,)}
-        for name in _ARRAYS:
-            kinds = {"converged": (np.bool_,), "beta": (np.float32, np.float64)}
-            own = values[name]
-            kind = next((k for k in kinds.get(name, ()) if getattr(own, "dtype", 0) == k), None)
-            found[name] = array_of(own, kind or np.float64, sizes.get(name, (n_gaps,)), name)
-        epochs = whole_number(values["epochs"], "epochs")
-        return cls(**found, epochs=epochs, trace=records_of(EpochPoint, values["trace"], "trace"))
 
     def part(self, machines: range) -> LinearResult:
         """Some of the machines, without the trace."""

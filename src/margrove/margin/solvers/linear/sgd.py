@@ -25,7 +25,6 @@ import numpy as np
 
 from margrove._data import Rows, read_only
 from margrove._runtime.jit import kernel
-from margrove._runtime.process_states import put_back, records_of, table_of, taken, whole_number
 from margrove.exceptions import NumericalOverflowError
 from margrove.margin.solvers.linear.result import EpochPoint, LinearDemand, LinearResult
 from margrove.margin.solvers.perceptron.row_order import shuffle
@@ -36,7 +35,6 @@ _LATER_COUNT_MORE = 3.0
 _STEADY_ROWS = 1000.0
 _ROWS_TO_LOOK_AT = 65_536
 _STREAM = ("V", "U", "bias", "mean_bias", "scales")
-_STATE = ("_cursor", "rounds", "_last", "converged")
 
 
 @dataclass(frozen=True)
@@ -184,19 +182,6 @@ class StochasticProcess:
             if self._demand.epochs > 1:
                 self._look()
         return done
-
-    def state(self) -> dict[str, Any]:
-        stream = taken(self._stream, _STREAM)
-        return stream | taken(self, _STATE) | {"trace": table_of(self._trace)}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        cursor = whole_number(state["_cursor"], "cursor", most=max(0, len(self._order) - 1))
-        trace = records_of(EpochPoint, state["trace"], "trace")
-        put_back(self._stream, _STREAM, state, in_place=True)
-        put_back(self, _STATE, state)
-        self._trace = trace
-        if cursor:
-            self._shuffle()
 
     def _shuffle(self) -> None:
         shuffle(self._order, np.uint64(self._demand.seed), np.uint64(self._key + self.rounds))

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from margrove._runtime.process_states import put_back, taken
-
 __all__ = ["Patience"]
-
-_STATE = ("_best", "_bad_epochs", "converged", "n_iter")
 
 
 class Patience:
@@ -27,12 +21,6 @@ class Patience:
         self._bad_epochs = np.zeros(n_problems, dtype=np.int64)
         self.converged = np.zeros(n_problems, dtype=bool)
         self.n_iter = np.zeros(n_problems, dtype=np.int64)
-
-    def state(self) -> dict[str, Any]:
-        return taken(self, _STATE)
-
-    def restore(self, state: dict[str, Any]) -> None:
-        put_back(self, _STATE, state)
 
     def end_epoch(self, epoch: int, current: np.ndarray, settled: np.ndarray) -> None:
         """Note the loss (K,) of an epoch, and which problems can never change again."""

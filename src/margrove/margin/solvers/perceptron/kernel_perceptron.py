@@ -28,21 +28,17 @@ import numpy as np
 
 from margrove._runtime.jit import kernel as compiled
 from margrove._runtime.matrix_tiles import TILE_ROWS
-from margrove._runtime.process_states import array_of, indices_of, put_back, taken, whole_number
 from margrove._runtime.slices import step_capacity
 from margrove._runtime.threads import run_tiles, single_threaded_blas
 from margrove.exceptions import NumericalOverflowError
 from margrove.margin.kernels.blocks import TILE_COLUMNS
-from margrove.margin.kernels.functions import Kernel, Points, gram, tile_of
+from margrove.margin.kernels.gram_tiles import gram, tile_of
+from margrove.margin.kernels.kernel import Kernel, Points
 from margrove.margin.solvers.perceptron.early_stopping import Patience
 from margrove.margin.solvers.perceptron.perceptron import PerceptronUpdate
 from margrove.margin.solvers.perceptron.row_order import shuffle
 
 __all__ = ["DualRule", "KernelPerceptronProcess"]
-
-_STATE = (
-    "coef", "intercept", "_values", "mistakes", "_loss", "_epoch", "_cursor", "_mistakes_before",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -73,7 +69,6 @@ class KernelPerceptronProcess:
     """
 
     unit = "epoch"
-    limit = "max_iter"
 
     def __init__(
         self,
@@ -155,26 +150,6 @@ class KernelPerceptronProcess:
         if self._cursor >= len(self._order):
             self._end_epoch()
         return spent
-
-    def state(self) -> dict[str, Any]:
-        return taken(self, _STATE) | {
-            "waiting": self._waiting.copy(),
-            "waiting_change": self._waiting_change.copy(),
-            "patience": self.patience.state(),
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        waiting = indices_of(state["waiting"], len(self.coef), "waiting")
-        shape = (len(waiting), self.coef.shape[1])
-        change = array_of(state["waiting_change"], np.float64, shape, "waiting_change")
-        put_back(self, _STATE, state, in_place=True)
-        whole_number(self._cursor, "cursor", most=len(self._order))
-        self.patience.restore(state["patience"])
-        self._waiting, self._waiting_change = waiting, change
-        if self._rule.shuffle:
-            self._shuffle()
-        if self._cursor >= len(self._order) and not self.finished:  # more epochs than before
-            self._begin_epoch()
 
     def read_steps(self) -> list[PerceptronUpdate]:
         records = self._trace[: self._n_traced[0]]

@@ -33,7 +33,6 @@ import numpy as np
 from margrove._data import kernel_rows, read_only
 from margrove._runtime.jit import kernel
 from margrove._runtime.matrix_tiles import row_products
-from margrove._runtime.process_states import array_of, put_back, taken, whole_number
 from margrove._runtime.slices import step_capacity
 from margrove._runtime.threads import run_tiles
 from margrove.exceptions import NumericalOverflowError
@@ -51,9 +50,6 @@ __all__ = [
 _CLASSES_PER_STEP = 4  # sparse blocks hold a multiple of this: half a cache line of weights
 _BUFFER_CELLS = 2**20
 _ROWS_PER_GATHER = 256
-
-_WEIGHTS = ("coef", "intercept", "drift_coef", "drift_intercept", "presentations")
-_OF_PROBLEMS = ("W", "b", "drift_W", "drift_b", "l1_done", "loss", "mistakes", "active")
 
 
 @dataclass(frozen=True)
@@ -151,25 +147,6 @@ class _Block:
             state.drift_intercept[problems] = self.drift_b[learning]
         state.presentations[problems] = self.scalars[2]
 
-    def by_problem(self) -> dict[str, np.ndarray]:
-        """All that the kernel writes to, a row for each problem."""
-        return {name: self._upright(name).copy() for name in _OF_PROBLEMS}
-
-    def take_back(self, everyone: dict[str, Any], scalars: Any) -> None:
-        """What `by_problem` has given, of all problems."""
-        self.scalars[:] = array_of(scalars, np.float64, (4,), "scalars")
-        for name in _OF_PROBLEMS:
-            own = self._upright(name)
-            n_problems = None if own.ndim == 1 or own.size else 0
-            shape = (n_problems, *own.shape[1:])
-            found = array_of(everyone[name], own.dtype, shape, name)
-            if own.size:
-                own[...] = found[self.problems]
-
-    def _upright(self, name: str) -> np.ndarray:
-        own: np.ndarray = getattr(self, name)
-        return own if self.is_dense or own.ndim == 1 else own.T
-
 
 class PerceptronProcess:
     """Epochs of perceptron steps over weighted rows; see `slices.Process`.
@@ -183,7 +160,6 @@ class PerceptronProcess:
     """
 
     unit = "epoch"
-    limit = "max_iter"
 
     def __init__(
         self,
@@ -277,36 +253,6 @@ class PerceptronProcess:
         for block in self._blocks:
             block.write_to(self._state)
         return self._state
-
-    def state(self) -> dict[str, Any]:
-        """Problem by problem, whichever thread it is that works on them."""
-        parts = [block.by_problem() for block in self._blocks]
-        return {
-            "epoch": self._epoch,
-            "cursor": self._cursor,
-            "problems": {name: np.concatenate([own[name] for own in parts]) for name in parts[0]},
-            "scalars": np.max([block.scalars for block in self._blocks], axis=0),
-            "mistakes_before": self._mistakes_before.copy(),
-            "stopped": taken(self._state, _WEIGHTS),
-            "patience": self.patience.state(),
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        epoch, n_rows = whole_number(state["epoch"], "epoch"), len(self._base.rows)
-        cursor = whole_number(state["cursor"], "cursor", most=n_rows)
-        before = array_of(
-            state["mistakes_before"], np.float64, self._mistakes_before.shape, "mistakes_before"
-        )
-        put_back(self._state, _WEIGHTS, state["stopped"], in_place=True)
-        self.patience.restore(state["patience"])
-        self._epoch = epoch
-        if self._rule.shuffle:
-            self._shuffle()
-        for block in self._blocks:
-            block.take_back(state["problems"], state["scalars"])
-        self._cursor, self._mistakes_before = cursor, before
-        if cursor == n_rows and not self.finished:  # there are to be more epochs than before
-            self._begin_epoch()
 
     def advance(self, work: float) -> float:
         start = self._cursor

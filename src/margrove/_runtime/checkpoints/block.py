@@ -1,0 +1,158 @@
+"""The `with` block inside which fits are kept in a file.
+
+`checkpoint` puts a keeper (`slices.Keeper`) beside the fits of a `with` block. Whenever one of
+them drives a process, the keeper
+
+    numbers it, in the order in which processes begin
+    describes it: the learner, its parameters, the data, and the state that it starts from
+    restores the state of the same number in the file that is resumed, if the descriptions agree
+    takes the state between slices, and writes all of them to the file, every so often and at the
+    end
+
+A process that had finished is restored like any other, and has nothing left to do: fits that drive
+several processes, or meta-estimators that fit several models, pass through those quickly.
+
+Ctrl-C waits until a slice is over, because only then is there a state to keep.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, Literal
+
+from margrove._runtime.checkpoints.keeper import Keeper
+from margrove._runtime.checkpoints.records import read_checkpoint, require_free
+from margrove._runtime.slices import under_keeper
+
+__all__ = ["checkpoint"]
+
+
+@contextmanager
+def checkpoint(
+    path: str | os.PathLike[str],
+    *,
+    every: float | None = 30.0,
+    every_rounds: int | None = None,
+    resume: bool = False,
+    resume_from: str | os.PathLike[str] | None = None,
+    others: Literal["raise", "fit"] = "raise",
+) -> Iterator[None]:
+    """Keep what the fits inside the `with` block have learnt in a file, and resume them from it.
+
+    Kept are forests, bagging, AdaBoost, gradient boosting and kernel support vector machines, also
+    inside a pipeline or a grid search. Perceptrons and linear machines are not: see `others`.
+
+    A fit that was interrupted (Ctrl-C, a killed process, `max_time`, a cancel) and is resumed with
+    the same parameters and data gives what it would have given without the interruption: bit for
+    bit, but for kernel support vector machines, which go on from the coefficients they had and
+    end within their tolerance.
+
+    The file is replaced in one step and stays when the fit is done; resuming it then returns the
+    same model at once. Only what decides about the result must be the same as before: `n_jobs`,
+    `verbose`, `max_time` (which counts from the last start) and `on_interrupt` may differ, and
+    `n_estimators`, or `max_iter` of histogram boosting, may be larger.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file. An unfinished checkpoint that is there is not overwritten: resume or remove it.
+    every : float or None, default=30.0
+        Seconds between two files. None: only at the end of a fit, at Ctrl-C and the like.
+    every_rounds : int, optional
+        Write a file after so many rounds (trees, epochs, ...), too.
+    resume : bool, default=False
+        Go on from `path` if it is there, and begin anew if it is not.
+    resume_from : str or path-like, optional
+        Go on from this file, which must be there; it may be `path` itself.
+    others : {"raise", "fit"}, default="raise"
+        What to do with Perceptron, KernelPerceptron, LinearSVC and LinearSVR, which are not kept:
+        raise an error before they are fitted, or fit them, from the beginning in each session.
+
+    Raises
+    ------
+    CheckpointError
+        If the file is of another learner, other parameters, other data or another version, or if
+        the learner is not kept; the message says which.
+    ModelFileError
+        If the file was damaged.
+
+    Examples
+    --------
+    >>> import margrove, os, tempfile
+    >>> X, y = margrove.datasets.load_iris(return_X_y=True)
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> file = os.path.join(folder.name, "forest.margrove")
+    >>> def stop_early(progress):
+    ...     if progress.done >= 20:
+    ...         raise KeyboardInterrupt
+    >>> forest = margrove.RandomForestClassifier(n_estimators=50)
+    >>> try:
+    ...     with margrove.checkpoint(file), margrove.watch(on_progress=stop_early):
+    ...         forest.fit(X, y)
+    ... except KeyboardInterrupt:
+    ...     pass
+    >>> with margrove.checkpoint(file, resume=True):
+    ...     len(forest.fit(X, y))
+    50
+    >>> folder.cleanup()
+    """
+    _check_arguments(path, every, every_rounds, resume, resume_from)
+    if others not in ("raise", "fit"):
+        raise ValueError(f"others must be 'raise' or 'fit'. Got {others!r} instead.")
+    target = Path(path)
+    source = target if resume and target.exists() else resume_from
+    if source is not None and not os.path.exists(source):
+        raise FileNotFoundError(
+            f"resume_from={os.fspath(source)!r}: there is no such checkpoint. Use resume=True to "
+            "begin anew where there is none."
+        )
+    recorded = None if source is None else read_checkpoint(Path(source))
+    is_same = source is not None and target.exists() and os.path.samefile(source, target)
+    if not is_same:
+        require_free(target)
+    keeper = Keeper(
+        target,
+        every,
+        every_rounds,
+        recorded,
+        os.fspath(source or target),
+        others_raise=others == "raise",
+    )
+    try:
+        with under_keeper(keeper):
+            yield
+    finally:
+        keeper.close()
+    keeper.warn_if_nobody_came()
+
+
+def _check_arguments(
+    path: Any, every: Any, every_rounds: Any, resume: Any, resume_from: Any
+) -> None:
+    for name, value in (("path", path), ("resume_from", resume_from)):
+        if not isinstance(value, str | os.PathLike) and (name == "path" or value is not None):
+            raise TypeError(f"{name} must be the name of a file. Got {value!r} instead.")
+    is_number = isinstance(every, Real) and not isinstance(every, bool)
+    if every is not None and not (is_number and every > 0):
+        raise ValueError(f"every must be a number of seconds above 0, or None. Got {every!r}.")
+    is_whole = isinstance(every_rounds, Integral) and not isinstance(every_rounds, bool)
+    if every_rounds is not None and not (is_whole and every_rounds >= 1):
+        raise ValueError(f"every_rounds must be 1 or more, or None. Got {every_rounds!r}.")
+    if not isinstance(resume, bool):
+        raise TypeError(
+            f"resume must be True or False. Got {resume!r} instead; the file to resume is "
+            "resume_from."
+        )
+    if resume and resume_from is not None:
+        raise ValueError("resume=True goes on from path: leave resume_from out, or resume.")
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise FileNotFoundError(f"path={os.fspath(path)!r}: there is no folder {str(folder)!r}.")
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"path={os.fspath(path)!r}: the folder cannot be written to.")
+    if Path(path).is_dir():
+        raise IsADirectoryError(f"path={os.fspath(path)!r} is a folder. Name a file in it.")

@@ -1,0 +1,272 @@
+"""What a kernel is: its parameters, its code on blocks of rows, and what it promises.
+
+A kernel is a small frozen dataclass. Its fields are its parameters, `block` (or `finish`, for
+functions of the inner product) is its formula, and class attributes say the rest. Everything that
+the library knows about a kernel is read from its class: see `Kernel`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from margrove._data import check_table
+from margrove.exceptions import InvalidDataError, NumericalOverflowError
+from margrove.margin.kernels.blocks import inner_products, largest_value, row_norms
+
+__all__ = [
+    "INVARIANCES",
+    "USUAL_PARAMETERS",
+    "DotKernel",
+    "Kernel",
+    "KernelParameter",
+    "Points",
+    "parameter",
+    "with_gamma_over",
+]
+
+_LARGEST_GAMMA = 1e300
+
+# Class attributes that say under which maps of all points the values stay the same.
+INVARIANCES = ("translation_invariant", "rotation_invariant", "permutation_invariant")
+
+
+@dataclass(frozen=True)
+class KernelParameter:
+    """A number that a kernel depends on.
+
+    default      the value of a kernel object that is made without it
+    low, high    the smallest and the largest value that make sense
+    whole        whether it must be a whole number
+    tuned        powers of ten between which it is tuned, times what `gamma="scale"` means; None
+                 if it is not tuned. Searches over a grid tune `gamma` only.
+    """
+
+    default: float = 1.0
+    low: float = -np.inf
+    high: float = np.inf
+    whole: bool = False
+    tuned: tuple[float, float] | None = None
+
+    def check(self, value: Any, name: str, owner: str) -> None:
+        """Raise ValueError unless the value is in range."""
+        start, end = f"The {name!r} parameter of {owner} must", f"Got {value!r} instead."
+        if not isinstance(value, Real) or not np.isfinite(float(value)):
+            raise ValueError(f"{start} be a finite number. {end}")
+        number = float(value)
+        if self.low == 0 and number < 0:
+            raise ValueError(f"{start} not be negative. {end}")
+        if not self.low <= number <= self.high:
+            raise ValueError(f"{start} be from {self.low:g} to {self.high:g}. {end}")
+        if self.whole and not number.is_integer():
+            raise ValueError(f"{start} be a whole number. {end}")
+
+
+# What kernel machines have parameters for: a kernel that is used by name gets their values.
+USUAL_PARAMETERS = {
+    "gamma": KernelParameter(1.0, low=0.0, tuned=(-3.0, 2.0)),
+    "degree": KernelParameter(3, low=0.0),
+    "coef0": KernelParameter(0.0),
+}
+
+
+def parameter(
+    default: float,
+    *,
+    low: float = -np.inf,
+    high: float = np.inf,
+    whole: bool = False,
+    tuned: tuple[float, float] | None = None,
+) -> Any:
+    """A field of a kernel class: its default, its range and how it is tuned."""
+    told = KernelParameter(default, low, high, whole, tuned)
+    return dataclasses.field(default=default, metadata={"parameter": told})
+
+
+@dataclass(frozen=True)
+class Points:
+    """One side of a Gram matrix.
+
+    X              (n, d) dense or CSR, or rows of a precomputed Gram matrix
+    squared_norms  float64 (n,) of the rows
+    columns        int64 (n,) positions in the training set, which a precomputed kernel needs
+    """
+
+    X: Any
+    squared_norms: np.ndarray
+    columns: np.ndarray
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def as_float64(self) -> Points:
+        return Points(self.X.astype(np.float64), self.squared_norms, self.columns)
+
+    def as_float32(self) -> Points:
+        with np.errstate(over="ignore"):
+            return Points(self.X.astype(np.float32), self.squared_norms, self.columns)
+
+    def take(self, index: Any) -> Points:
+        return Points(self.X[index], self.squared_norms[index], self.columns[index])
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """K(x, z). A subclass gives `block`, `diagonal`, and what the attributes below say.
+
+    docstring              its first line is the formula that documentation and facts show
+    name                   what `kernel=` of an estimator calls it
+    fields                 its parameters, see `parameter`; a plain `gamma: float = 1.0` will do
+                           for gamma, degree and coef0
+    positive_definite      it is an inner product: every Gram matrix is positive semidefinite
+    translation_invariant  K(x + t, z + t) = K(x, z); the origin may then be moved for precision
+    rotation_invariant     K(Q x, Q z) = K(x, z) for orthogonal Q
+    permutation_invariant  the order of the features does not matter
+    reads_sparse           its code reads CSR blocks; if not, blocks are made dense, one at a time
+    nonnegative            it is only defined for features >= 0
+
+    Model files hold the name and the parameters of a registered kernel, never its code.
+    """
+
+    name: ClassVar[str] = ""
+    positive_definite: ClassVar[bool] = True
+    translation_invariant: ClassVar[bool] = False
+    rotation_invariant: ClassVar[bool] = False
+    permutation_invariant: ClassVar[bool] = False
+    reads_sparse: ClassVar[bool] = True
+    nonnegative: ClassVar[bool] = False
+
+    @classmethod
+    def parameters(cls) -> dict[str, KernelParameter]:
+        """What the fields say; fields that are no numbers are not parameters."""
+        return {
+            field.name: field.metadata.get("parameter") or _usual(field)
+            for field in dataclasses.fields(cls)
+            if field.init and isinstance(field.default, Real)
+        }
+
+    @classmethod
+    def summary(cls) -> str:
+        """The formula in one line, for documentation and menus."""
+        return (cls.__doc__ or "").strip().partition("\n")[0]
+
+    def block(self, A: Points, B: Points, out: np.ndarray) -> None:
+        """Write K(a, b) into the contiguous out (len(A), len(B)), a block of at most one tile."""
+        raise NotImplementedError
+
+    def diagonal(self, A: Points) -> np.ndarray:
+        """K(a, a) for all points, float64."""
+        raise NotImplementedError
+
+    def __post_init__(self) -> None:
+        for name, told in self.parameters().items():
+            told.check(getattr(self, name), name, type(self).__name__)
+
+    def on_scaled(self, factor: float) -> Kernel:
+        """The kernel of factor * x that has the values of this one of x, up to a constant.
+
+        Features that are extremely large or small are scaled for kernels that override this.
+        """
+        return self
+
+    @classmethod
+    def can_be_scaled(cls) -> bool:
+        """Whether `on_scaled` says how the parameters follow the scale of the features."""
+        return cls.on_scaled is not Kernel.on_scaled
+
+    def points(self, X: Any, *, shift: np.ndarray | None = None) -> Points:
+        """Prepare checked rows; `shift` moves the origin, which only rounding may notice."""
+        if self.nonnegative:
+            values = X.data if sp.issparse(X) else X
+            if values.size and values.min() < 0:
+                raise InvalidDataError(
+                    f"The kernel {self.name!r} needs features >= 0, got {values.min():g}. Use "
+                    "counts or frequencies, or kernel='rbf'."
+                )
+        if shift is not None:
+            X = X - shift.astype(X.dtype)
+        return Points(X, row_norms(X), np.arange(X.shape[0]))
+
+    def centre(self, *sides: Any) -> np.ndarray | None:
+        """The origin to use for all sides of a Gram matrix: the mean of the first.
+
+        For kernels that only see differences, and dense data: None means to leave it.
+        """
+        if not self.translation_invariant or any(sp.issparse(side) for side in sides):
+            return None
+        return np.asarray(sides[0].mean(axis=0, dtype=np.float64))
+
+    def require_finite(self, A: Points) -> None:
+        """Refuse data on which K overflows, before anything is computed with it."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            diagonal = self.diagonal(A)
+        if not (np.isfinite(A.squared_norms).all() and np.isfinite(diagonal).all()):
+            raise NumericalOverflowError(
+                f"{self!r} overflows on these data: the largest value of a feature is "
+                f"{largest_value(A.X):.3g}. Scale the features, for example with "
+                "sklearn.preprocessing.StandardScaler, or use a smaller degree or gamma."
+            )
+
+    def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
+        """The Gram matrix of the rows of X and of Z (default: X)."""
+        from margrove.margin.kernels.gram_tiles import gram
+
+        X = check_table(X, self).X
+        Z = X if Z is None else check_table(Z, self).X
+        if X.shape[1] != Z.shape[1]:
+            raise InvalidDataError(
+                f"X has {X.shape[1]} columns and Z has {Z.shape[1]}: a kernel needs points of one "
+                "space."
+            )
+        shift = self.centre(X, Z)
+        A = self.points(X, shift=shift)
+        B = A if Z is X else self.points(Z, shift=shift)
+        for side in (A, B):
+            self.require_finite(side)
+        return gram(self, A, B)
+
+
+@dataclass(frozen=True)
+class DotKernel(Kernel):
+    """A kernel that is a function of x.z, ||x||^2 and ||z||^2: one GEMM and one pass."""
+
+    rotation_invariant: ClassVar[bool] = True
+    permutation_invariant: ClassVar[bool] = True
+
+    def block(self, A: Points, B: Points, out: np.ndarray) -> None:
+        inner_products(A.X, B.X, out)
+        self.finish(out, A.squared_norms, B.squared_norms)
+
+    def finish(self, dots: np.ndarray, a2: np.ndarray, b2: np.ndarray) -> None:
+        """Turn inner products into kernel values, in place."""
+        raise NotImplementedError
+
+    def on_scaled(self, factor: float) -> Kernel:
+        return with_gamma_over(self, factor, factor)
+
+    def diagonal(self, A: Points) -> np.ndarray:
+        squared = A.squared_norms.astype(np.float64)
+        values = squared[:, None].copy()
+        self.finish(values, squared, np.zeros(1))
+        return values[:, 0]
+
+
+def _usual(field: Any) -> KernelParameter:
+    """What a field without a range means: gamma, degree and coef0 have the usual ones."""
+    usual = USUAL_PARAMETERS.get(field.name, KernelParameter())
+    return dataclasses.replace(usual, default=field.default)
+
+
+def with_gamma_over(kernel: Any, *factors: float) -> Kernel:
+    """The same kernel with gamma divided, as far as floating point goes."""
+    if not hasattr(kernel, "gamma"):
+        return kernel
+    gamma = kernel.gamma
+    for factor in factors:
+        gamma = min(gamma / factor, _LARGEST_GAMMA)
+    return dataclasses.replace(kernel, gamma=gamma)
