@@ -100,14 +100,14 @@ from margrove.plot.predictions.predictions import (
     precision_recall_curve,
     roc_curve,
 )
-from margrove.plot.tree import tree
-from margrove.plot.trees.markup import tree_html, tree_svg
-from margrove.plot.trees.pictures import (
+from margrove.plot.trees.growth_pictures import (
     error_against_size,
     gain_against_threshold,
     impurity_curves,
 )
 from margrove.plot.trees.regions import regions, regression_surface
+from margrove.plot.trees.svg import tree_html, tree_svg
+from margrove.plot.trees.tree_picture import tree
 from margrove.teaching.pictures.bagging import bagged_boundaries, bootstrap_histogram, member_votes
 from margrove.teaching.pictures.losses import loss_functions
 from margrove.teaching.pictures.machines import circle_to_line, effect_of_c_and_gamma, svm_and_bayes

@@ -21,7 +21,7 @@ def asked(application, path="/", *, method="GET", kind="http", headers=(), body=
     names = {"type": kind, "method": method, "path": path, "raw_path": path.encode("latin-1")}
     names |= {"headers": list(headers), "query_string": b"", "root_path": "", "scheme": "http"}
     names |= {"extensions": {"websocket.http.response": {}}, "http_version": "1.1"}
-    pieces = list(body)
+    pieces = list(body) or [b""]
     sent = []
 
     async def receive():
@@ -29,7 +29,9 @@ def asked(application, path="/", *, method="GET", kind="http", headers=(), body=
             if any(own["type"] == "websocket.accept" for own in sent):
                 return {"type": "websocket.disconnect", "code": 1000}
             return {"type": "websocket.connect"}
-        piece = pieces.pop(0) if pieces else b""
+        if not pieces:  # a server waits for the client to disconnect
+            await asyncio.Event().wait()
+        piece = pieces.pop(0)
         return {"type": "http.request", "body": piece, "more_body": bool(pieces)}
 
     async def send(message):

@@ -40,7 +40,7 @@ def written_page(folder):
     folder.joinpath("assets").mkdir()
     folder.joinpath("assets", "index-3f2a.js").write_text("export {}")
     folder.joinpath("assets", "index-3f2a.css").write_text("body {}")
-    folder.joinpath("assets", "secret.py").write_text("password = 1")
+    folder.joinpath("secret.py").write_text("password = 1")
     return folder
 
 
@@ -51,11 +51,11 @@ class RunningStudio:
         self.address, self._sockets = bound_sockets("127.0.0.1", None)
         self.folder = folder
         self.studio = Studio(replace(SETTINGS, hosts=self.address.hosts, folder=folder, **changes))
-        self._server = quiet_server(self.studio.application)
-        serving = self._server.serve(sockets=self._sockets)
+        self.server = quiet_server(self.studio.application)
+        serving = self.server.serve(sockets=self._sockets)
         self._thread = threading.Thread(target=asyncio.run, args=(serving,))
         self._thread.start()
-        while not self._server.started:
+        while not self.server.started:
             time.sleep(0.01)
 
     @property
@@ -67,7 +67,7 @@ class RunningStudio:
         return f"http://{self.host}"
 
     def stop(self):
-        self._server.should_exit = True
+        self.server.should_exit = True
         self._thread.join()
 
     def get(self, path, **headers):

@@ -14,17 +14,19 @@ import sys
 import threading
 import time
 from contextlib import nullcontext
+from dataclasses import replace
 
 import httpx
 import pytest
 from tests.interrupts import PATIENCE, wait_until
-from tests.studio.server.running import Tab, written_page
+from tests.studio.server.asked import asked
+from tests.studio.server.running import SETTINGS, Tab, written_page
 from websockets.sync.client import connect
 
 from margrove.cli import main
 from margrove.studio.server import addresses, browsers
 from margrove.studio.server.addresses import Address, bound_sockets, is_loopback
-from margrove.studio.server.static_files import static_files
+from margrove.studio.server.application import Studio
 
 
 @pytest.fixture
@@ -69,7 +71,7 @@ def test_120_an_address_of_another_machine_is_said_to_be_one(capsys):
         main(["studio", "--host", "192.0.2.1", "--i-understand"])
     err = capsys.readouterr().err
     assert err.startswith("Warning: the studio is served on 192.0.2.1, unencrypted")
-    assert "192.0.2.1 is no address that this machine can serve" in err
+    assert "This machine cannot serve on the address 192.0.2.1" in err
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "[::1]", "127.9.9.9"])
@@ -99,7 +101,7 @@ def test_137_a_taken_port_is_left_for_the_next_unless_it_was_asked_for(monkeypat
     second, more = bound_sockets("127.0.0.1", None)
     assert second.port > first.port
     message = refused("--port", str(first.port))
-    assert f"Port {first.port} is taken" in message
+    assert f"Port {first.port} is in use" in message
     for own in (*sockets, *more):
         own.close()
 
@@ -113,7 +115,7 @@ def test_137_a_port_is_free_only_if_it_is_for_both_addresses(monkeypatch):
     except OSError:
         pytest.skip("no IPv6")
     port = taken.getsockname()[1]
-    with pytest.raises(OSError, match="taken"):
+    with pytest.raises(OSError, match="in use"):
         bound_sockets("127.0.0.1", port)
     taken.close()
 
@@ -147,12 +149,25 @@ def test_a_file_that_cannot_be_read_is_refused_at_once(refused, name, tmp_path, 
     assert "margrove: " in refused(name)
 
 
-def test_a_page_that_was_not_built_is_no_page(tmp_path):
-    assert static_files(tmp_path) == {}
-    assert static_files(tmp_path / "nowhere") == {}
-    files = static_files(written_page(tmp_path))
-    assert sorted(files) == ["/", "/assets/index-3f2a.css", "/assets/index-3f2a.js"]
-    assert files["/assets/index-3f2a.js"].type == "text/javascript; charset=utf-8"
+def test_a_page_that_was_not_built_is_said_so(tmp_path):
+    without = Studio(replace(SETTINGS, hosts=["h"], folder=tmp_path, page=tmp_path / "nowhere"))
+    assert not without.has_page
+    found = asked(without.application, headers=[(b"host", b"h")])
+    assert found.status == 503
+    assert b"npm run build" in found.body
+
+
+def test_the_files_of_the_page_have_types_that_browsers_accept(tmp_path):
+    page = written_page(tmp_path)
+    studio = Studio(replace(SETTINGS, hosts=["h"], folder=tmp_path, page=page))
+    assert studio.has_page
+    for path, kind in (
+        ("/", "text/html; charset=utf-8"),
+        ("/assets/index-3f2a.js", "text/javascript; charset=utf-8"),
+        ("/assets/index-3f2a.css", "text/css; charset=utf-8"),
+    ):
+        found = asked(studio.application, path, headers=[(b"host", b"h")])
+        assert found.headers["content-type"] == kind
 
 
 # -- browsers ------------------------------------------------------------------------------------
@@ -182,12 +197,12 @@ def test_137_without_a_browser_none_is_opened(tmp_path, monkeypatch):
 def test_137_a_browser_that_is_waited_for_keeps_nobody_waiting(tmp_path, monkeypatch):
     """Such as one in a terminal; whether it could be opened is known otherwise."""
     closed = threading.Event()
-    monkeypatch.setattr(browsers, "_WAITED_FOR_BROWSER", 0.05)
+    monkeypatch.setattr(browsers, "_BROWSER_SECONDS", 0.05)
     monkeypatch.setattr(browsers, "_is_opened", lambda path: closed.wait(30))
     assert asyncio.run(browsers.is_opened_soon(tmp_path))
     closed.set()
     monkeypatch.setattr(browsers, "_is_opened", lambda path: False)
-    monkeypatch.setattr(browsers, "_WAITED_FOR_BROWSER", 30.0)
+    monkeypatch.setattr(browsers, "_BROWSER_SECONDS", 30.0)
     assert not asyncio.run(browsers.is_opened_soon(tmp_path))
 
 
@@ -201,8 +216,8 @@ class _Command:
         self.folder = folder
         program = (
             "import sys; from margrove.studio.server.launching import *; "
-            "wish = Launch(lambda text: print(text, flush=True), opens_browser=False, "
-            "answers='tests.studio.server.own_answers'); sys.exit(launch(wish))"
+            "options = Launch(lambda text: print(text, flush=True), opens_browser=False, "
+            "answers='tests.studio.server.own_answers'); sys.exit(launch(options))"
         )
         environment = os.environ | {"TMPDIR": str(folder), "PYTHONPATH": os.getcwd()}
         self.process = subprocess.Popen(

@@ -20,7 +20,12 @@ from margrove.studio.server.messages import (
     progress,
     request_of,
 )
-from margrove.studio.worker.worker_protocol import Kind, Letter, order_of, ordered
+from margrove.studio.worker.worker_protocol import (
+    Kind,
+    WorkerMessage,
+    packed_command,
+    unpacked_command,
+)
 
 TYPES = [np.float32, np.float64, np.int32, np.uint8, np.bool_]
 
@@ -104,13 +109,13 @@ def test_a_request_keeps_its_text():
 
 @given(st.sampled_from(Kind), st.integers(0, 2**32 - 1), st.binary(max_size=50))
 def test_letters_arrive_as_they_were(kind, number, content):
-    letter = Letter(kind, number, content)
-    assert Letter.opened(letter.sealed()) == letter
+    message = WorkerMessage(kind, number, content)
+    assert WorkerMessage.from_bytes(message.to_bytes()) == message
 
 
 @given(st.text())
 def test_orders_arrive_as_they_were(text):
     order = {"id": 1, "channel": "a\nb", "tables": {"x": "/tmp/y"}}
-    found, said = order_of(ordered(order, text))
+    found, said = unpacked_command(packed_command(order, text))
     assert found == order
     assert said == text.encode(errors="replace").decode()

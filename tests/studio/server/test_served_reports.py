@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from margrove import DecisionTreeClassifier
-from margrove.studio.server.served_reports import ReportShelf, report_headers
+from margrove.studio.server.served_reports import ServedReports, report_headers
 from margrove.workbench.report import report
 
 
@@ -57,11 +57,11 @@ def test_130_a_policy_of_somebody_else_is_not_believed(content):
 
 
 def test_the_last_reports_are_kept_under_names_that_cannot_be_guessed():
-    shelf = ReportShelf()
+    reports = ServedReports()
     names = [f"{k:032d}" for k in range(20)]
     for name in names:
-        shelf.keep(name, name.encode())
-    assert [shelf.page(name) is not None for name in names] == 4 * [False] + 16 * [True]
+        reports.keep(name, name.encode())
+    assert [reports.page(name) is not None for name in names] == 4 * [False] + 16 * [True]
     for name in ("short", "../../etc/passwd" + 20 * "x"):
         with pytest.raises(ValueError, match="random"):
-            shelf.keep(name, b"")
+            reports.keep(name, b"")

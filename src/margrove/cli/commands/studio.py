@@ -55,7 +55,7 @@ def command(
 
     require_studio()
     _check_host(host, is_understood)
-    wish = Launch(
+    options = Launch(
         say=click.echo,
         file=_readable(file),
         host=host,
@@ -63,7 +63,7 @@ def command(
         opens_browser=browser,
         max_upload_bytes=round(1e6 * max_upload),
     )
-    number = launch(wish)
+    number = launch(options)
     if number == signal.SIGINT:  # how a studio is closed, and no failure
         click.echo("The studio is closed.")
     elif number:

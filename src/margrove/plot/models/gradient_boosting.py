@@ -19,7 +19,7 @@ from margrove.plot.canvas import (
 from margrove.plot.models.forests import importances
 from margrove.plot.picture import Picture, drawn, table
 from margrove.plot.plane import range_of
-from margrove.plot.tree import tree
+from margrove.plot.trees.tree_picture import tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,66 +1,67 @@
-"""A sketch of a tree as lines, boxes and words, which any pen can draw.
+"""The shapes of a drawn tree: boxes, lines and texts, which every renderer draws.
 
-All lengths are in points, downwards from the top left corner. What the roles of shapes are called
-is what people find them by, see `plot.tree`.
+`layout.drawing_of` makes them from the sketch of a tree. Renderers are `tree_picture` (matplotlib),
+`svg` (SVG and HTML) and the report, which has themes. All lengths are in points, from the top left
+corner downwards. The roles of shapes are documented, see `plot.tree`.
 """
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from margrove.facts import SketchNode, SplitHistogram, TreeSketch
 from margrove.plot.canvas import class_style
-from margrove.plot.trees.positions import tidy_positions
 
 __all__ = [
     "EDGES",
     "FONT",
     "INK",
+    "NEUTRAL",
     "PAPER",
     "Box",
     "Drawing",
     "Group",
     "Line",
     "Shape",
-    "Words",
-    "drawing_of",
+    "Text",
 ]
 
 EDGES = ("edge", "path")  # roles of the lines between nodes, which are below all else
-
-FONT, _LINE, _PAD = 10.0, 14.0, 6.0
-_BAR, _HISTOGRAM = 8.0, 30.0  # heights
-_GAP, _DROP, _MARGIN = 14.0, 44.0, 12.0  # beside, below and around nodes
-_NARROWEST = 60.0
-_LETTER, _BOLD_LETTER = 0.62, 0.68  # widths of a letter, of the font's size
-_LONGEST_QUESTION, _LONGEST_ANSWER = 190.0, 110.0  # widths
-_MOST_OUTPUTS = 4  # with a bar each
-_MOST_CLASSES = 12  # in the legend
-_MOST_PARTS = 20  # of a bar
-
-INK, _FAINT, PAPER = "#222222", "#999999", "#ffffff"
+FONT = 10.0
+INK, NEUTRAL, PAPER = "#222222", "#999999", "#ffffff"
 
 
 @dataclass(frozen=True)
 class Box:
-    """A rectangle; x and y are its top left corner."""
+    """A rectangle; x and y are its top left corner.
+
+    Its colour is that of a class, `class_code`, or neutral if that is None, mixed with the colour
+    of the paper: `strength` 1 is the full colour, 0 is paper. Renderers with themes have their own
+    colours for these two; `fill` is the colour on white paper.
+    """
 
     role: str
     x: float
     y: float
     width: float
     height: float
-    fill: str
+    class_code: int | None
+    strength: float = 1.0
     edge: str | None = None
     line_width: float = 0.0
+
+    @property
+    def fill(self) -> str:
+        full = NEUTRAL if self.class_code is None else str(class_style(self.class_code)["color"])
+        if self.strength == 1.0:
+            return full
+        parts = (int(full[k : k + 2], 16) for k in (1, 3, 5))
+        return "#" + "".join(f"{round(255 - self.strength * (255 - part)):02x}" for part in parts)
 
 
 @dataclass(frozen=True)
 class Line:
+    """A straight line."""
+
     role: str
     start: tuple[float, float]
     end: tuple[float, float]
@@ -69,7 +70,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Words:
+class Text:
     """A line of text; y is its middle, x its middle too, or where it starts."""
 
     role: str
@@ -80,276 +81,22 @@ class Words:
     is_centred: bool = True
 
 
-Shape = Box | Line | Words
+Shape = Box | Line | Text
 
 
 @dataclass(frozen=True)
 class Group:
-    """The shapes of a node, or those of none, and the same in words."""
+    """The shapes of a node and its description; `number` is None for the legend."""
 
     number: int | None
-    words: str
+    description: str
     shapes: tuple[Shape, ...]
 
 
 @dataclass(frozen=True)
 class Drawing:
+    """A whole drawing; groups are in preorder, the legend first."""
+
     width: float
     height: float
     groups: tuple[Group, ...]
-
-
-@dataclass(frozen=True)
-class _Card:
-    """What is in the box of a node, and how large it is."""
-
-    lines: tuple[tuple[str, str], ...]  # role and text, the first bold
-    bars: tuple[tuple[float, ...], ...]
-    histogram: SplitHistogram | None
-    answer: str
-    width: float
-    height: float
-
-    @property
-    def slot(self) -> float:
-        """The width that it takes, with the answer above."""
-        return max(self.width, _width(self.answer))
-
-
-def drawing_of(sketch: TreeSketch) -> Drawing:
-    cards = [_card(sketch, node) for node in sketch.nodes]
-    slots = np.array([card.slot for card in cards])
-    x = tidy_positions([node.parent for node in sketch.nodes], slots.tolist(), _GAP)
-    heading = _heading(sketch)
-    tree_width = float((x + slots / 2).max() - (x - slots / 2).min())
-    width = max([tree_width, *(_right_end(shape) for shape in heading)]) + 2 * _MARGIN
-    x += 0.5 * (width - tree_width) - (x - slots / 2).min()
-    top = _MARGIN + _LINE * len({shape.y for shape in heading if isinstance(shape, Words)})
-    tops, bottom = _tops(sketch, cards, top + (_LINE if heading else 0.0))
-    groups = [Group(None, "", tuple(heading))]
-    ramp = _ramp_of(sketch)
-    for k, (node, card) in enumerate(zip(sketch.nodes, cards, strict=True)):
-        at = float(x[k]), tops[node.depth]
-        own = list(_node_shapes(node, card, ramp, *at))
-        if node.parent is not None:
-            above = sketch.nodes[node.parent]
-            start = float(x[node.parent]), tops[above.depth] + cards[node.parent].height
-            own.insert(0, _line_to(node, start, at))
-            own.append(Words("branch", at[0], at[1] - 0.6 * _LINE, card.answer))
-        groups.append(Group(node.number, _node_words(sketch, node), tuple(own)))
-    return Drawing(width, bottom + _MARGIN, tuple(groups))
-
-
-def _card(sketch: TreeSketch, node: SketchNode) -> _Card:
-    told = [("question", node.question)] if node.question else [("prediction", node.prediction)]
-    told.append(("samples", _counted(node.samples, "sample")))
-    if node.question and node.means:
-        middle = "median" if sketch.criterion == "absolute_error" else "mean"
-        told.append(("prediction", f"{middle} {node.prediction}"))
-    lines = tuple((role, _cut(text, _LONGEST_QUESTION)) for role, text in told)
-    bars = node.shares[:_MOST_OUTPUTS]
-    widest = max(_width(text, is_bold=k == 0) for k, (_, text) in enumerate(lines))
-    height = _LINE * len(lines) + (_BAR + 2.0) * len(bars)
-    if node.histogram is not None:
-        height += _HISTOGRAM + _PAD
-    return _Card(
-        lines=lines,
-        bars=bars,
-        histogram=node.histogram,
-        answer=_cut(node.branch, _LONGEST_ANSWER),
-        width=max(widest, _NARROWEST) + 2 * _PAD,
-        height=height + 2 * _PAD,
-    )
-
-
-def _tops(sketch: TreeSketch, cards: list[_Card], top: float) -> tuple[list[float], float]:
-    """Where the boxes of each depth begin, and where the last ones end."""
-    heights = np.zeros(1 + max(node.depth for node in sketch.nodes))
-    for node, card in zip(sketch.nodes, cards, strict=True):
-        heights[node.depth] = max(heights[node.depth], card.height)
-    starts = top + np.concatenate([[0.0], np.cumsum(heights + _DROP)])
-    hangs = any(node.hidden for node in sketch.nodes)
-    bottom = starts[-1] - _DROP + (2 * _LINE if hangs else 0.0)
-    return starts.tolist(), float(bottom)
-
-
-def _line_to(node: SketchNode, start: tuple[float, float], end: tuple[float, float]) -> Line:
-    if node.path_share > 0.0:
-        return Line("path", start, end, INK, 1.0 + 2.0 * node.path_share)
-    return Line("edge", start, end, _FAINT, 1.0)
-
-
-def _node_shapes(node: SketchNode, card: _Card, ramp: _Ramp, x: float, y: float) -> Iterator[Shape]:
-    left, inner = x - 0.5 * card.width, card.width - 2 * _PAD
-    on_path = node.path_share > 0.0
-    yield Box(
-        "node" if node.question else "leaf", left, y, card.width, card.height,
-        _fill(node, ramp), INK if on_path else _FAINT, 2.5 if on_path else 1.0,
-    )  # fmt: skip
-    down = y + _PAD
-    for k, (role, text) in enumerate(card.lines):
-        yield Words(role, x, down + 0.5 * _LINE, text, is_bold=k == 0)
-        down += _LINE
-    for shares in card.bars:
-        yield from _share_bar(shares, left + _PAD, down + 2.0, inner)
-        down += _BAR + 2.0
-    if card.histogram is not None:
-        yield from _histogram_bars(card.histogram, left + _PAD, down + _PAD, inner, ramp)
-    if node.hidden:
-        below = y + card.height + _LINE
-        yield Words("hidden", x, below, f"… {_counted(node.hidden, 'node')}")
-
-
-def _share_bar(shares: Sequence[float], x: float, y: float, width: float) -> Iterator[Box]:
-    for code, share in _largest_parts(shares):
-        yield Box("share", x, y, width * share, _BAR, _class_colour(code))
-        x += width * share
-
-
-def _largest_parts(amounts: Sequence[float]) -> list[tuple[int | None, float]]:
-    """Code and amount of each class that has some; of many, the small ones as one without code."""
-    parts = [(code, amount) for code, amount in enumerate(amounts) if amount > 0]
-    if len(parts) <= _MOST_PARTS:
-        return [*parts]
-    largest = sorted(parts, key=lambda part: -part[1])[: _MOST_PARTS - 1]
-    rest = sum(amounts) - sum(amount for _, amount in largest)
-    return [*sorted(largest), (None, rest)]
-
-
-def _class_colour(code: int | None) -> str:
-    return _FAINT if code is None else str(class_style(code)["color"])
-
-
-def _histogram_bars(
-    histogram: SplitHistogram, x: float, y: float, width: float, ramp: _Ramp
-) -> Iterator[Shape]:
-    """Bars on a common floor, the rows of the classes on top of each other."""
-    floor = y + _HISTOGRAM
-    yield Line("floor", (x, floor), (x + width, floor), _FAINT, 0.5)
-    low, high = float(histogram.edges[0]), float(histogram.edges[-1])
-
-    def across(value: float) -> float:
-        return x + width * _place_between(low, high, value)
-
-    most = max(1, int(histogram.counts.sum(axis=0).max()))
-    for bar, counts in enumerate(histogram.counts.T.tolist()):
-        start, end = (across(float(edge)) for edge in histogram.edges[bar : bar + 2])
-        if start == end:  # all rows have the same value
-            start, end = start - 0.1 * width, end + 0.1 * width
-        top = floor
-        for code, count in _largest_parts(counts):
-            height = _HISTOGRAM * count / most
-            top -= height
-            fill = _bar_colour(histogram, code, bar, ramp)
-            yield Box("histogram", start, top, max(end - start - 0.5, 0.5), height, fill)
-    if histogram.threshold is not None:
-        at = across(histogram.threshold)
-        yield Line("threshold", (at, y - 2.0), (at, floor), INK, 1.0)
-
-
-def _bar_colour(histogram: SplitHistogram, code: int | None, bar: int, ramp: _Ramp) -> str:
-    if histogram.means is not None:
-        return ramp.colour(float(histogram.means[bar]))
-    return _class_colour(code if len(histogram.counts) > 1 else None)
-
-
-def _fill(node: SketchNode, ramp: _Ramp) -> str:
-    """Pale enough to write on: leaves have the colour of their class, all have that of a mean."""
-    if node.means:
-        return _pale(ramp.colour(node.means[0]), 0.5)
-    if node.question:
-        return PAPER
-    return _pale(_class_colour(int(np.argmax(node.shares[0]))), 0.3)
-
-
-@dataclass(frozen=True)
-class _Ramp:
-    """Colours of numbers, from nearly white for the lowest to blue for the highest."""
-
-    low: float
-    high: float
-
-    def colour(self, value: float) -> str:
-        place = _place_between(self.low, self.high, value)
-        return _pale(_class_colour(0), 0.1 + 0.9 * min(max(place, 0.0), 1.0))
-
-
-def _place_between(low: float, high: float, value: float) -> float:
-    """0 for the lowest value, 1 for the highest; in the middle where the two are the same."""
-    half = 0.5 * high - 0.5 * low  # the range itself may overflow
-    return (0.5 * value - 0.5 * low) / half if half > 0.0 else 0.5
-
-
-def _ramp_of(sketch: TreeSketch) -> _Ramp:
-    means = [node.means[0] for node in sketch.nodes if node.means]
-    return _Ramp(min(means, default=0.0), max(means, default=0.0))
-
-
-def _pale(colour: str, strength: float) -> str:
-    parts = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
-    return "#" + "".join(f"{round(255 - strength * (255 - part)):02x}" for part in parts)
-
-
-def _heading(sketch: TreeSketch) -> list[Shape]:
-    """The legend, a line for each output, and what is not shown."""
-    shapes: list[Shape] = []
-    y = _MARGIN + 0.5 * _LINE
-    for output, classes in enumerate(sketch.classes[:_MOST_OUTPUTS]):
-        x = _MARGIN
-        several = len(sketch.classes) > 1
-        entries: list[tuple[str | None, str]] = [(None, f"output {output}:")] if several else []
-        entries += [
-            (_class_colour(code), _cut(label, _LONGEST_ANSWER))
-            for code, label in enumerate(classes[:_MOST_CLASSES])
-        ]
-        if len(classes) > _MOST_CLASSES:
-            entries.append((None, f"and {len(classes) - _MOST_CLASSES} more"))
-        for colour, text in entries:
-            if colour is not None:
-                shapes.append(Box("legend", x, y - 0.5 * _BAR, _BAR, _BAR, colour))
-                x += _BAR + 3.0
-            shapes.append(Words("legend", x, y, text, is_centred=False))
-            x += _width(text) + _GAP
-        y += _LINE
-    if sketch.cut_at is not None:
-        note = (
-            f"down to depth {sketch.cut_at} of {sketch.depth}: {len(sketch.nodes):,} of "
-            f"{sketch.n_nodes:,} nodes; max_depth=... shows others"
-        )
-        shapes.append(Words("note", _MARGIN, y, note, is_centred=False))
-    return shapes
-
-
-def _right_end(shape: Shape) -> float:
-    return shape.x + _width(shape.text) - _MARGIN if isinstance(shape, Words) else 0.0
-
-
-def _node_words(sketch: TreeSketch, node: SketchNode) -> str:
-    """All that is known of a node, a line each, for readers of pictures without eyes."""
-    words = [f"node {node.number}" + (f", {node.branch}" if node.branch else "")]
-    words.append(node.question or node.prediction)
-    words.append(f"{node.samples} samples, {100.0 * node.coverage:.3g} % of the weight")
-    words.append(f"{sketch.criterion} {node.impurity:.4g}")
-    for classes, shares in zip(sketch.classes, node.shares, strict=True):
-        pairs = zip(classes, shares, strict=True)
-        words.append(", ".join(f"{label}: {share:.3g}" for label, share in pairs if share > 0.0))
-    return "\n".join(words)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _width(text: str, is_bold: bool = False) -> float:
-    letter = _BOLD_LETTER if is_bold else _LETTER
-    return FONT * sum(1.0 if unicodedata.east_asian_width(c) in "WF" else letter for c in text)
-
-
-def _cut(text: str, most: float) -> str:
-    if _width(text) <= most:
-        return text
-    end, room = 0, most - FONT
-    while room > 0.0:
-        room -= _width(text[end])
-        end += 1
-    return text[: end - 1] + "…"

@@ -1,1 +1,1 @@
-"""The server of the studio: routes, guards, sockets, uploads."""
+"""The web server of the studio: routes, security checks, WebSocket sessions and uploads."""

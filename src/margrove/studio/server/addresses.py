@@ -1,4 +1,4 @@
-"""Where the studio is: addresses of this machine, a port that is free, sockets that are bound."""
+"""The addresses of the studio: loopback or not, a free port, bound sockets."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ _PORTS_TO_TRY = 20
 
 @dataclass(frozen=True)
 class Address:
-    """Where the studio is: `host` as in the link, and the port."""
+    """The address of the studio: `host` as in the link, and the port."""
 
     host: str
     port: int
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """What a browser may put into the header Host."""
+        """The values that a browser may send in the Host header."""
         names = [self.host]
         if is_loopback(self.host):
             names = ["127.0.0.1", "localhost", "[::1]"]
-        own = [f"{_bracketed(name)}:{self.port}" for name in names]
-        return (*own, *names) if self.port == 80 else tuple(own)
+        with_port = [f"{_bracketed(name)}:{self.port}" for name in names]
+        return (*with_port, *names) if self.port == 80 else tuple(with_port)
 
     def link(self, token: str) -> str:
-        """The token stands in the fragment, which browsers do not send."""
+        """The link with the token in its fragment, which browsers do not send."""
         return f"http://{_bracketed(self.host)}:{self.port}/#token={token}"
 
 
@@ -41,7 +41,7 @@ def _bracketed(host: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody but this machine can reach it there."""
+    """Whether only this machine can reach the host."""
     if host.lower() == "localhost":
         return True
     with contextlib.suppress(ValueError):
@@ -50,7 +50,7 @@ def is_loopback(host: str) -> bool:
 
 
 def bound_sockets(host: str, port: int | None) -> tuple[Address, list[socket.socket]]:
-    """Sockets that are bound, and where. Without a port, the first free one from 8642 on."""
+    """Bind sockets; returns their address. Without a port, the first free one from 8642 on."""
     hosts = ("127.0.0.1", "::1") if is_loopback(host) else (host.strip("[]"),)
     shown = "127.0.0.1" if is_loopback(host) else host.strip("[]")
     tried = (
@@ -64,23 +64,23 @@ def bound_sockets(host: str, port: int | None) -> tuple[Address, list[socket.soc
                 raise OSError(_why_not_bound(error, shown, number)) from None
             continue
         return Address(shown, bound[0].getsockname()[1]), bound
-    raise OSError(f"No port is free on {shown}. Name one with --port.")
+    raise OSError(f"No port is free on {shown}. Choose one with --port.")
 
 
 def _why_not_bound(error: OSError, host: str, port: int) -> str:
     if error.errno == errno.EADDRINUSE:
         return (
-            f"Port {port} is taken, perhaps by another studio. Name another with --port, or "
-            "none, to have one chosen."
+            f"Port {port} is in use, perhaps by another studio. Choose another one with --port, "
+            "or leave --port out."
         )
     if error.errno == errno.EACCES:
-        return f"Port {port} is not for everybody. Name one from 1024 on with --port."
+        return f"Port {port} needs special permission. Choose one from 1024 on with --port."
     reason = (error.strerror or "unknown reason").lower()
-    return f"{host} is no address that this machine can serve ({reason}). See --host."
+    return f"This machine cannot serve on the address {host} ({reason}). See --host."
 
 
 def _bound(hosts: tuple[str, ...], port: int) -> list[socket.socket]:
-    """One socket for each address, all with the same port; a machine may be without IPv6."""
+    """One socket for each address, all with the same port; the machine may have no IPv6."""
     bound: list[socket.socket] = []
     try:
         for host in hosts:
@@ -92,24 +92,24 @@ def _bound(hosts: tuple[str, ...], port: int) -> list[socket.socket]:
                 if not bound or is_taken:
                     raise
     except OSError:
-        for own in bound:
-            own.close()
+        for opened in bound:
+            opened.close()
         raise
     return bound
 
 
 def _bound_to(host: str, port: int) -> socket.socket:
     kind, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    own = socket.socket(kind, socket.SOCK_STREAM)
+    bound = socket.socket(kind, socket.SOCK_STREAM)
     try:
-        if os.name == "posix":  # elsewhere it would let two studios share a port
-            own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if os.name == "posix":  # on Windows it would let two studios share a port
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if kind == socket.AF_INET6:
-            own.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        own.bind(place)
-        own.listen(128)  # only then is the port ours
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        bound.bind(place)
+        bound.listen(128)  # only then is the port taken
     except OSError:
-        own.close()
+        bound.close()
         raise
-    own.setblocking(False)
-    return own
+    bound.setblocking(False)
+    return bound

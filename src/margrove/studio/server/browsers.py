@@ -1,4 +1,4 @@
-"""The way to the page: a file that leads to the link, and the browser that opens it."""
+"""Opens the page in a browser, by a private file that redirects to the link."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from pathlib import Path
 
 __all__ = ["is_opened_soon", "written_redirect"]
 
-_WAITED_FOR_BROWSER = 3.0
+_BROWSER_SECONDS = 3.0
 
 
 def written_redirect(folder: Path, link: str) -> Path:
-    """A page that leads to the link. A command line with the link could be read by other users."""
+    """Write a page that redirects to the link.
+
+    Other users of the machine could read the link from the command line of the browser.
+    """
     path = folder / "open-the-studio.html"
     path.unlink(missing_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -33,7 +36,7 @@ def written_redirect(folder: Path, link: str) -> Path:
 
 
 def _has_browser() -> bool:
-    """Whether there is one with windows: one in the terminal would take the terminal."""
+    """Whether there is a graphical browser: a text browser would take over the terminal."""
     if os.environ.get("BROWSER"):
         return True
     if sys.platform in ("win32", "darwin"):
@@ -51,19 +54,19 @@ def _is_opened(path: Path) -> bool:
 
 
 async def is_opened_soon(path: Path) -> bool:
-    """Some browsers are waited for until they are closed: such a one has opened."""
+    """Whether a browser opens. Some calls return only when the browser is closed: it has opened."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[bool] = loop.create_future()
 
-    def tell(opened: bool) -> None:
+    def set_answer(opened: bool) -> None:
         if not answer.done():
             answer.set_result(opened)
 
     def open_it() -> None:
         opened = _is_opened(path)
-        with contextlib.suppress(RuntimeError):  # the studio has been closed since
-            loop.call_soon_threadsafe(tell, opened)
+        with contextlib.suppress(RuntimeError):  # the studio was closed in the meantime
+            loop.call_soon_threadsafe(set_answer, opened)
 
     threading.Thread(target=open_it, daemon=True).start()
-    loop.call_later(_WAITED_FOR_BROWSER, tell, True)
+    loop.call_later(_BROWSER_SECONDS, set_answer, True)
     return await answer

@@ -1,4 +1,4 @@
-"""From the command to the page and back: the link, the terminal, the end."""
+"""Starts the server for the command line, prints links to it, and ends it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from margrove.studio.server.browsers import is_opened_soon, written_redirect
 
 __all__ = ["Launch", "launch", "require_studio"]
 
-_OPENED_WITHIN = 60.0  # seconds that the browser has to read the file with the link
+_REDIRECT_SECONDS = 60.0  # that the browser has to read the file with the link
 
 
 def require_studio() -> None:
-    """An error that says how to get the server, if it is not there."""
+    """Raise an ImportError that says what to install if a dependency is missing."""
     try:
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401
@@ -39,7 +39,7 @@ def require_studio() -> None:
 
 @dataclass(frozen=True)
 class Launch:
-    """What the command line asked for. `say` prints a line."""
+    """The options of the command line. `say` prints a line."""
 
     say: Callable[[str], None]
     file: Path | None = None
@@ -50,40 +50,40 @@ class Launch:
     answers: str = "margrove.studio.worker.answers"
 
 
-def launch(wish: Launch) -> int:
-    """Serve until Ctrl-C or a signal; the number of the signal that ended it."""
+def launch(options: Launch) -> int:
+    """Serve until Ctrl-C or another signal; returns the number of the signal."""
     require_studio()
-    address, sockets = bound_sockets(wish.host, wish.port)
+    address, sockets = bound_sockets(options.host, options.port)
     folder = Path(tempfile.mkdtemp(prefix="margrove-studio-"))  # for the user alone
     try:
-        return _Run(wish, address, folder).serve(sockets)
+        return _Run(options, address, folder).serve(sockets)
     finally:
-        for own in sockets:
-            own.close()
+        for bound in sockets:
+            bound.close()
         shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Run:
     """One run of the server."""
 
-    def __init__(self, wish: Launch, address: Address, folder: Path) -> None:
+    def __init__(self, options: Launch, address: Address, folder: Path) -> None:
         from margrove.studio.server.application import Settings, Studio
         from margrove.studio.server.uploads import UploadLimits
-        from margrove.studio.worker.worker_supervisor import memory_for_the_child
+        from margrove.studio.worker.worker_supervisor import worker_memory
 
         settings = Settings(
             hosts=address.hosts,
             folder=folder,
-            file=wish.file,
-            answers=wish.answers,
-            memory_bytes=memory_for_the_child(),
-            uploads=UploadLimits(max_bytes=wish.max_upload_bytes),
+            file=options.file,
+            answers=options.answers,
+            memory_bytes=worker_memory(),
+            uploads=UploadLimits(max_bytes=options.max_upload_bytes),
         )
-        self._wish = wish
+        self._options = options
         self._address = address
         self._folder = folder
-        self._studio = Studio(settings, self._note_entry)
-        self._hears_enter = False
+        self._studio = Studio(settings, self._on_link_used)
+        self._reads_enter = False
         self._redirect: Path | None = None
         self._ended_by = 0
 
@@ -106,7 +106,7 @@ class _Run:
 
     @contextlib.contextmanager
     def _ended_by_signals(self) -> Iterator[None]:
-        """Any of them ends the server in order; the second of them at once."""
+        """A first signal ends the server in order, a second one at once."""
 
         def end(number: int, frame: Any) -> None:
             self._server.force_exit = self._server.should_exit
@@ -129,33 +129,33 @@ class _Run:
 
     async def _show_link(self) -> None:
         say = self._say
-        if not self._studio.files:
+        if not self._studio.has_page:
             from margrove.studio.server.application import NOT_BUILT
 
             say(NOT_BUILT)
         link = self._new_link()
         opened = False
-        if self._wish.opens_browser and self._studio.files:
+        if self._options.opens_browser and self._studio.has_page:
             self._redirect = written_redirect(self._folder, link)
             opened = await is_opened_soon(self._redirect)
-            asyncio.get_running_loop().call_later(_OPENED_WITHIN, self._remove_redirect)
+            asyncio.get_running_loop().call_later(_REDIRECT_SECONDS, self._remove_redirect)
         head = "The studio opens in your browser; if not, its link is" if opened else "The studio:"
         say(f"{head}\n\n    {link}\n")
-        say("The link works once." + (" Enter gives another." if self._hears_enter else ""))
+        say("The link works once." + (" Enter gives another." if self._reads_enter else ""))
         say("Ctrl-C closes the studio.")
 
     def _say(self, text: str) -> None:
-        """Nobody may be reading any more; that ends no conversation."""
+        """Print a line; the terminal may be gone, and the studio goes on."""
         with contextlib.suppress(OSError, ValueError):
-            self._wish.say(text)
+            self._options.say(text)
 
     def _new_link(self) -> str:
         return self._address.link(self._studio.keys.new_token())
 
-    def _note_entry(self) -> None:
-        """A link was used. Whoever cannot press Enter here is given the next one."""
+    def _on_link_used(self) -> None:
+        """Print the next link where nobody can press Enter for it."""
         self._remove_redirect()
-        if not self._hears_enter:
+        if not self._reads_enter:
             self._say(f"For another tab:\n\n    {self._new_link()}\n")
 
     def _remove_redirect(self) -> None:
@@ -164,24 +164,24 @@ class _Run:
             self._redirect = None
 
     def _listen_for_enter(self) -> None:
-        """Where there is a terminal, and it is ours to read from."""
+        """Read Enter from the terminal, if there is one."""
         with contextlib.suppress(AttributeError, OSError, ValueError, NotImplementedError):
             if sys.stdin.isatty():
-                asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._hear_enter)
-                self._hears_enter = True
+                asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._on_enter)
+                self._reads_enter = True
 
-    def _hear_enter(self) -> None:
+    def _on_enter(self) -> None:
         descriptor = sys.stdin.fileno()
         if not _is_in_background(descriptor) and os.read(descriptor, 4096):
             self._say(f"For another tab:\n\n    {self._new_link()}\n")
         else:  # or the end of the input
             asyncio.get_running_loop().remove_reader(descriptor)
-            self._hears_enter = False
+            self._reads_enter = False
 
 
 def _is_in_background(terminal: int) -> bool:
-    """Then the terminal belongs to somebody else, and reading from it would stop us."""
+    """Whether reading from the terminal would stop this process, which runs in the background."""
     try:
         return os.tcgetpgrp(terminal) != os.getpgrp()
-    except OSError:  # not the terminal that we were started from
+    except OSError:  # not the terminal of this process
         return False

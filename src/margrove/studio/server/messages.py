@@ -1,7 +1,7 @@
-"""How requests and answers look as bytes; studio-ui/src/protocol.ts is the other side of this.
+"""The messages between the page and the studio; studio-ui/src/protocol.ts is the other side.
 
-A result is one binary frame: the length of a header, the header as JSON, and behind it the arrays,
-each at a multiple of eight bytes, so that the page reads them without copying.
+A result is one binary frame: the length of a header, the header as JSON, then the arrays, each at a
+multiple of eight bytes, so that the page reads them without copying.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 __all__ = [
     "LONGEST_MESSAGE",
-    "Ask",
     "MessageError",
+    "PageRequest",
     "cancelled",
     "failure",
     "hello_of",
@@ -24,20 +24,20 @@ __all__ = [
     "request_of",
 ]
 
-LONGEST_MESSAGE = 4 << 20  # bytes: 20,000 points with all their digits are a quarter of it
+LONGEST_MESSAGE = 4 << 20  # bytes: 20,000 points need a quarter of it
 _LONGEST_HELLO = 1000
 _LONGEST_WORD = 60
-_LARGEST_ID = 2**53  # whole numbers that JavaScript can count
+_LARGEST_ID = 2**53  # JavaScript has no exact integers beyond
 _ALIGNMENT = 8
 
 
 class MessageError(ValueError):
-    """What a page has sent is not a message."""
+    """The page sent something that is not a message."""
 
 
 @dataclass(frozen=True)
-class Ask:
-    """A request of a page: its number there, its channel, and its text, checked no further."""
+class PageRequest:
+    """A request of the page: its number there, its channel and its unchecked text."""
 
     id: int
     channel: str
@@ -46,26 +46,26 @@ class Ask:
 
 
 def hello_of(text: str) -> tuple[str | None, str | None]:
-    """The token and the key of the first message of a page, of which one is there."""
+    """The token and the key of the first message of a page; one of them may be None."""
     if len(text) > _LONGEST_HELLO:
-        raise MessageError("A hello is short.")
+        raise MessageError("A hello has to be short.")
     message = _object_of(text)
     found = message.get("token"), message.get("key")
-    if message.get("kind") != "hello" or not any(isinstance(own, str) for own in found):
+    if message.get("kind") != "hello" or not any(isinstance(value, str) for value in found):
         raise MessageError("The first message has to be a hello with a token or a key.")
-    token, key = (own if isinstance(own, str) else None for own in found)
+    token, key = (value if isinstance(value, str) else None for value in found)
     return token, key
 
 
-def request_of(text: str) -> Ask:
-    """A request as it came; whoever answers it checks the rest."""
+def request_of(text: str) -> PageRequest:
+    """A request as it was sent; the function that answers it checks the rest."""
     message = _object_of(text)
     kind, channel, number = (message.get(name) for name in ("kind", "channel", "id"))
     if not _is_word(kind) or not _is_word(channel):
         raise MessageError("A request has a kind and a channel, each a word.")
     if type(number) is not int or not 0 <= number <= _LARGEST_ID:
         raise MessageError("A request has a number as its id.")
-    return Ask(number, str(channel), str(kind), text)
+    return PageRequest(number, str(channel), str(kind), text)
 
 
 def _is_word(value: Any) -> bool:
@@ -73,8 +73,6 @@ def _is_word(value: Any) -> bool:
 
 
 def _object_of(text: str) -> dict[str, Any]:
-    if len(text) > LONGEST_MESSAGE:
-        raise MessageError("A message is too long.")
     try:
         message = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):
@@ -85,13 +83,13 @@ def _object_of(text: str) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> Any:
-    """Python reads NaN and Infinity, which JSON does not have."""
+    """Refuse NaN and Infinity, which Python reads and JSON does not have."""
     raise ValueError(name)
 
 
 def progress(id: int, channel: str, note: str, done: int, total: int | None) -> str:  # noqa: A002
-    told = {"kind": "progress", "id": id, "channel": channel, "note": note}
-    return json.dumps(told | {"done": done, "total": total})
+    message = {"kind": "progress", "id": id, "channel": channel, "note": note}
+    return json.dumps(message | {"done": done, "total": total})
 
 
 def failure(id: int, channel: str, message: str) -> str:  # noqa: A002
@@ -103,7 +101,7 @@ def cancelled(id: int, channel: str) -> str:  # noqa: A002
 
 
 def packed_result(id: int, channel: str, body: Any) -> bytes:  # noqa: A002
-    """An answer as a binary frame; NumPy arrays may stand anywhere in it."""
+    """An answer as a binary frame; `body` may contain NumPy arrays anywhere."""
     arrays = _Arrays()
     header = {"kind": "result", "id": id, "channel": channel, "body": arrays.taken_out_of(body)}
     text = json.dumps(header | {"arrays": arrays.places}, allow_nan=False).encode()
@@ -116,7 +114,7 @@ def _padding(length: int) -> bytes:
 
 
 class _Arrays:
-    """The arrays of an answer, one behind the other."""
+    """The arrays of an answer, one after the other."""
 
     def __init__(self) -> None:
         self.places: dict[str, dict[str, Any]] = {}
@@ -124,13 +122,13 @@ class _Arrays:
         self._length = 0
 
     def taken_out_of(self, value: Any) -> Any:
-        """The same as JSON knows it, with names in place of arrays."""
+        """The value as JSON, with the names of arrays in their place."""
         import numpy as np
 
         if isinstance(value, Mapping):
-            return {str(key): self.taken_out_of(own) for key, own in value.items()}
+            return {str(key): self.taken_out_of(item) for key, item in value.items()}
         if isinstance(value, (list, tuple)):
-            return [self.taken_out_of(own) for own in value]
+            return [self.taken_out_of(item) for item in value]
         if isinstance(value, np.generic):
             return value.item()
         if isinstance(value, np.ndarray):
@@ -149,7 +147,7 @@ class _Arrays:
 
 
 def _in_page_type(array: Any) -> tuple[str, Any]:
-    """The array as one of the four types that a page has typed arrays for."""
+    """The array as one of the four types for which the page has typed arrays."""
     import numpy as np
 
     kind = array.dtype.kind
@@ -160,6 +158,6 @@ def _in_page_type(array: Any) -> tuple[str, Any]:
         return name, array.astype(f"<{name}")
     if kind in "iu":
         if array.size and (array.min() < -(2**31) or array.max() >= 2**31):
-            raise OverflowError("Whole numbers for the page need to fit into 32 bits.")
+            raise OverflowError("Integers for the page have to fit into 32 bits.")
         return "i4", array.astype("<i4")
-    raise TypeError(f"The page has no arrays of {array.dtype}.")
+    raise TypeError(f"The page cannot read arrays of {array.dtype}.")

@@ -1,15 +1,15 @@
-"""Reports that were made, each under a name that cannot be guessed.
+"""Reports of this session, each under a name that cannot be guessed.
 
-A report is a page of its own, with the names of the user's table in it. It is served with the
-policy that it was made with, which knows its one script and its one style sheet by their hashes,
-and as a sandbox: whatever ran in it would be nobody's, and could not speak to the studio.
+A report is a separate page that contains names from the user's table. It is served with the content
+security policy that it was made with, which allows its one script and its one style sheet by their
+hashes, and as a sandbox: a script in it has no origin and cannot send requests to the studio.
 """
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["ReportShelf", "report_headers"]
+__all__ = ["ServedReports", "report_headers"]
 
 _MOST_REPORTS = 16
 _HASHES = r"(?:'sha256-[A-Za-z0-9+/=]{44}' ?)+"
@@ -22,7 +22,7 @@ _STRICTEST = "default-src 'none'; base-uri 'none'; form-action 'none'"
 _NAME = re.compile(r"[A-Za-z0-9_-]{22,64}")
 
 
-class ReportShelf:
+class ServedReports:
     """The last few reports of this session, in memory."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class ReportShelf:
 
     def keep(self, name: str, page: bytes) -> None:
         if not _NAME.fullmatch(name):  # at least 128 bits
-            raise ValueError("The name of a report is a long random word.")
+            raise ValueError("The name of a report has to be long and random.")
         self._pages[name] = page
         while len(self._pages) > _MOST_REPORTS:
             del self._pages[next(iter(self._pages))]
@@ -40,11 +40,11 @@ class ReportShelf:
 
 
 def report_headers(page: bytes) -> dict[str, str]:
-    """What a report is served with. Its policy is believed only if it is of the form that we make.
+    """The headers of a report. The policy in the page is used only if it has the expected form.
 
-    Its opener policy is none: browsers show no sandbox that asks for one.
+    The opener policy has to be `unsafe-none`: browsers do not show a sandbox with another one.
     """
-    text = page[:4000].decode("latin-1").replace("&#39;", "'")  # as templates escape it
+    text = page[:4000].decode("latin-1").replace("&#39;", "'")  # Jinja escapes quotes so
     found = _POLICY.search(text.encode("latin-1"))
     policy = _STRICTEST if found is None else found[1].decode()
     sandbox = "; frame-ancestors 'none'; sandbox allow-scripts allow-downloads"

@@ -1,1 +1,1 @@
-"""The process that computes what the page asks for, and how it is asked."""
+"""The worker process, which computes the answers, and its supervisor."""

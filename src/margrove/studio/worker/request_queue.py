@@ -1,7 +1,7 @@
-"""Whose request comes next: tabs take turns, and so do the channels of a tab.
+"""The queue of requests: round robin over the tabs, and over the channels of a tab.
 
-A newer request on a channel takes the place of the one that waits there. A slider that is dragged
-therefore asks for its last position only, and does not push others back.
+A newer request replaces the one that waits on the same channel. So a dragged slider is answered for
+its last position only, and does not delay other requests.
 """
 
 from __future__ import annotations
@@ -9,49 +9,50 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from margrove.studio.server.messages import Ask
+from margrove.studio.server.messages import PageRequest
 
-__all__ = ["MOST_CHANNELS", "Request", "TooManyError", "Turns"]
+__all__ = ["MOST_CHANNELS", "QueuedRequest", "RequestQueue", "TooManyError"]
 
 MOST_CHANNELS = 32
 
 
 class TooManyError(Exception):
-    """A tab has as many requests waiting as it may."""
+    """The limit of waiting requests of a tab is reached."""
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
-    """What a tab asks, and where it wants to be answered.
+class QueuedRequest:
+    """A request of a tab.
 
-    owner     the tab, whatever that is
-    answer    takes text or bytes, as they go to the page, and never waits
+    owner      any object that stands for the tab
+    message    the request as the page sent it
+    answer     takes text or bytes for the page, and returns at once
     """
 
     owner: object
-    ask: Ask
+    message: PageRequest
     answer: Callable[[str | bytes], None] = field(repr=False)
 
     @property
     def channel(self) -> str:
-        return self.ask.channel
+        return self.message.channel
 
 
-class Turns:
-    """Requests that wait."""
+class RequestQueue:
+    """Waiting requests, by tab and channel."""
 
     def __init__(self) -> None:
-        self._waiting: dict[object, dict[str, Request]] = {}
+        self._waiting: dict[object, dict[str, QueuedRequest]] = {}
 
-    def __iter__(self) -> Iterator[Request]:
+    def __iter__(self) -> Iterator[QueuedRequest]:
         for channels in self._waiting.values():
             yield from channels.values()
 
     def __len__(self) -> int:
         return sum(len(channels) for channels in self._waiting.values())
 
-    def put(self, request: Request) -> Request | None:
-        """Have a request wait; gives the one whose place it takes."""
+    def put(self, request: QueuedRequest) -> QueuedRequest | None:
+        """Add a request; returns the one that it replaces."""
         channels = self._waiting.setdefault(request.owner, {})
         replaced = channels.get(request.channel)
         if replaced is None and len(channels) >= MOST_CHANNELS:
@@ -59,8 +60,8 @@ class Turns:
         channels[request.channel] = request
         return replaced
 
-    def take(self) -> Request | None:
-        """The next one. Its tab goes to the end of the line."""
+    def take(self) -> QueuedRequest | None:
+        """Remove the next request; its tab goes to the end of the queue."""
         if not self._waiting:
             return None
         owner = next(iter(self._waiting))
@@ -70,14 +71,14 @@ class Turns:
             self._waiting[owner] = channels
         return request
 
-    def drop(self, owner: object, channel: str) -> Request | None:
-        """Take one out, if it waits."""
+    def drop(self, owner: object, channel: str) -> QueuedRequest | None:
+        """Remove the request of a channel, if there is one."""
         channels = self._waiting.get(owner, {})
         dropped = channels.pop(channel, None)
         if not channels:
             self._waiting.pop(owner, None)
         return dropped
 
-    def drop_all(self, owner: object) -> list[Request]:
-        """Take out all of a tab that is gone."""
+    def drop_all(self, owner: object) -> list[QueuedRequest]:
+        """Remove all requests of a tab."""
         return list(self._waiting.pop(owner, {}).values())

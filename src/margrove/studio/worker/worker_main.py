@@ -1,7 +1,7 @@
-"""The child process, seen from inside: one request after the other, and small fits in between.
+"""The main loop of the worker process: one request after the other, with warm-up fits between.
 
-Three threads: this one computes; one listens to the server, so that a cancel is heard during a fit
-and the end of the server is the end of this process; one looks whether kernels are being compiled.
+It has three threads. The main thread computes. One reads from the server, so that a cancel arrives
+during a fit, and so that the worker ends with the server. One checks whether Numba compiles.
 """
 
 from __future__ import annotations
@@ -23,16 +23,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from margrove.studio.server.faults import noted_fault
+from margrove.studio.server.internal_errors import report_internal_error
 from margrove.studio.server.messages import packed_result, progress
-from margrove.studio.worker.worker_protocol import Kind, Letter, order_of, sealed_report
+from margrove.studio.worker.worker_protocol import (
+    Kind,
+    WorkerMessage,
+    packed_report,
+    unpacked_command,
+)
 
-__all__ = ["Job", "Plan", "work"]
+__all__ = ["Job", "WorkerSettings", "run_worker"]
 
-_SILENT_SECONDS = 0.15  # what is done by then needs no progress
-_BETWEEN_NOTES = 0.05
-_LOOK_EVERY = 0.2
-_PAUSE_SECONDS = 1.0
+_SILENT_SECONDS = 0.15  # shorter requests show no progress
+_PROGRESS_INTERVAL = 0.05
+_COMPILER_CHECK_INTERVAL = 0.2
+_IDLE_SECONDS = 1.0  # after a request, before the warm-up goes on
 _LONGEST_MESSAGE = 600
 _OUT_OF_MEMORY = (
     "This needs more memory than the studio may take. Use fewer points or rows, or a smaller model."
@@ -40,13 +45,13 @@ _OUT_OF_MEMORY = (
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What a child is started with.
+class WorkerSettings:
+    """Settings of a worker process.
 
-    answers         module with ANSWERS: for each kind of request a function of (ask, job)
-    folder          where uploaded tables are; removed when the server is gone
-    memory_bytes    that it may take, None for no limit
-    is_warmed       whether small models are fitted while nobody asks
+    answers         module with ANSWERS: for each kind of request a function of (request, job)
+    folder          of the uploaded tables; removed when the server has ended
+    memory_bytes    limit of its memory, None for no limit
+    is_warmed       whether it fits small models while there are no requests
     """
 
     answers: str
@@ -55,167 +60,175 @@ class Plan:
     is_warmed: bool = True
 
 
-def _not_told(note: str, done: int, total: int | None) -> None:
-    """For jobs that nobody listens to."""
+def _no_progress(note: str, done: int, total: int | None) -> None:
+    """For jobs whose progress is not shown."""
 
 
-def _not_kept(name: str, page: str) -> None:
+def _no_report(name: str, page: str) -> None:
     """For jobs without a server."""
 
 
 @dataclass
 class Job:
-    """What an answer is given beside the request.
+    """What a function of ANSWERS gets besides the request.
 
-    tables    paths of tables by the names that the page knows, "file" for that of the command line
-    cancel    set when nobody waits for the answer any more; fits see to it by themselves
+    tables    paths of the tables by their names, "file" for the one of the command line
+    cancel    set when the request is cancelled; fits check it themselves
+    tell      sends progress to the page
+    keep      sends a report to the server
     """
 
     tables: Mapping[str, Path] = field(default_factory=dict)
     cancel: threading.Event = field(default_factory=threading.Event)
-    tell: Callable[[str, int, int | None], None] = _not_told
-    keep: Callable[[str, str], None] = _not_kept
+    tell: Callable[[str, int, int | None], None] = _no_progress
+    keep: Callable[[str, str], None] = _no_report
     _next_note: float = field(default_factory=lambda: time.monotonic() + _SILENT_SECONDS)
 
     def progress(self, note: str, done: int, total: int | None) -> None:
-        """Tell the page how far it is; what comes too fast to be read is left out."""
+        """Show progress in the page; notes that come too fast to be read are left out."""
         now = time.monotonic()
         if now >= self._next_note:
-            self._next_note = now + _BETWEEN_NOTES
+            self._next_note = now + _PROGRESS_INTERVAL
             self.tell(note, done, total)
 
     def keep_report(self, html: str) -> str:
-        """Have a report served, and give the name that it can be had by."""
+        """Have the server keep a report; returns its name."""
         name = secrets.token_urlsafe(24)
         self.keep(name, html)
         return name
 
 
-def work(connection: Any, plan: Plan) -> None:
-    """What the process does until the server ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends us
-    warnings.simplefilter("ignore")  # answers collect those that are worth telling
-    _limit_resources(plan.memory_bytes)
-    _Workroom(connection, plan).run()
+def run_worker(connection: Any, settings: WorkerSettings) -> None:
+    """Answer requests until the server ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server handles Ctrl-C and ends the worker
+    warnings.simplefilter("ignore")  # answers collect the warnings that the page shows
+    _limit_resources(settings.memory_bytes)
+    _Worker(connection, settings).run()
 
 
 def _limit_resources(memory_bytes: int | None) -> None:
-    """Memory that is written to, not addresses: threads and compilers reserve many of these."""
+    """Limit the data segment; of the address space, threads and compilers reserve much."""
     if sys.platform == "win32":
         return
     import resource
 
     with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # it would hold the user's data
+        resource.setrlimit(
+            resource.RLIMIT_CORE, (0, 0)
+        )  # a core dump would contain the user's data
     if memory_bytes is not None:
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
 
 
-class _Workroom:
-    def __init__(self, connection: Any, plan: Plan) -> None:
+class _Worker:
+    """The state of the process; `run` never returns."""
+
+    def __init__(self, connection: Any, settings: WorkerSettings) -> None:
         self._connection = connection
-        self._plan = plan
+        self._settings = settings
         self._sending = threading.Lock()
-        self._orders: queue.SimpleQueue[Letter] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[WorkerMessage] = queue.SimpleQueue()
         self._cancels: dict[int, threading.Event] = {}
         self._tables: dict[str, Path] = {}
 
     def run(self) -> None:
-        threading.Thread(target=self._listen, daemon=True).start()
-        threading.Thread(target=self._look_for_compiling, daemon=True).start()
-        from margrove import watch  # noqa: F401  # no request waits for the library to be read
+        threading.Thread(target=self._read_messages, daemon=True).start()
+        threading.Thread(target=self._watch_compiler, daemon=True).start()
+        from margrove import watch  # noqa: F401  # so that no request waits for the import
 
-        answers = _loaded(self._plan.answers)
-        chores = self._chores(answers)
+        answers = _loaded(self._settings.answers)
+        warm_up = self._warm_up(answers)
         self._send(Kind.READY)
         pause = 0.0
         while True:
             try:
-                letter = self._orders.get(timeout=pause)
+                message = self._requests.get(timeout=pause)
             except queue.Empty:
                 pause = 0.0
-                if next(chores, None) is not None:
+                if next(warm_up, None) is not None:
                     continue
-                letter = self._orders.get()
-            self._answer(letter, answers)
-            pause = _PAUSE_SECONDS  # whoever has asked may ask on
+                message = self._requests.get()
+            self._answer(message, answers)
+            pause = _IDLE_SECONDS  # the next request may follow soon
 
-    def _chores(self, answers: Mapping[str, Any]) -> Iterator[bool]:
-        """What makes the first answers quick; gives way after each."""
-        if not self._plan.is_warmed:
+    def _warm_up(self, answers: Mapping[str, Any]) -> Iterator[bool]:
+        """Fit small models, one each time, so that the first answers are quick."""
+        if not self._settings.is_warmed:
             return
-        from margrove.studio.worker.small_fits import warm_steps
+        from margrove.studio.worker.warm_up import warm_steps
 
         for step in warm_steps(answers):
-            with contextlib.suppress(Exception):  # whoever asks for it will be told
+            with contextlib.suppress(Exception):  # a request for the same model will show the error
                 step()
             yield True
 
     # -- the other threads ---------------------------------------------------------------------
 
-    def _listen(self) -> None:
+    def _read_messages(self) -> None:
         try:
             while True:
-                letter = Letter.opened(self._connection.recv_bytes())
-                if letter.kind is Kind.ANSWER:
-                    self._cancels[letter.number] = threading.Event()
-                    self._orders.put(letter)
-                elif letter.kind is Kind.CANCEL:
-                    wanted = self._cancels.get(letter.number)  # None: it has just ended
+                message = WorkerMessage.from_bytes(self._connection.recv_bytes())
+                if message.kind is Kind.ANSWER:
+                    self._cancels[message.number] = threading.Event()
+                    self._requests.put(message)
+                elif message.kind is Kind.CANCEL:
+                    wanted = self._cancels.get(message.number)  # None: it has just ended
                     if wanted is not None:
                         wanted.set()
-        except (EOFError, OSError):  # the server is gone, however it ended
-            shutil.rmtree(self._plan.folder, ignore_errors=True)
+        except (EOFError, OSError):  # the server has ended, perhaps by kill -9
+            shutil.rmtree(self._settings.folder, ignore_errors=True)
             os._exit(0)
 
-    def _look_for_compiling(self) -> None:
-        """What is seen once may be over; what is seen twice is told."""
-        before = told = False
+    def _watch_compiler(self) -> None:
+        """Report a change once it was seen twice in a row: short compilations do not matter."""
+        before = reported = False
         while True:
-            time.sleep(_LOOK_EVERY)
+            time.sleep(_COMPILER_CHECK_INTERVAL)
             compiles = _is_compiling(threading.main_thread().ident)
-            if before == compiles != told:
-                told = compiles
+            if before == compiles != reported:
+                reported = compiles
                 self._send(Kind.COMPILES, int(compiles))
             before = compiles
 
     def _send(self, kind: Kind, number: int = 0, content: bytes = b"") -> None:
-        with self._sending, contextlib.suppress(OSError):  # the listener sees to the end
-            self._connection.send_bytes(Letter(kind, number, content).sealed())
+        with self._sending, contextlib.suppress(OSError):  # the reading thread ends the process
+            self._connection.send_bytes(WorkerMessage(kind, number, content).to_bytes())
 
     # -- requests ------------------------------------------------------------------------------
 
-    def _answer(self, letter: Letter, answers: Mapping[str, Any]) -> None:
-        number = letter.number
+    def _answer(self, message: WorkerMessage, answers: Mapping[str, Any]) -> None:
+        number = message.number
         cancel = self._cancels[number]
         try:
             if not cancel.is_set():
                 self._send(Kind.BEGAN, number)
-                self._send(Kind.RESULT, number, self._result(letter, cancel, answers))
+                self._send(Kind.RESULT, number, self._result(message, cancel, answers))
                 return
         except Exception as error:
             if not cancel.is_set():
-                self._send(Kind.ERROR, number, self._words_of(error).encode(errors="replace"))
+                self._send(Kind.ERROR, number, self._message_of(error).encode(errors="replace"))
                 return
         finally:
             del self._cancels[number]
         self._send(Kind.CANCELLED, number)
 
-    def _result(self, letter: Letter, cancel: threading.Event, answers: Mapping[str, Any]) -> bytes:
+    def _result(
+        self, message: WorkerMessage, cancel: threading.Event, answers: Mapping[str, Any]
+    ) -> bytes:
         from margrove import watch
 
-        order, text = order_of(letter.content)
-        page_id, channel, kind = order["id"], order["channel"], order["kind"]
+        command, text = unpacked_command(message.content)
+        page_id, channel, kind = command["id"], command["channel"], command["kind"]
 
         def tell(note: str, done: int, total: int | None) -> None:
             told = progress(page_id, channel, str(note), int(done), total)
-            self._send(Kind.PROGRESS, letter.number, told.encode())
+            self._send(Kind.PROGRESS, message.number, told.encode())
 
         def keep(name: str, page: str) -> None:
-            self._send(Kind.REPORT, letter.number, sealed_report(name, page))
+            self._send(Kind.REPORT, message.number, packed_report(name, page))
 
-        self._tables = {name: Path(path) for name, path in order["tables"].items()}
+        self._tables = {name: Path(path) for name, path in command["tables"].items()}
         job = Job(self._tables, cancel, tell, keep)
         if kind not in answers:
             raise ValueError(f"The studio has no answer to {kind!r}.")
@@ -227,46 +240,47 @@ class _Workroom:
             body = answers[kind](json.loads(text), job)
         return packed_result(page_id, channel, body)
 
-    def _words_of(self, error: Exception) -> str:
-        """What the page may know: our own sentences, and of faults a number."""
+    def _message_of(self, error: Exception) -> str:
+        """The text of an error for the page: no paths, and for a bug only its code."""
         text = str(error)
         for path in self._tables.values():
             text = text.replace(str(path), path.name)
         if isinstance(error, MemoryError):
             return text[:_LONGEST_MESSAGE] if "is available" in text else _OUT_OF_MEMORY
-        if isinstance(error, (ValueError, ImportError)) or _is_for_people(error):
-            return text.replace(self._plan.folder, "")[:_LONGEST_MESSAGE]
-        return _fault(error)
+        if isinstance(error, (ValueError, ImportError)) or _is_studio_error(error):
+            return text.replace(self._settings.folder, "")[:_LONGEST_MESSAGE]
+        return _bug_message(error)
 
 
-def _is_for_people(error: Exception) -> bool:
+def _is_studio_error(error: Exception) -> bool:
     return type(error).__name__ == "StudioError" and type(error).__module__.startswith("margrove.")
 
 
-def _fault(error: Exception) -> str:
+def _bug_message(error: Exception) -> str:
+    code = report_internal_error(error)
     return (
-        f"This is a fault of margrove's own ({type(error).__name__}, {noted_fault(error)}). Please "
-        "report it, with what the terminal shows after a start with MARGROVE_TRACEBACK=1."
+        f"This is a bug of margrove ({type(error).__name__}, {code}). Please report it, with what "
+        "the terminal shows when the studio is started with MARGROVE_TRACEBACK=1."
     )
 
 
 def _loaded(module: str) -> Mapping[str, Any]:
-    """ANSWERS of a module; if it cannot be imported, each request is told so."""
+    """ANSWERS of a module; if it cannot be imported, every request gets the error."""
     try:
         answers: Mapping[str, Any] = importlib.import_module(module).ANSWERS
     except Exception as error:
-        message = f"The studio could not be loaded. {_fault(error)}"
+        message = f"The studio could not be loaded. {_bug_message(error)}"
     else:
         return answers
 
-    def refuse(ask: Any, job: Job) -> Any:
+    def refuse(request: Any, job: Job) -> Any:
         raise ValueError(message)
 
     return _Always(refuse)
 
 
 class _Always(dict[str, Any]):
-    """Has the same answer to everything."""
+    """A dictionary with one value for all keys."""
 
     def __init__(self, answer: Any) -> None:
         super().__init__()
@@ -280,7 +294,7 @@ class _Always(dict[str, Any]):
 
 
 def _is_compiling(thread: int | None) -> bool:
-    """Whether Numba's compiler is at work on a thread: its files are somewhere on the stack."""
+    """Whether a thread is in Numba's compiler: one of its files is on the stack."""
     frame = sys._current_frames().get(thread or 0)
     while frame is not None:
         name = frame.f_code.co_filename

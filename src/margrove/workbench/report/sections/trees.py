@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from margrove.facts import SketchNode, TreeSketch, ranked_importances, sketch_tree
 from margrove.grove.read.conditions import prediction_text
 from margrove.grove.read.tree_reading import rules
-from margrove.plot.trees.shapes import EDGES, Box, Drawing, Line, Shape, drawing_of
-from margrove.plot.trees.shapes import Words as Text
+from margrove.plot.trees.layout import drawing_of
+from margrove.plot.trees.shapes import EDGES, Box, Drawing, Line, Shape
 from margrove.workbench.report import charts
 from margrove.workbench.report.blocks import (
     Block,
@@ -125,20 +123,21 @@ def _says(sketch: TreeSketch, node: SketchNode) -> str:
 
 
 def _tree_svg(drawing: Drawing, sketch: TreeSketch, key: str) -> Markup:
-    nodes = {node.number: node for node in sketch.nodes}
     lines, groups = [], []
     for group in drawing.groups:
-        own = []
+        shapes = []
         for shape in group.shapes:
             if isinstance(shape, Line) and shape.role in EDGES:
-                lines.append(_shape(shape, nodes.get(group.number or 0), sketch, group.number))
+                lines.append(_shape(shape, group.number))
             elif shape.role != "note":  # the caption says it
-                own.append(_shape(shape, nodes.get(group.number or 0), sketch, None))
+                shapes.append(_shape(shape, None))
         if group.number is None:
-            groups.append(tag("g", joined(own)))
+            groups.append(tag("g", joined(shapes)))
         else:
-            told = tag("title", *_lines(group.words))
-            groups.append(tag("g", told, joined(own), class_="tree-group", data_node=group.number))
+            title = tag("title", *_lines(group.description))
+            groups.append(
+                tag("g", title, joined(shapes), class_="tree-group", data_node=group.number)
+            )
     return tag(
         "svg", joined([*lines, *groups]), class_="tree", data_tree=key, role="img",
         viewBox=f"0 0 {drawing.width:.0f} {drawing.height:.0f}",
@@ -147,22 +146,20 @@ def _tree_svg(drawing: Drawing, sketch: TreeSketch, key: str) -> Markup:
     )  # fmt: skip
 
 
-def _lines(words: str) -> list[Markup]:
+def _lines(description: str) -> list[Markup]:
     """A title may have lines; each is escaped on its own."""
-    parts = [str(tag("a", line))[3:-4] for line in words.splitlines()[:20] if line]
+    parts = [str(tag("a", line))[3:-4] for line in description.splitlines()[:20] if line]
     return [Markup("\n".join(parts))]
 
 
-def _shape(
-    shape: Shape, node: SketchNode | None, sketch: TreeSketch, number_of: int | None
-) -> Markup:
+def _shape(shape: Shape, child: int | None) -> Markup:
+    """One shape; `child` is the lower node of an edge. Colours are those of the style sheet."""
     if isinstance(shape, Line):
         (x1, y1), (x2, y2) = shape.start, shape.end
         return tag("line", class_=f"tree-{shape.role}", x1=x1, y1=y1, x2=x2, y2=y2,
-                   data_to=number_of)  # fmt: skip
+                   data_to=child)  # fmt: skip
     if isinstance(shape, Box):
-        return _box(shape, node, sketch)
-    assert isinstance(shape, Text)
+        return _box(shape)
     return tag(
         "text", visible(shape.text),
         class_=f"tree-{shape.role}" + (" bold" if shape.is_bold else ""),
@@ -170,39 +167,17 @@ def _shape(
     )  # fmt: skip
 
 
-def _box(shape: Box, node: SketchNode | None, sketch: TreeSketch) -> Markup:
+def _box(shape: Box) -> Markup:
     place: dict[str, Any] = {
         "x": shape.x, "y": shape.y, "width": shape.width, "height": shape.height,
     }  # fmt: skip
-    if shape.role in ("node", "leaf") and node is not None:
-        plate = tag("rect", class_="tree-plate", rx=4.0, **place)
-        return joined([plate, tag("rect", class_=f"tree-{shape.role} {_tint(node)}".strip(), rx=4.0,
-                                  fill_opacity=_strength(node, sketch), **place)])  # fmt: skip
-    return tag("rect", class_=f"tree-{shape.role} {_series_of_fill(shape.fill)}", **place)
-
-
-def _tint(node: SketchNode) -> str:
-    if node.means:
-        return "c0"
-    return "" if node.question else series_class(int(np.argmax(node.shares[0])))
-
-
-def _strength(node: SketchNode, sketch: TreeSketch) -> float | None:
-    """Of a model of numbers, the higher the mean, the darker the box."""
-    if not node.means:
-        return None if node.question else 0.22
-    means = [own.means[0] for own in sketch.nodes]
-    low, high = min(means), max(means)
-    half = 0.5 * high - 0.5 * low
-    return 0.05 + 0.4 * ((0.5 * node.means[0] - 0.5 * low) / half if half > 0 else 0.5)
-
-
-def _series_of_fill(fill: str) -> str:
-    from margrove.plot.canvas import class_style
-
-    known = {str(class_style(code)["color"]).lower(): code for code in range(7)}
-    code = known.get(fill.lower())
-    return "rest" if code is None else series_class(code)
+    colour = "rest" if shape.class_code is None else series_class(shape.class_code)
+    if shape.role not in ("node", "leaf"):
+        return tag("rect", class_=f"tree-{shape.role} {colour}", **place)
+    plate = tag("rect", class_="tree-plate", rx=4.0, **place)
+    name = f"tree-{shape.role}" + (f" {colour}" if shape.strength else "")
+    strength = shape.strength or None
+    return joined([plate, tag("rect", class_=name, rx=4.0, fill_opacity=strength, **place)])
 
 
 def _rule_table(subject: Subject) -> Table:

@@ -1,4 +1,4 @@
-"""Small fits that load the kernels which the first pictures need, or compile them."""
+"""Small fits that load or compile the kernels of the first pictures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 __all__ = ["warm_steps"]
 
-# What people look at first comes first.
+# In the order in which people usually look at them.
 _LEARNERS = (
     "SVC",
     "DecisionTreeClassifier",
@@ -25,7 +25,7 @@ _LEARNERS = (
 
 
 def warm_steps(answers: Mapping[str, Any]) -> Iterator[Callable[[], None]]:
-    """Steps of about a tenth of a second each, once kernels are in the cache."""
+    """Functions to call, each about a tenth of a second once its kernels are in the cache."""
     for name in _LEARNERS:
         yield lambda name=name: _fit_small(name)  # type: ignore[misc]
     if "catalogue" in answers:
@@ -47,7 +47,7 @@ def _fit_small(name: str) -> None:
 
 
 def _ask_catalogue(answers: Mapping[str, Any]) -> None:
-    """The first thing that any page asks for."""
+    """The first request of every page."""
     from margrove.studio.worker.worker_main import Job
 
     answers["catalogue"]({"kind": "catalogue"}, Job())

@@ -1,6 +1,6 @@
-"""A fitted decision tree as text: a picture in SVG, or a page of HTML around it.
+"""A fitted decision tree as an SVG picture or an HTML page; matplotlib is not needed.
 
-Needs no matplotlib. Every text of the user's goes through `escape`; all else is ours.
+All texts of the user are escaped.
 """
 
 from __future__ import annotations
@@ -10,17 +10,8 @@ from html import escape
 from typing import Any
 
 from margrove.facts import TreeSketch, sketch_tree
-from margrove.plot.trees.shapes import (
-    EDGES,
-    FONT,
-    INK,
-    PAPER,
-    Box,
-    Drawing,
-    Line,
-    Shape,
-    drawing_of,
-)
+from margrove.plot.trees.layout import drawing_of
+from margrove.plot.trees.shapes import EDGES, FONT, INK, PAPER, Box, Drawing, Line, Shape
 
 __all__ = ["tree_html", "tree_svg"]
 
@@ -100,15 +91,15 @@ def _svg_lines(drawing: Drawing) -> Iterator[str]:
         f'font-size="{_number(FONT)}">'
     )
     yield "<title>Decision tree</title>"
-    # Lines first: boxes and answers are drawn over them.
+    # Edges first: boxes and answers are drawn over them.
     for group in drawing.groups:
         for shape in group.shapes:
             if isinstance(shape, Line) and shape.role in EDGES:
                 yield _svg_shape(shape, group.number)
     for group in drawing.groups:
         yield "<g>"
-        if group.words:
-            yield f"<title>{escape(group.words)}</title>"
+        if group.description:
+            yield f"<title>{escape(group.description)}</title>"
         for shape in group.shapes:
             if shape.role not in EDGES:
                 yield _svg_shape(shape, group.number)
@@ -117,17 +108,17 @@ def _svg_lines(drawing: Drawing) -> Iterator[str]:
 
 
 def _svg_shape(shape: Shape, number: int | None) -> str:
-    told = f'class="{shape.role}"' + ("" if number is None else f' data-node="{number}"')
+    names = f'class="{shape.role}"' + ("" if number is None else f' data-node="{number}"')
     if isinstance(shape, Box):
         return (
-            f'<rect {told} x="{_number(shape.x)}" y="{_number(shape.y)}" '
+            f'<rect {names} x="{_number(shape.x)}" y="{_number(shape.y)}" '
             f'width="{_number(shape.width)}" height="{_number(shape.height)}" fill="{shape.fill}"'
             + _stroke(shape.edge, shape.line_width)
         )
     if isinstance(shape, Line):
         (x1, y1), (x2, y2) = shape.start, shape.end
         return (
-            f'<line {told} x1="{_number(x1)}" y1="{_number(y1)}" x2="{_number(x2)}" '
+            f'<line {names} x1="{_number(x1)}" y1="{_number(y1)}" x2="{_number(x2)}" '
             f'y2="{_number(y2)}"' + _stroke(shape.colour, shape.line_width)
         )
     weight = ' font-weight="bold"' if shape.is_bold else ""
@@ -136,7 +127,7 @@ def _svg_shape(shape: Shape, number: int | None) -> str:
         weight += f' stroke="{PAPER}" stroke-width="4" paint-order="stroke"'
     baseline = _number(shape.y + 0.35 * FONT)
     return (
-        f'<text {told} x="{_number(shape.x)}" y="{baseline}" fill="{INK}"{anchor}{weight}>'
+        f'<text {names} x="{_number(shape.x)}" y="{baseline}" fill="{INK}"{anchor}{weight}>'
         f"{escape(shape.text)}</text>"
     )
 

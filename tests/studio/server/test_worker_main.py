@@ -10,8 +10,7 @@ import pytest
 
 import margrove
 from margrove._runtime.jit import compiled_for_user
-from margrove.studio.worker import small_fits as warming
-from margrove.studio.worker import worker_main as workroom
+from margrove.studio.worker import warm_up, worker_main
 from margrove.studio.worker.worker_main import Job, _is_compiling
 
 
@@ -26,7 +25,7 @@ def test_a_job_can_be_had_without_a_server():
 def test_progress_is_told_after_a_while_and_not_too_often(monkeypatch):
     readings = iter([0.0, 0.1, 0.2, 0.21, 0.3])
     clock = SimpleNamespace(monotonic=lambda: next(readings))  # not that of the server's thread
-    monkeypatch.setattr(workroom, "time", clock)
+    monkeypatch.setattr(worker_main, "time", clock)
     told = []
     job = Job(tell=lambda *note: told.append(note))
     for k in range(4):
@@ -45,22 +44,22 @@ def test_136_the_terminal_is_told_where_a_fault_is_and_nothing_else(capsys):
     try:
         {}["4111 1111"]
     except KeyError as error:
-        message = workroom._fault(error)
+        message = worker_main._bug_message(error)
     shown = capsys.readouterr().err
-    assert "KeyError in test_workroom.py:" in shown
-    code = shown.split("fault ")[1].split(":")[0]
+    assert "KeyError in test_worker_main.py:" in shown
+    code = shown.split("internal error ")[1].split(":")[0]
     assert code in message
     assert "4111" not in shown + message
 
 
 def test_learners_that_are_warmed_exist():
-    assert set(warming._LEARNERS) <= set(margrove.__all__)
-    warming._fit_small("Perceptron")
+    assert set(warm_up._LEARNERS) <= set(margrove.__all__)
+    warm_up._fit_small("Perceptron")
     asked = []
-    steps = list(warming.warm_steps({"catalogue": lambda ask, job: asked.append(ask["kind"])}))
+    steps = list(warm_up.warm_steps({"catalogue": lambda ask, job: asked.append(ask["kind"])}))
     steps[-1]()
     assert asked == ["catalogue"]
-    assert len(steps) == len(warming._LEARNERS) + 1
+    assert len(steps) == len(warm_up._LEARNERS) + 1
 
 
 def test_compiling_is_seen():

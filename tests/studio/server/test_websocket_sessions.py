@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,9 +14,9 @@ from tests.studio.server.running import Tab
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 import margrove
-from margrove.studio.server import conversations
+from margrove.studio.server import websocket_sessions
 from margrove.studio.server.messages import LONGEST_MESSAGE, progress
-from margrove.studio.server.tab_keys import KeyRing
+from margrove.studio.server.tab_keys import TabKeys
 
 
 def test_a_tab_is_welcomed_once_for_a_token_and_ever_after_for_its_key(studio):
@@ -43,20 +45,48 @@ def test_whoever_does_not_say_hello_is_refused(studio, sent):
 
 
 def test_125_whoever_says_nothing_is_not_waited_for(studio, monkeypatch):
-    monkeypatch.setattr(conversations, "_HELLO_SECONDS", 0.1)
+    monkeypatch.setattr(websocket_sessions, "_HELLO_SECONDS", 0.1)
     with studio.socket() as socket:
         assert json.loads(socket.recv())["kind"] == "refused"
 
 
-def test_a_tab_that_does_not_read_is_closed():
-    conversation = conversations.Conversation(None, None)
+def test_a_tab_that_does_not_read_gets_no_progress_but_all_answers():
+    session = websocket_sessions.WebSocketSession(None, None)
     for _ in range(1000):
-        conversation._answer(progress(1, "c", "fitting", 1, 2))
-    assert conversation._outbox.qsize() < 100
-    assert not conversation._is_over.is_set()
-    for _ in range(256):
-        conversation._answer(b"result")
-    assert conversation._is_over.is_set()
+        session._answer(progress(1, "c", "fitting", 1, 2))
+    n_progress = session._unsent.qsize()
+    assert n_progress < 100
+    for _ in range(30):
+        session._answer(b"result")
+    assert session._unsent.qsize() == n_progress + 30
+
+
+def test_a_tab_that_does_not_read_is_not_read_from():
+    """So the number of its answers that wait is bounded, whatever it sends."""
+    n_read = 0
+
+    class Socket:
+        async def receive_text(self):
+            nonlocal n_read
+            n_read += 1
+            return '{"kind": "cancel", "channel": "c", "id": 1}'
+
+        async def send_text(self, text):
+            await asyncio.sleep(PATIENCE)
+
+    async def exchange():
+        supervisor = SimpleNamespace(cancel=lambda owner, channel: None)
+        context = SimpleNamespace(supervisor=supervisor)
+        session = websocket_sessions.WebSocketSession(Socket(), context)
+        task = asyncio.create_task(session._exchange())
+        for _ in range(1000):
+            await asyncio.sleep(0)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+    asyncio.run(exchange())
+    assert 0 < n_read < 100
 
 
 def test_a_request_is_answered_under_its_number_and_channel(tab):
@@ -116,7 +146,7 @@ def test_a_fit_tells_how_far_it_is_and_ends_when_it_is_cancelled(tab, studio):
     while (note := tab.next())["note"] != "fitting":
         pass
     assert note["total"] == 10**6
-    child = studio.studio.foreman.child_id
+    child = studio.studio.supervisor.worker_id
     tab.send("cancel")
     assert tab.answer()["kind"] == "cancelled"
     tab.answer()
@@ -184,7 +214,7 @@ def test_nan_is_no_json(tab):
     ],
     ids=range(14),
 )
-def test_what_is_no_request_ends_the_conversation(studio, tab, sent):
+def test_what_is_no_request_ends_the_session(studio, tab, sent):
     tab.socket.send(sent)
     with pytest.raises(ConnectionClosed) as closed:
         tab.next()
@@ -215,7 +245,7 @@ def _send_and_read(tab, text):
 
 def test_138_a_restarted_studio_knows_nobody(studio):
     """Its keys are made anew, and the page is told what to say."""
-    earlier = KeyRing()
+    earlier = TabKeys()
     key = earlier.spend(earlier.new_token())
     assert earlier.server != studio.studio.keys.server
     with studio.socket() as socket:

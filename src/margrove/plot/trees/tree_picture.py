@@ -1,10 +1,4 @@
-"""A fitted decision tree as a drawing on matplotlib's axes.
-
-    sketch of the tree  ->  positions       ->  shapes        ->  a pen
-    margrove.facts          tree_positions      tree_shapes       here, or tree_markup
-
-Nothing is recursive.
-"""
+"""A fitted decision tree as a matplotlib picture."""
 
 from __future__ import annotations
 
@@ -15,17 +9,8 @@ import numpy as np
 from margrove.facts import TreeSketch, sketch_tree
 from margrove.plot.canvas import new_panels, usable_axes
 from margrove.plot.picture import Picture, drawn, table
-from margrove.plot.trees.shapes import (
-    EDGES,
-    FONT,
-    INK,
-    PAPER,
-    Box,
-    Drawing,
-    Line,
-    Words,
-    drawing_of,
-)
+from margrove.plot.trees.layout import drawing_of
+from margrove.plot.trees.shapes import EDGES, FONT, INK, PAPER, Box, Drawing, Line, Text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -104,17 +89,17 @@ def tree(
 def _node_table(sketch: TreeSketch) -> dict[str, Any]:
     """The nodes that are shown; the parent of the root is missing."""
     nodes = sketch.nodes
-    parents = [np.nan if own.parent is None else nodes[own.parent].number for own in nodes]
+    parents = [np.nan if node.parent is None else nodes[node.parent].number for node in nodes]
     names = ("depth", "branch", "question", "prediction", "samples", "coverage", "impurity")
     return table(
-        node=[own.number for own in nodes],
+        node=[node.number for node in nodes],
         parent=np.array(parents, dtype=np.float64),
-        **{name: [getattr(own, name) for own in nodes] for name in names},
+        **{name: [getattr(node, name) for node in nodes] for name in names},
     )
 
 
 def _draw(axes: Axes, drawing: Drawing) -> None:
-    """In the drawing's own coordinates; texts and lines shrink with it."""
+    """Draw in the coordinates of the drawing; texts and lines shrink with it."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Rectangle
 
@@ -144,19 +129,19 @@ def _draw(axes: Axes, drawing: Drawing) -> None:
             artist.set_gid(shape.role if group.number is None else f"{shape.role} {group.number}")
 
 
-def _write(axes: Axes, words: Words, scale: float) -> Any:
-    """Names are the user's: a dollar sign in them is no mathematics."""
+def _write(axes: Axes, line: Text, scale: float) -> Any:
+    """Names come from the user, so a dollar sign is not the start of a formula."""
     behind = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.5}
     return axes.text(
-        words.x,
-        words.y,
-        words.text,
+        line.x,
+        line.y,
+        line.text,
         fontsize=max(FONT * scale, 0.5),
-        fontweight="bold" if words.is_bold else "normal",
+        fontweight="bold" if line.is_bold else "normal",
         color=INK,
-        ha="center" if words.is_centred else "left",
+        ha="center" if line.is_centred else "left",
         va="center",
         parse_math=False,
         zorder=4,
-        bbox=behind if words.role == "branch" else None,
+        bbox=behind if line.role == "branch" else None,
     )

@@ -1,4 +1,4 @@
-"""How decision trees are grown, and when they are too large, in pictures."""
+"""Pictures of growing and pruning: gains of thresholds, impurities, errors against size."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def gain_against_threshold(
     ['x2', 'x3', 'x2 <= 2.45']
     """
     found = gain_curves(X, y, criterion=criterion, feature=feature)
-    curves = _most_telling(found) if feature is None else list(found.curves)
+    curves = _largest_gains(found) if feature is None else list(found.curves)
     axes = usable_axes(ax)
     handles, names = [], []
     for code, curve in enumerate(curves):
@@ -101,7 +101,7 @@ def gain_against_threshold(
     return drawn(axes, data)
 
 
-def _most_telling(found: GainCurves) -> list[GainCurve]:
+def _largest_gains(found: GainCurves) -> list[GainCurve]:
     """Those that gain most, in the order of their columns."""
     gains = [
         -1.0 if curve.best is None else float(curve.decreases[curve.best]) for curve in found.curves

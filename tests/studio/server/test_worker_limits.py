@@ -9,7 +9,7 @@ import pytest
 from tests.interrupts import PATIENCE, is_alive
 from tests.studio.server.running import RunningStudio
 
-from margrove.studio.worker.worker_supervisor import Limits, memory_for_the_child
+from margrove.studio.worker.worker_supervisor import Limits, worker_memory
 
 
 def test_135_a_fit_hears_the_cancel_and_the_server_answers_meanwhile(studio, tab):
@@ -26,10 +26,12 @@ def test_135_a_fit_hears_the_cancel_and_the_server_answers_meanwhile(studio, tab
 
 
 def test_135_who_does_not_hear_the_cancel_is_replaced(studio, tab, monkeypatch):
-    monkeypatch.setattr(studio.studio.foreman, "_limits", Limits(seconds=PATIENCE, grace=0.1))
+    monkeypatch.setattr(studio.studio.supervisor, "_limits", Limits(seconds=PATIENCE, grace=0.1))
     before = tab.ask("who")["body"]["process"]
     sent = tab.send("deaf", seconds=600)
-    while studio.studio.foreman._running is None or not studio.studio.foreman._running.has_begun:
+    while (
+        studio.studio.supervisor._running is None or not studio.studio.supervisor._running.has_begun
+    ):
         time.sleep(0.01)
     tab.send("cancel")
     assert tab.answer() == {"kind": "cancelled", "id": sent, "channel": "c"}
@@ -46,7 +48,7 @@ def test_135_a_child_that_dies_is_an_error_of_one_request(studio, tab):
         other.send("echo", say="still here")
         answer = tab.answer()
         assert answer["kind"] == "error"
-        assert "ended by itself" in answer["message"]
+        assert "process ended during" in answer["message"]
         assert other.answer()["body"] == {"said": "still here"}
 
 
@@ -64,7 +66,7 @@ def test_135_time_is_bounded(studio, tab, monkeypatch):
     limits = Limits(seconds=0.3, slow_seconds=PATIENCE, slow=frozenset({"deaf"}), grace=PATIENCE)
     before = tab.ask("who")["body"]["process"]
     with monkeypatch.context() as patch:
-        patch.setattr(studio.studio.foreman, "_limits", limits)
+        patch.setattr(studio.studio.supervisor, "_limits", limits)
         message = tab.ask("sleep", seconds=600)["message"]
         assert message.startswith("This took longer than 0.3 s")
         assert tab.ask("deaf", seconds=0.5)["kind"] == "result"
@@ -82,8 +84,8 @@ def test_137_a_second_studio_keeps_apart(studio, tmp_path):
         with other.tab() as tab, studio.tab() as elsewhere:
             assert tab.welcome["file"] == "people.csv"
             assert tab.ask("tables")["body"] == {"file": ["people.csv", "a,b\n1,2\n"]}
-            assert not other.studio.keys.knows(elsewhere.key)
-            assert not studio.studio.keys.knows(tab.key)
+            assert not other.studio.keys.is_known(elsewhere.key)
+            assert not studio.studio.keys.is_known(tab.key)
             process = tab.ask("who")["body"]["process"]
             assert process != elsewhere.ask("who")["body"]["process"]
             tab.send("deaf", seconds=600)
@@ -117,5 +119,5 @@ def test_a_module_that_cannot_be_loaded_is_said_so_to_each_request(tmp_path):
 
 
 def test_memory_of_the_child_leaves_room_for_others():
-    limit = memory_for_the_child()
+    limit = worker_memory()
     assert limit is None or limit >= 2 << 30
