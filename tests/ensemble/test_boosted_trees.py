@@ -8,7 +8,9 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits
 
 from margrove import AdaBoostClassifier, DecisionTreeClassifier
-from margrove.ensemble.adaboost.level_trees import LevelLearner
+from margrove.ensemble.adaboost.level_trees import LevelLearner, rows_of_a_bin
+from margrove.ensemble.adaboost.stump_tables import ROWS_OF_A_BIN, read_stump_table
+from margrove.ensemble.adaboost.weak_learners import TreeMembers
 from margrove.grove.prune.pruning import prune
 
 
@@ -81,9 +83,36 @@ def test_levels_on_several_threads_and_groups(max_depth, monkeypatch) -> None:
     assert np.array_equal(one.decision_function(X), several.decision_function(X))
 
 
-def test_a_learner_of_levels_ends_where_nothing_can_be_split() -> None:
-    from margrove.ensemble.adaboost.stump_tables import read_stump_table
+@pytest.mark.parametrize("criterion", ["gini", "entropy", "error"])
+@pytest.mark.parametrize("max_depth", [1, 3, 6])
+def test_levels_of_histograms_are_those_of_orders(criterion, max_depth) -> None:
+    X, y = table(5, n=500, n_classes=7)
+    weight = np.random.default_rng(5).exponential(size=(1, len(y)))
+    trees = []
+    for fewest in (0.0, 1e9):  # rows of a bin: all features by histograms, then none
+        read = read_stump_table(X, rows_of_a_bin=fewest)
+        assert (read.groups[0].place >= 0).all() == (fewest > 0.0)
+        learner = LevelLearner(
+            read, y, 7, np.ones(len(y), np.int64), "shares",
+            criterion=criterion, max_depth=max_depth, n_threads=1,
+        )  # fmt: skip
+        learner.begin(0, weight / weight.sum(), None)
+        while not learner.finished:
+            learner.advance(1.0)
+        members = learner.add_to(TreeMembers("shares", learner.kind, None, {}))
+        trees.append(members.trees[0][0])
+    assert len(trees[0]) > max_depth
+    for name in ("nodes", "weight", "values", "samples", "impurity", "decrease"):
+        assert np.array_equal(getattr(trees[0], name), getattr(trees[1], name)), name
 
+
+def test_histograms_need_more_rows_the_more_nodes_and_classes_there_are() -> None:
+    assert rows_of_a_bin(2, 1) == ROWS_OF_A_BIN
+    assert rows_of_a_bin(2, 6) > rows_of_a_bin(2, 3) > ROWS_OF_A_BIN
+    assert rows_of_a_bin(11, 6) > rows_of_a_bin(2, 6)
+
+
+def test_a_learner_of_levels_ends_where_nothing_can_be_split() -> None:
     X, y = np.ones((6, 2)), np.array([0, 1, 0, 1, 1, 1])
     learner = LevelLearner(
         read_stump_table(X), y, 2, np.ones(6, np.int64), "labels",

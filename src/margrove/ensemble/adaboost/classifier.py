@@ -21,7 +21,7 @@ from margrove._data import check_labels, check_training_labels, check_weights, c
 from margrove.ensemble.adaboost.algorithms import ALGORITHMS, Rule, VotingRule, rule_of
 from margrove.ensemble.adaboost.boosted_ensemble import BOOSTING_PARAMETERS, Boosted
 from margrove.ensemble.adaboost.deep_trees import MOST_ROWS, SaplingLearner
-from margrove.ensemble.adaboost.level_trees import DEEPEST, LevelLearner
+from margrove.ensemble.adaboost.level_trees import DEEPEST, LevelLearner, rows_of_a_bin
 from margrove.ensemble.adaboost.rounds import Boosting, StumpBoosting, Watched
 from margrove.ensemble.adaboost.stump_tables import StumpTable, read_stump_table
 from margrove.ensemble.adaboost.stumps import StumpBooster, Stumps
@@ -451,8 +451,10 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
         labels, n_classes, answers = given.labels, len(given.classes), rule.answers
         learner: LevelLearner | SaplingLearner | TreeLearner
         if answers != "numbers" and is_small_tree(base, given.rows, DEEPEST):
+            fewest = rows_of_a_bin(n_classes, base.max_depth)
             learner = LevelLearner(
-                read_stump_table(table.X, n_threads), labels, n_classes, given.samples, answers,
+                read_stump_table(table.X, n_threads, rows_of_a_bin=fewest), labels, n_classes,
+                given.samples, answers,
                 criterion=base.criterion, max_depth=base.max_depth, n_threads=n_threads,
             )  # fmt: skip
         elif (

@@ -15,7 +15,7 @@ import numpy as np
 
 from margrove._runtime.jit import kernel
 from margrove._runtime.threads import run_tiles
-from margrove.ensemble.adaboost.stump_tables import StumpTable, write_sides
+from margrove.ensemble.adaboost.stump_tables import ROWS_OF_A_BIN, StumpTable, write_sides
 from margrove.ensemble.adaboost.weak_learners import TreeMembers
 from margrove.grove.grow.assembly import impurity_of_shares
 from margrove.grove.grow.scores import CODE_OF, GINI, consider
@@ -25,10 +25,22 @@ from margrove.grove.serve.tree_arrays import LEAF, THRESHOLD, TreeArrays
 from margrove.grove.table.columns import code_of
 from margrove.grove.table.targets import whole_weights
 
-__all__ = ["DEEPEST", "LevelLearner"]
+__all__ = ["DEEPEST", "LevelLearner", "rows_of_a_bin"]
 
 DEEPEST = 6  # beyond that most nodes are small, and passes over all rows are not worth it
+_ROWS_OF_A_CELL = 1.25  # that make reading a feature in its order as fast as its histograms
 _NEXT_CODE = 6  # place in `best` after those of `consider`
+
+
+def rows_of_a_bin(n_classes: int, max_depth: int) -> float:
+    """How many rows a value of a feature needs on average for histograms to pay; see
+    `read_stump_table`.
+
+    Each node has a histogram of its own, with a cell for each value and class, and the nodes of a
+    level are twice those of the level above. Reading in order costs the same at every level.
+    """
+    n_nodes_of_a_level = (2**max_depth - 1) / max_depth
+    return max(float(ROWS_OF_A_BIN), _ROWS_OF_A_CELL * n_classes * n_nodes_of_a_level)
 
 
 class Level(NamedTuple):

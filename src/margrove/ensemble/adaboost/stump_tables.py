@@ -21,6 +21,7 @@ from margrove.grove.table.binning import BinnedDataset, bin_columns, midpoint
 from margrove.grove.table.columns import Columns, code_of
 
 __all__ = [
+    "ROWS_OF_A_BIN",
     "FeatureGroup",
     "StumpColumns",
     "StumpTable",
@@ -29,7 +30,7 @@ __all__ = [
     "write_sides",
 ]
 
-_ROWS_OF_A_BIN = 4  # fewer on average, and the feature is read in its order
+ROWS_OF_A_BIN = 4  # of stumps; fewer on average, and a feature is read in its order
 _CELLS_OF_A_GROUP = 1 << 18
 _MOST_GROUPS = 8
 
@@ -86,21 +87,27 @@ class StumpTable(NamedTuple):
         return midpoint(float(values[code]), float(values[next_code or code + 1]))
 
 
-def read_stump_table(X: Any, n_threads: int = 1) -> StumpTable:
-    """From a checked table without missing values."""
+def read_stump_table(
+    X: Any, n_threads: int = 1, *, rows_of_a_bin: float = ROWS_OF_A_BIN
+) -> StumpTable:
+    """From a checked table without missing values.
+
+    rows_of_a_bin: a dense feature whose values have fewer rows on average is read in its order.
+    Which way a feature is read does not show in what is found.
+    """
     if sp.issparse(X):
         return _of_sparse(sp.csc_array(X))
-    return _of_dense(bin_columns(X, n_threads=n_threads), n_threads)
+    return _of_dense(bin_columns(X, n_threads=n_threads), n_threads, rows_of_a_bin)
 
 
-def _of_dense(data: BinnedDataset, n_threads: int) -> StumpTable:
+def _of_dense(data: BinnedDataset, n_threads: int, rows_of_a_bin: float) -> StumpTable:
     n, columns = data.n_rows, columns_of(data)
     empty = np.empty(0, np.int64)
     read = StumpColumns(
         columns, empty, np.empty(0, np.int32), np.empty(0, np.uint32),
         np.zeros(data.n_features, np.int64),
     )  # fmt: skip
-    is_ordered = data.n_codes * _ROWS_OF_A_BIN > n
+    is_ordered = data.n_codes * rows_of_a_bin > n
     most = np.zeros(data.n_features, np.int64)
     counts = np.zeros(data.n_features, np.int64)  # of entries
     for j in range(data.n_features):
