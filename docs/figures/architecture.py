@@ -1,4 +1,4 @@
-"""Draw docs/_static/folders.svg and docs/_static/path_of_a_fit.svg, the pictures of the architecture.
+"""Draw the pictures of the architecture: docs/_static/folders.svg and path_of_a_fit.svg.
 
 The first is read off the contract in pyproject.toml that says which folder may import which.
 """
