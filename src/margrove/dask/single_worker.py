@@ -1,4 +1,4 @@
-"""Fits that one worker does with all rows, for learners whose steps follow one another.
+"""Fits on one worker with all rows, for learners whose steps follow one another.
 
 The rows are put together on a worker that has room for them, and the ordinary estimator is fitted
 there, so the model is the local one. Nothing of it depends on where that is: if the worker is
@@ -32,12 +32,12 @@ from margrove.exceptions import ClusterError
 
 __all__ = ["SingleWorkerEstimator", "join_rows"]
 
-_LOOK_EVERY = 2.0  # seconds
+_CHECK_SECONDS = 2.0  # seconds
 _COPIES = 3.0  # of the rows: as they arrive, put together, and as tables of the learner
 
 
 class SingleWorkerEstimator(ClusterEstimator):
-    """Mixin of estimators that are fitted whole, somewhere on the cluster."""
+    """Mixin of estimators that are fitted by one worker, which gets all rows."""
 
     _kernels = "AdaBoost"  # an entry of `margrove._runtime.warmup.PARTS`
 
@@ -133,10 +133,10 @@ def _roomy_workers(client: Any, workers: list[str], n_rows: int, needed: float) 
 
 
 def _result(client: Any, task: Any, workers: list[str]) -> _Found:
-    """Wait for the task as long as somebody is there who may do it."""
+    """Wait for the task as long as one of its workers is there."""
     while not task.done():
         with contextlib.suppress(TimeoutError):
-            distributed.wait([task], timeout=_LOOK_EVERY)
+            distributed.wait([task], timeout=_CHECK_SECONDS)
         if not task.done() and not set(workers) & set(available_workers(client)):
             raise WorkerLost(f"The workers {', '.join(workers)} are lost.", workers[0])
     (found,) = gathered(client, [task])
@@ -156,7 +156,7 @@ def _n_bytes(partition: Any) -> int:
 
 
 class _Unwanted:
-    """For `watch`: set, once nobody waits for the task any more."""
+    """For `watch`: set once the task is cancelled."""
 
     @staticmethod
     def is_set() -> bool:

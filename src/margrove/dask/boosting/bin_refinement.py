@@ -175,16 +175,16 @@ def refined_columns(
     ends = range(0, len(n_categories), _COLUMNS_AT_ONCE)
     blocks = [(first, min(first + _COLUMNS_AT_ONCE, len(n_categories))) for first in ends]
 
-    def all_partitions(function: Any, merge: Any, block: tuple[int, int], told: Any) -> Any:
+    def all_partitions(function: Any, merge: Any, block: tuple[int, int], argument: Any) -> Any:
         pairs = zip(sent_rows, sent_weights, strict=True)
-        pieces = map_each(function, [(*pair, renumbered, *block, told) for pair in pairs])
+        pieces = map_each(function, [(*pair, renumbered, *block, argument) for pair in pairs])
         while len(pieces) > 1:
             groups = range(0, len(pieces), _PARTITIONS_AT_ONCE)
             pieces = [submit(merge, pieces[k : k + _PARTITIONS_AT_ONCE]) for k in groups]
         return pieces[0]
 
     def refined(block: tuple[int, int]) -> Generator[Any, bool, Any]:
-        """Yields what tells whether there are cells to open, and is told."""
+        """Yields what tells whether there are cells to open, and is sent the answer."""
         cells = submit(
             filled_cells, all_partitions(cells_of_partition, all_cells, block, splitters)
         )

@@ -114,11 +114,11 @@ def column_tiles(
     X = np.ascontiguousarray(partition)
     n = X.shape[0] if rows.rows is None else len(rows.rows)
     step = min(max(_CELLS_AT_ONCE // max(last - first, 1), 1), max(n, 1))
-    room = np.empty((last - first) * step)
+    buffer = np.empty((last - first) * step)
     for start in range(0, n, step):
         stop = min(start + step, n)
         some = X[start:stop] if rows.rows is None else X[rows.rows[start:stop]]
-        tile = room[: (last - first) * (stop - start)].reshape(last - first, stop - start)
+        tile = buffer[: (last - first) * (stop - start)].reshape(last - first, stop - start)
         _take_columns(some, first, tile)
         for k in range(last - first):
             yield first + k, start, new_numbers(tile[k], renumbered.get(first + k))

@@ -153,10 +153,12 @@ class BoostingTable:
         offsets = self._offsets()
         partition_rows = rows_by_partition(distinct_rows(train)[0], offsets)
         cuts = np.searchsorted(held_out, offsets)
-        apart = [held_out[cuts[k] : cuts[k + 1]] - offsets[k] for k in range(len(partition_rows))]
+        held_out_rows = [
+            held_out[cuts[k] : cuts[k + 1]] - offsets[k] for k in range(len(partition_rows))
+        ]
         arguments = [
             (rows, others, columns, renumbered, so_far, kind)
-            for rows, others in zip(partition_rows, apart, strict=True)
+            for rows, others in zip(partition_rows, held_out_rows, strict=True)
         ]
         self._coded = self._map(code_partition, arguments, stores=True)
 

@@ -1,6 +1,6 @@
 """Partitions of a table as codes, and the table that a worker makes of them.
 
-Rows are coded partition by partition, where they lie. From then on nobody needs their values,
+Rows are coded partition by partition, where they lie. After that their values are not needed,
 except those of rows that are held out. A worker puts the codes of its rows into a table of a byte a
 cell, a third of what `gradient.hist.tables` takes: there a second copy makes a local fit faster.
 """
@@ -74,7 +74,7 @@ def code_partition(
     kind: Kind,
 ) -> CodedPartition:
     """Code the rows of a partition that are there to train on, and keep those that are held out."""
-    apart = renumber(partition[held_out], renumbered)
+    held_out_X = renumber(partition[held_out], renumbered)
     dense, sparse = coded_columns(partition, train, columns, renumbered)
     raw = None
     if not so_far.is_constant:
@@ -85,9 +85,9 @@ def code_partition(
         dense,
         sparse,
         raw,
-        apart,
+        held_out_X,
         held_out,
-        None if so_far.is_constant else so_far.raw_of(apart, kind),
+        None if so_far.is_constant else so_far.raw_of(held_out_X, kind),
     )
 
 

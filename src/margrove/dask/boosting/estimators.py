@@ -112,8 +112,8 @@ class _ClusterBoosting(ClusterEstimator, local._HistGradientBoosting):
         columns = cluster_table.columns(
             given.X.rows, rows.total_weight, renumbered, n_categories, self.max_bins
         )
-        apart = held_out.X if held_out is not None else None
-        held_out_rows = apart.rows if isinstance(apart, RemoteRows) else _NO_ROWS
+        held_out_X = held_out.X if held_out is not None else None
+        held_out_rows = held_out_X.rows if isinstance(held_out_X, RemoteRows) else _NO_ROWS
         cluster_table.code(given.X.rows, held_out_rows, columns, renumbered, so_far, kind)
         setup = BoostingSetup(columns, n_categories > 0, kind, so_far)
         leader = BoostingLeader(cluster_table.open_group, given, held_out_rows, setup)

@@ -83,7 +83,7 @@ class BoostingLeader:
         self._setup, self._n_rows = setup, len(given.y)
         self._bundles: list[list[int]] | None = None
         self._group: Any = None
-        self._told_loss: GradientLoss | None = None
+        self._sent_loss: GradientLoss | None = None
         self._n_cells = 0
         self.held_out_raw: np.ndarray  # as it was at the start of this group
         self.restart([])
@@ -99,12 +99,12 @@ class BoostingLeader:
 
     def restart(self, rounds: list[list[PackedTree]], lost: str | None = None) -> None:
         """Begin anew with another group, after these rounds."""
-        self._told_loss = None
+        self._sent_loss = None
         setup = pickle.dumps(replace(self._setup, rounds=rounds))
 
         def prepare(group: Any, runs: Sequence[tuple[int, int]]) -> None:
-            told = [(rows, setup) for rows in self._worker_rows(runs)]
-            conflicts = group.call_each("set_up", told, reduce="max")
+            arguments = [(rows, setup) for rows in self._worker_rows(runs)]
+            conflicts = group.call_each("set_up", arguments, reduce="max")
             if self._bundles is None:
                 self._bundles = bundles_of(self.columns, conflicts, self._n_rows)
             group.call("lay_out", self._bundles, reduce="none")
@@ -145,21 +145,23 @@ class BoostingLeader:
 
     # -- a round --
 
-    def _order_sums(self, method: str, told: Any, size: int) -> Any:
-        return self._group.start_call(method, pickle.dumps(told, protocol=5), size)
+    def _start_sums(self, method: str, message: Any, size: int) -> Any:
+        return self._group.start_call(method, pickle.dumps(message, protocol=5), size)
 
     def _sums(self, order: Any) -> np.ndarray:
         reply: np.ndarray = self._group.finish_call(order)
         return reply if reply.flags.writeable else reply.copy()
 
     def begin(self, loss: GradientLoss, drawn: np.ndarray | None) -> RoundStart:
-        return _round_start(self._group.call("begin", *self._order(loss, drawn), reduce="list"))
+        return _round_start(
+            self._group.call("begin", *self._round_message(loss, drawn), reduce="list")
+        )
 
-    def _order(
+    def _round_message(
         self, loss: GradientLoss, drawn: np.ndarray | None
     ) -> tuple[bytes | None, np.ndarray | None]:
-        is_known = loss is self._told_loss
-        self._told_loss = loss
+        is_known = loss is self._sent_loss
+        self._sent_loss = loss
         return None if is_known else _with_functions(loss), drawn
 
     def grow(self, growing: Sequence[RemoteTree], *, with_values: bool) -> Iterator[None]:
@@ -175,7 +177,7 @@ class BoostingLeader:
         waiting = list(growing)
         while waiting:
             root_requests, size = _root_requests(waiting, self._n_cells)
-            order = self._order_sums("start_roots", root_requests, size)
+            order = self._start_sums("start_roots", root_requests, size)
             yield
             reply = self._sums(order)
             waiting = [
@@ -192,7 +194,7 @@ class BoostingLeader:
             orders.append((tree.score, size, nodes, sets))
             taken.append((tree, slice(size, size + length)))
             size += length
-        order = self._order_sums("expand", orders, size)
+        order = self._start_sums("expand", orders, size)
         yield
         reply = self._sums(order)
         for tree, section in taken:
@@ -200,13 +202,13 @@ class BoostingLeader:
 
     def _write_values(self, grown: Sequence[RemoteTree]) -> Iterator[None]:
         """The values of leaves, by the sums of all workers."""
-        asked, taken, size = [], [], 0
+        requests, taken, size = [], [], 0
         for tree in grown:
             leaves = tree.leaves
-            asked.append((tree.score, size, tree.handles_of(leaves), tree.tree.scales.copy()))
+            requests.append((tree.score, size, tree.handles_of(leaves), tree.tree.scales.copy()))
             taken.append((tree, leaves, slice(size, size + len(leaves))))
             size += len(leaves)
-        order = self._order_sums("leaf_sums", asked, size)
+        order = self._start_sums("leaf_sums", requests, size)
         yield
         sums = self._sums(order)
         for tree, leaves, section in taken:
@@ -228,7 +230,7 @@ class BoostingLeader:
     ) -> tuple[np.ndarray, RoundStart | None]:
         """Add trees to the scores; those of the rows held out, and what the next round begins
         with, if it is known how."""
-        order = None if then is None else self._order(*then)
+        order = None if then is None else self._round_message(*then)
         found = self._group.call("add", pickle.dumps(list(grown)), order, reduce="list")
         held_out = np.concatenate([raw for raw, _ in found], axis=1)
         round_start = None if then is None else _round_start([start for _, start in found])

@@ -255,15 +255,15 @@ class ClusterRounds(GradientRounds):
 
     def _finish(self, this_round: _Round, growing: list[RemoteTree], *, is_last: bool) -> None:
         """Trees as they are kept, and what they say in all scores."""
-        told = []
+        messages = []
         for tree in growing:
             found = packed(tree.tree, self._meanings)
             this_round.grown[tree.score] = found
-            told.append(self._message(this_round, tree, found))
+            messages.append(self._message(this_round, tree, found))
         then = None
         if is_last and self._knows_how_to_go_on():
             then = self.loss, self._rows_of(self.first + self.rounds + 1)
-        held_out, self._ahead = self._leader.add(told, then)
+        held_out, self._ahead = self._leader.add(messages, then)
         self._raw = None
         if is_last and isinstance(self.monitor, RemoteMonitor):
             self.monitor.take(held_out)

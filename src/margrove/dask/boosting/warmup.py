@@ -42,8 +42,8 @@ class _GroupOfOne:
         found = getattr(self._program, method)(*arguments)
         return [found] if reduce == "list" else found
 
-    def start_call(self, *asked: Any) -> Any:
-        return asked
+    def start_call(self, *request: Any) -> Any:
+        return request
 
     def finish_call(self, order: Any) -> Any:
         return self.call(*order)

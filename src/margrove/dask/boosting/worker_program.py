@@ -1,9 +1,9 @@
 """The program that a worker runs for boosting: sums over its rows, as the leader calls for them.
 
-Answers are whole numbers that are added up on their way, or short lists. Where a worker may use
-several threads, its rows are cut into slices, one a thread. Messages
-for compiled code come as pickles, whose arrays can be written to: it is compiled for such. (What a
-worker is told of its rows does not: it is too long to be copied.)
+Replies are whole numbers that are added up on their way, or short lists. Where a worker may use
+several threads, its rows are cut into slices, one a thread. Messages for compiled code come as
+pickles, whose arrays are writable, as the kernels are compiled for. (`WorkerRows` do not: they are
+too long to be copied.)
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = [
 
 ROWS_OF_A_TILE = 1 << 15  # of losses that are summed together: see `GradientRounds._derive`
 _NO_WORDS = np.empty(0, np.int64)
-_FIRST_NODES = 64  # room for that many leaves at first
+_FIRST_NODES = 64  # capacity of a new tree
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class _RowSlice:
 
     # -- trees --
 
-    def room_for_reply(self, shape: Any) -> np.ndarray:
+    def reply_buffer(self, shape: Any) -> np.ndarray:
         """Zeros; memory that a process has had before is several times as fast as new memory."""
         size = int(np.prod(shape))
         if len(self._reply) < size:
@@ -204,10 +204,10 @@ class _RowSlice:
         source, last = self._source(request.score), self._sources.get(request.score)
         names = ("g", "h") if request.is_wide else ("packed",)
         for name in names:
-            room = None if last is None else getattr(last, name)
-            if room is None or len(room) != self._n:
-                room = np.empty(self._n, np.int64)
-            source = source._replace(**{name: room})
+            buffer = None if last is None else getattr(last, name)
+            if buffer is None or len(buffer) != self._n:
+                buffer = np.empty(self._n, np.int64)
+            source = source._replace(**{name: buffer})
         return source
 
     def _new_tree(self, score: int) -> nodes.BoostedTree:
@@ -222,7 +222,7 @@ class _RowSlice:
     ) -> None:
         """For each score: where its section of the reply begins, orders, and sets of codes."""
         for score, at, wanted, sets in orders:
-            tree = self._trees[score] = _with_room(self._trees[score], 2 * len(wanted))
+            tree = self._trees[score] = _with_capacity(self._trees[score], 2 * len(wanted))
             kernels.expand(
                 self._table, self._sources[score], tree, self._room, wanted, sets,
                 reply[at:],
@@ -276,7 +276,7 @@ class _RowSlice:
             start = piece_rows.stop
 
 
-def _with_room(tree: nodes.BoostedTree, n_more: int) -> nodes.BoostedTree:
+def _with_capacity(tree: nodes.BoostedTree, n_more: int) -> nodes.BoostedTree:
     """The same tree, where so many nodes more find place."""
     n = int(tree.state[nodes.N_NODES]) + n_more
     if n <= len(tree.whole):
@@ -333,24 +333,26 @@ class BoostingProgram:
         return self._each(lambda row_slice: row_slice.begin(self._loss, drawn))
 
     def start_roots(self, root_requests: bytes, size: int) -> np.ndarray:
-        told = pickle.loads(root_requests)
-        return self._summed(size, lambda row_slice, reply: row_slice.start_roots(told, reply))
+        requests = pickle.loads(root_requests)
+        return self._summed(size, lambda row_slice, reply: row_slice.start_roots(requests, reply))
 
     def expand(self, orders: bytes, size: int) -> np.ndarray:
-        told = pickle.loads(orders)
-        return self._summed(size, lambda row_slice, reply: row_slice.expand(told, reply))
+        requests = pickle.loads(orders)
+        return self._summed(size, lambda row_slice, reply: row_slice.expand(requests, reply))
 
     def leaf_sums(self, leaves: bytes, size: int) -> np.ndarray:
-        told = pickle.loads(leaves)
-        return self._summed((size, 2), lambda row_slice, reply: row_slice.leaf_sums(told, reply))
+        requests = pickle.loads(leaves)
+        return self._summed(
+            (size, 2), lambda row_slice, reply: row_slice.leaf_sums(requests, reply)
+        )
 
     def leaf_rows(self, score: int, handles: np.ndarray) -> list[Any]:
         return self._each(lambda row_slice: row_slice.leaf_rows(score, handles))
 
     def add(self, grown: bytes, then: tuple[bytes | None, np.ndarray | None] | None) -> Any:
         """Add trees; raw scores of the rows held out, and what the next round begins with."""
-        told = pickle.loads(grown)
-        self._each(lambda row_slice: row_slice.add(told))
+        trees = pickle.loads(grown)
+        self._each(lambda row_slice: row_slice.add(trees))
         return self.held_out_raw(), None if then is None else self.begin(*then)
 
     def _each(self, do: Callable[[_RowSlice], Any]) -> list[Any]:
@@ -365,7 +367,7 @@ class BoostingProgram:
         """A reply is sent before the next one is asked for: they may lie in the same place."""
 
         def reply_of(row_slice: _RowSlice) -> np.ndarray:
-            reply = row_slice.room_for_reply(shape)
+            reply = row_slice.reply_buffer(shape)
             do(row_slice, reply)
             return reply
 
@@ -382,14 +384,14 @@ def _sliced(rows: WorkerRows, n_threads: int) -> list[WorkerRows]:
     n_tiles = max(-(-n // ROWS_OF_A_TILE), 1)
     n_slices = min(n_threads, n_tiles)
     borders = [min(k * n_tiles // n_slices * ROWS_OF_A_TILE, n) for k in range(n_slices)] + [n]
-    nobody = rows.held_out[:0]
+    no_rows = rows.held_out[:0]
     return [
         WorkerRows(
             rows.train[start:end],
             rows.y[start:end],
             None if rows.weight is None else rows.weight[start:end],
             None if rows.copies is None else rows.copies[start:end],
-            rows.held_out if start == 0 else nobody,
+            rows.held_out if start == 0 else no_rows,
             rows.first + start,
         )
         for start, end in itertools.pairwise(borders)

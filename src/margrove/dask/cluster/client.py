@@ -1,4 +1,4 @@
-"""The client of a cluster: the one that was given, or that of this place in the program."""
+"""The client of a fit: the one that was given, the current one, or that of the task it runs in."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ __all__ = ["client_of"]
 
 
 def client_of(client: distributed.Client | None = None) -> distributed.Client:
-    """The client that was given, or the one of this place in the program.
+    """The client that was given; else, inside a task, that of its worker; else the current one.
 
-    Inside a task that is the worker's own. The task then leaves its worker's threads to others:
-    it will wait for tasks that may have to run there.
+    Inside a task, the task secedes: it will wait for tasks that may have to run on its thread.
     """
     if client is not None:
         if not isinstance(client, distributed.Client):

@@ -1,4 +1,4 @@
-"""Waits that end: for results while there is somebody to compute them, and for workers."""
+"""Waits that end: for results, while there are workers to compute them, and for workers."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ __all__ = [
 ]
 
 SECONDS_WITHOUT_WORKERS = 50.0  # seconds without a single worker after which a wait is given up
-_LOOK_EVERY = 2.0
+_CHECK_SECONDS = 2.0
 
 
 def gathered(client: distributed.Client, futures: Sequence[Any], what: str = "") -> list[Any]:
-    """The results of futures, in their order; an error instead of waiting for nobody.
+    """The results of futures, in their order; an error where no workers are left.
 
     Dask waits for ever for a cluster without workers. Errors of tasks are raised as they are; where
     workers have died of a task, `what` says which it was ("partition {} of X").
@@ -43,17 +43,17 @@ def gathered(client: distributed.Client, futures: Sequence[Any], what: str = "")
 def _fetched(client: distributed.Client, futures: Sequence[Any]) -> list[Any]:
     """Results of tasks that are done; if their worker is lost just now, they are done again."""
     coming, loop = client.gather(list(futures), asynchronous=True), vars(client.loop)
-    asked = asyncio.run_coroutine_threadsafe(coming, loop["asyncio_loop"])
+    gathering = asyncio.run_coroutine_threadsafe(coming, loop["asyncio_loop"])
 
-    def look(seconds: float) -> bool:
-        concurrent.futures.wait([asked], timeout=seconds)
-        return asked.done()
+    def is_over(seconds: float) -> bool:
+        concurrent.futures.wait([gathering], timeout=seconds)
+        return gathering.done()
 
     try:
-        _wait_until(look, client, futures, SECONDS_WITHOUT_WORKERS)
+        _wait_until(is_over, client, futures, SECONDS_WITHOUT_WORKERS)
     finally:
-        asked.cancel()
-    found: list[Any] = asked.result()
+        gathering.cancel()
+    found: list[Any] = gathering.result()
     return found
 
 
@@ -75,7 +75,7 @@ def wait_for_results(
     all.
     """
 
-    def look(seconds: float) -> bool:
+    def is_over(seconds: float) -> bool:
         try:
             with client.as_current():
                 distributed.wait(list(futures), timeout=seconds)
@@ -83,15 +83,18 @@ def wait_for_results(
             return any(future.status in ("error", "cancelled") for future in futures)
         return True
 
-    _wait_until(look, client, futures, SECONDS_WITHOUT_WORKERS if seconds is None else seconds)
+    _wait_until(is_over, client, futures, SECONDS_WITHOUT_WORKERS if seconds is None else seconds)
 
 
 def _wait_until(
-    look: Callable[[float], bool], client: distributed.Client, futures: Sequence[Any], most: float
+    is_over: Callable[[float], bool],
+    client: distributed.Client,
+    futures: Sequence[Any],
+    most: float,
 ) -> None:
-    """Call look(seconds) until it says that it is over, while there is somebody to work on it."""
+    """Call is_over(seconds) until it is true, while there are workers."""
     last_seen = time.monotonic()
-    if look(_LOOK_EVERY):
+    if is_over(_CHECK_SECONDS):
         return
     while True:
         if available_workers(client):
@@ -99,16 +102,16 @@ def _wait_until(
             _release_stuck_tasks(client, futures)
         elif time.monotonic() - last_seen > most:
             raise ClusterError(_no_workers_message(client, most))
-        if look(_LOOK_EVERY):
+        if is_over(_CHECK_SECONDS):
             break
     gc.collect()  # errors that tell of the time hold on to futures, and these to memory
 
 
 def _release_stuck_tasks(client: distributed.Client, futures: Sequence[Any]) -> None:
-    """Let tasks that were meant for workers which are lost be done by others.
+    """Let any worker do the tasks that are bound to lost workers.
 
-    Partitions on disk are worked on where they are. Dask would wait for that worker for ever, even
-    where others are allowed, if there was none at all for a moment.
+    Tasks of partitions on disk are bound to the worker that has them. Dask would wait for that
+    worker for ever, even where others are allowed, if there was none at all for a moment.
     """
     waiting = [
         future.key for future in futures if future.status not in ("finished", "error", "cancelled")
@@ -117,9 +120,9 @@ def _release_stuck_tasks(client: distributed.Client, futures: Sequence[Any]) -> 
 
 
 def clear_worker_restrictions(client: distributed.Client, futures: Sequence[Any] = ()) -> bool:
-    """What was meant for certain workers, and is done: should it be lost, anybody may do it.
+    """Clear the worker restrictions of tasks that are done: any worker may do them again.
 
-    Whether the scheduler does as it is told; where it does not, nothing should be placed.
+    Returns whether the scheduler allows it; where it does not, do not bind tasks to workers.
     """
     return _lift_restrictions(client, [future.key for future in futures], of_lost_workers=False)
 
@@ -127,7 +130,10 @@ def clear_worker_restrictions(client: distributed.Client, futures: Sequence[Any]
 def _lift_restrictions(
     client: distributed.Client, keys: list[Any], *, of_lost_workers: bool
 ) -> bool:
-    """Have the tasks behind these keys done by anybody; or only those whose workers are lost."""
+    """Clear the worker restrictions of tasks and of those that they need.
+
+    of_lost_workers: only where all of their workers are lost.
+    """
 
     def forget(dask_scheduler: Any = None) -> None:  # sent as it is: schedulers may lack margrove
         tasks, there = dask_scheduler.tasks, dask_scheduler.workers

@@ -84,7 +84,7 @@ def run_on_workers(
 ) -> dict[str, Any]:
     """Run a function on workers, now, beside their tasks: what each returns, or an exception.
 
-    Whoever says nothing for some seconds, or is gone, has an OSError.
+    A worker that does not answer for some seconds, or is gone, has an OSError.
     """
 
     async def one(worker: str) -> Any:
@@ -118,7 +118,10 @@ def _chosen(workers: list[str]) -> list[str]:
 
 
 def _compare(client: distributed.Client, workers: list[str]) -> set[str]:
-    """Whoever does not answer; an error for those that differ from us. Each is asked once."""
+    """The workers that do not answer; an error if others differ from this process.
+
+    Each worker is compared once.
+    """
     known = _COMPARED.setdefault(client, set())
     new = [worker for worker in workers if worker not in known]
     if not new:

@@ -204,7 +204,7 @@ def connect_to(
         connection.sendall(name + theirs + _proof(key, b"caller", ours, theirs, name))
         proof = bytes(_received(connection, _NONCE))
         if not hmac.compare_digest(proof, _proof(key, b"host", ours, theirs, name)):
-            raise PermissionError(f"whoever listens at {address} does not know the key")
+            raise PermissionError(f"the process that listens at {address} does not know the key")
     except BaseException:
         connection.close()
         raise

@@ -92,6 +92,6 @@ def picklable(error: Exception) -> Exception:
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
-        told = "".join(traceback.format_exception_only(error)).strip()
-        return RuntimeError(told)
+        text = "".join(traceback.format_exception_only(error)).strip()
+        return RuntimeError(text)
     return error

@@ -45,7 +45,7 @@ __all__ = ["WorkerGroup", "WorkerLost"]
 
 HEARTBEAT_TIMEOUT = 40.0
 _REDUCTIONS = ("sum", "max", "min", "list", "first", "none")
-_LOOK_EVERY = 1.0
+_CHECK_SECONDS = 1.0
 _OPEN_SECONDS = 30.0
 
 
@@ -190,7 +190,7 @@ class WorkerGroup:
         """Waits as long as all workers send heartbeats; see `Channel`."""
         while True:
             try:
-                rank, message = self._inbox.get(timeout=_LOOK_EVERY)
+                rank, message = self._inbox.get(timeout=_CHECK_SECONDS)
             except queue.Empty:
                 self._look_at_tasks()
                 continue

@@ -199,7 +199,7 @@ def run_worker_loop(
             made = partial(_program, program, arguments)
             loop.serve(partial(made, shard, X, y, weight, n_threads, endpoint.cancelled))
     except (_GroupClosed, OSError, EOFError):
-        pass  # whoever was lost, the client knows
+        pass  # the client notices on its channel
     finally:
         endpoint.close()
 

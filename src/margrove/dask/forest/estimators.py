@@ -29,7 +29,7 @@ __all__ = [
 
 
 class ClusterForest(ClusterEstimator):
-    """What the four share: where the local forest looks at X, the cluster is asked instead."""
+    """What the four share: where the local forest reads X, tasks on the cluster do."""
 
     def _fit_on_cluster(
         self, X: Any, y: Any, sample_weight: Any, client: Any, **others: Any

@@ -26,7 +26,7 @@ from margrove.exceptions import FitCancelled
 
 __all__ = ["TaskPool"]
 
-_LOOK_EVERY = 1.0  # seconds after which somebody looks whether all workers are still there
+_CHECK_SECONDS = 1.0  # between two checks of which workers there are
 _MAX_LOSSES = 10  # of workers, one after the other, between which no task was done
 _ANSWER_SECONDS = 10.0
 _LARGE_TASKS = {"distributed.admin.large-graph-warning-threshold": "1 TB"}  # large trees
@@ -116,7 +116,7 @@ class TaskPool:
     def _check_workers(self) -> None:
         """Whether all workers are still there, and whether there are new ones."""
         now = time.monotonic()
-        if now - self._checked_at < _LOOK_EVERY:
+        if now - self._checked_at < _CHECK_SECONDS:
             return
         there = available_workers(self._client)
         try:
@@ -138,8 +138,8 @@ class TaskPool:
         """
         now, known = time.monotonic(), self._client.scheduler_info(n_workers=-1)["workers"]
         for worker, facts in known.items():
-            told, _ = self._last_heartbeats.get(worker, (None, now))
-            if facts["last_seen"] != told:
+            last_seen, _ = self._last_heartbeats.get(worker, (None, now))
+            if facts["last_seen"] != last_seen:
                 self._last_heartbeats[worker] = facts["last_seen"], now
         return {
             worker
@@ -193,13 +193,13 @@ class TaskPool:
             future.add_done_callback(lambda done: self._done.put(done.key))
 
     def _least_busy(self) -> str | None:
-        """The worker with the most room; None if nobody has any."""
-        room = {worker: threads + 1 for worker, threads in self._threads.items()}
+        """The worker with the most free slots; None if there are none."""
+        free = {worker: threads + 1 for worker, threads in self._threads.items()}
         for submitted in self._submitted.values():
-            if submitted.worker in room:
-                room[submitted.worker] -= 1
-        best = max(room, key=lambda worker: room[worker], default=None)
-        return best if best is not None and room[best] > 0 else None
+            if submitted.worker in free:
+                free[submitted.worker] -= 1
+        best = max(free, key=lambda worker: free[worker], default=None)
+        return best if best is not None and free[best] > 0 else None
 
     def _take_result(self, key: str) -> None:
         """Store the result of a task, unless it was lost after all."""

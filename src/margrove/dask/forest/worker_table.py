@@ -137,7 +137,7 @@ class _WorkerGrower(ForestGrower):
         while len(self._grown) < len(numbers):
             self._work(0, time.monotonic() + _SECONDS_AT_ONCE)
             if not is_wanted():
-                raise FitCancelled("Nobody waits for these trees any more.")
+                raise FitCancelled("These trees are not wanted any more.")
         grown = {
             number: (tree, None if seen is None else OutOfBagLeaves.of(*seen))
             for number, (tree, seen) in self._grown.items()
@@ -180,7 +180,7 @@ class WorkerTable:
         return WorkerTable, (self._setup, self._data)
 
     def borrow(self) -> _WorkerGrower:
-        """A grower that nobody uses; `give_back` it."""
+        """A free grower; `give_back` it."""
         with self._lock:
             return self._idle.pop() if self._idle else self._first_grower.sibling()
 

@@ -89,7 +89,9 @@ def solve_on_group(
     """Solve all machines; `learnt` gives the fitted attributes, for callbacks."""
     of_classes = hasattr(model, "class_weight")
     facts = group.call("summarise", of_classes, sampling_step(n_rows), reduce="list")
-    merged = merged_summary([summary for told in facts for summary in told], model, feature_names)
+    merged = merged_summary(
+        [summary for replies in facts for summary in replies], model, feature_names
+    )
     plan, target_scale = _plan(group, model, kind, merged, n_features)
     count, spread = group.call("set_plan", plan, reduce="sum")
     reach = 2.0 if of_classes else (float(spread / count) or 1.0)
@@ -280,8 +282,8 @@ class BatchedMachines:
         self._process = None
 
     def _rows_of(self, k: int) -> dict[str, np.ndarray]:
-        told = self._group.call("rows_of", k, reduce="list")
-        found = {name: np.concatenate([reply[name] for reply in told]) for name in told[0]}
+        replies = self._group.call("rows_of", k, reduce="list")
+        found = {name: np.concatenate([reply[name] for reply in replies]) for name in replies[0]}
         if np.all(np.diff(found["rows"]) > 0):
             return found
         order = np.argsort(found["rows"])  # workers may hold rows between those of others

@@ -110,8 +110,8 @@ class ClusterL1Newton:
 
     def _measure(self) -> None:
         """Sets: _gradient of the losses, and both objectives."""
-        told = self._group.call("measure", [self._number], np.zeros(1), reduce="sum")
-        sums_of_machine = {name: values[0] for name, values in told.items()}
+        replies = self._group.call("measure", [self._number], np.zeros(1), reduce="sum")
+        sums_of_machine = {name: values[0] for name, values in replies.items()}
         combined = sums_of_machine["combined"].T
         masses = sums_of_machine["masses"]
         self._gradient = -np.append(combined.sum(axis=1), masses[0] - masses[1])
@@ -138,21 +138,21 @@ class ClusterL1Newton:
             return None
         w = self._w[:-1]
         nonzero = np.flatnonzero(w)
-        room = max(_MORE_FEATURES, len(nonzero))
+        n_candidates = max(_MORE_FEATURES, len(nonzero))
         excess = np.where(w == 0.0, np.abs(self._gradient[:-1]) - 1.0, -np.inf)
-        tempting = np.argsort(-excess, kind="stable")[:room]
-        return np.sort(np.concatenate([nonzero, tempting[excess[tempting] > 0.0]]))
+        candidates = np.argsort(-excess, kind="stable")[:n_candidates]
+        return np.sort(np.concatenate([nonzero, candidates[excess[candidates] > 0.0]]))
 
     def _direction(self, columns: np.ndarray | None) -> tuple[np.ndarray, float]:
         """The step that minimises parabola plus penalty, and by how much it promises to lower F."""
-        told = self._group.call("curvature", [self._number], columns, reduce="sum")
+        replies = self._group.call("curvature", [self._number], columns, reduce="sum")
         chosen = np.arange(self._plan.n_features) if columns is None else columns
         c = len(chosen)
         system = np.zeros((c + 1, c + 1))
-        system[:c, :c] = told["square"][0]
+        system[:c, :c] = replies["square"][0]
         if self._has_bias:
-            system[c, :c] = system[:c, c] = told["cross"][0]
-            system[c, c] = told["total"][0]
+            system[c, :c] = system[:c, c] = replies["cross"][0]
+            system[c, c] = replies["total"][0]
         diagonal = np.diagonal(system)
         tiny = np.where(diagonal > 0.0, 1e-12 * diagonal, 1.0)
         system[np.arange(c + 1), np.arange(c + 1)] += tiny

@@ -1,7 +1,7 @@
-"""Along a line and through a system, one question at a time: the answers come from a cluster.
+"""Line search and conjugate gradients whose function values come from a cluster.
 
-A line search or a solver that calls a function cannot ask for several machines at once. These are
-told what they have asked for, so that one message can ask for all of them.
+A line search that calls a function needs a message for each machine. These take the values as
+they come, so that one message serves all machines.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ class LineSearch:
 
     straight: float
     bend: float
-    slope: float
+    first_slope: float
     low: float = 0.0
     high: float = np.inf
     length: float = 1.0
     is_over: bool = False
 
     def update(self, pull: float, second: float) -> None:
-        here = self.straight + self.length * self.bend - pull
-        if abs(here) <= -_SLOPE_LEFT * self.slope:
+        slope = self.straight + self.length * self.bend - pull
+        if abs(slope) <= -_SLOPE_LEFT * self.first_slope:
             self.is_over = True
             return
-        if here < 0.0:
+        if slope < 0.0:
             self.low = self.length
         else:
             self.high = self.length
         curvature = self.bend + second
-        guess = self.length - here / curvature if curvature > 0.0 else np.inf
+        guess = self.length - slope / curvature if curvature > 0.0 else np.inf
         if np.isinf(self.high):
             guess = min(guess, _GROWTH * self.length)
         if not self.low < guess < self.high:

@@ -101,7 +101,7 @@ class MachineRows:
         return self._or_zeros(self._curved)
 
     def forget_curved(self) -> None:
-        """Nobody will ask for it before the next measure."""
+        """Free the curvature, which is not needed before the next measure."""
         self._curved = None
 
     def _or_zeros(self, numbers: np.ndarray | None) -> np.ndarray:

@@ -182,13 +182,13 @@ class ClusterNewton:
         if not points:
             return
         widths = np.array([point.width for point in points])
-        told = self._group.call("measure", _numbers(points), widths, recentre, reduce="sum")
+        replies = self._group.call("measure", _numbers(points), widths, recentre, reduce="sum")
         better, factors = [], []
         for k, point in enumerate(points):
             duals = _Duals(
-                *(told[name][k] for name in ("masses", "linear", "quadratic", "combined"))
+                *(replies[name][k] for name in ("masses", "linear", "quadratic", "combined"))
             )
-            loss, point.of_bend, point.curved = (float(number) for number in told["totals"][k])
+            loss, point.of_bend, point.curved = (float(number) for number in replies["totals"][k])
             point.pull = duals.combined.sum(axis=0)
             point.balance = duals.balance
             primal = 0.5 * float(point.w @ point.w) + 0.5 * self._price * point.b**2 + loss
@@ -274,13 +274,13 @@ class ClusterNewton:
         steps = []
         for first in range(0, len(points), at_once):
             chosen = points[first : first + at_once]
-            told = self._group.call("curvature", _numbers(chosen), reduce="sum")
+            replies = self._group.call("curvature", _numbers(chosen), reduce="sum")
             for k, gradient in enumerate(gradients[first : first + at_once]):
                 system = np.empty((d + 1, d + 1))
-                system[:d, :d] = told["square"][k]
+                system[:d, :d] = replies["square"][k]
                 system[np.arange(d), np.arange(d)] += 1.0
-                bias = self._bias_curvature(float(told["total"][k]))
-                system[d, :d] = system[:d, d] = told["cross"][k] if self._has_bias else 0.0
+                bias = self._bias_curvature(float(replies["total"][k]))
+                system[d, :d] = system[:d, d] = replies["cross"][k] if self._has_bias else 0.0
                 system[d, d] = bias
                 steps.append(solved(system, -gradient))
         return steps
@@ -291,10 +291,10 @@ class ClusterNewton:
         return curvature if curvature > 0.0 else 1.0
 
     def _gradient_steps(self, points: list[Point], gradients: list[np.ndarray]) -> list[np.ndarray]:
-        told = self._group.call("curved_squares", _numbers(points), reduce="sum")
-        cross = told["cross"] if self._has_bias else np.zeros_like(told["cross"])
-        bias = np.array([self._bias_curvature(float(total)) for total in told["total"]])
-        diagonal = np.column_stack([told["squares"] + 1.0, bias])
+        replies = self._group.call("curved_squares", _numbers(points), reduce="sum")
+        cross = replies["cross"] if self._has_bias else np.zeros_like(replies["cross"])
+        bias = np.array([self._bias_curvature(float(total)) for total in replies["total"]])
+        diagonal = np.column_stack([replies["squares"] + 1.0, bias])
 
         def multiplied(chosen: np.ndarray, steps: np.ndarray) -> np.ndarray:
             numbers = [points[k].number for k in chosen]
@@ -313,7 +313,7 @@ class ClusterNewton:
             LineSearch(
                 straight=float(point.w @ step[:-1]) + self._price * point.b * float(step[-1]),
                 bend=float(step[:-1] @ step[:-1]) + self._price * float(step[-1]) ** 2,
-                slope=float(slope),
+                first_slope=float(slope),
             )
             for point, step, slope in zip(points, steps, slopes, strict=True)
         ]

@@ -187,10 +187,10 @@ def classes_of_partitions(partitions: Partitions, class_weight: Any) -> Training
         partitions.client.submit(_class_table, y, weight, pure=False)
         for y, weight in zip(partitions.y, weights, strict=True)
     ]
-    told = [
+    tables = [
         classes for classes in gathered(partitions.client, tasks) if classes["labels"] is not None
     ]
-    return merged_classes(told, class_weight)
+    return merged_classes(tables, class_weight)
 
 
 def _class_table(y: np.ndarray, weight: np.ndarray | None) -> dict[str, Any]:

@@ -186,10 +186,10 @@ def _separation(
     tasks = partitions.map_each(
         _separation_of_partition, [(y, weight, *given) for y, weight in pairs]
     )
-    told = [pair for pair in gathered(partitions.client, tasks) if pair is not None]
+    found_pairs = [pair for pair in gathered(partitions.client, tasks) if pair is not None]
     return separation_attributes(
-        np.min([margin for margin, _ in told], axis=0),
-        max(radius for _, radius in told),
+        np.min([margin for margin, _ in found_pairs], axis=0),
+        max(radius for _, radius in found_pairs),
         extra_room=2.0 * settings.margin / settings.eta0,
         theorem_applies=is_fresh and settings.penalty is None,
     )

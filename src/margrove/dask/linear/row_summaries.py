@@ -216,7 +216,7 @@ def sampling_step(n_rows: int) -> int:
 
 
 def merged_summary(facts: Sequence[dict[str, Any]], model: Any, names: Any) -> MergedSummary:
-    """Check what workers have told, and put it together; raises and warns as a local fit does."""
+    """Check the summaries of workers, and put it together; raises and warns as a local fit does."""
     _require_finite([fact["bad"] for fact in facts], names, model)
     low = np.min([fact["low"] for fact in facts], axis=0)
     high = np.max([fact["high"] for fact in facts], axis=0)
@@ -253,24 +253,24 @@ def _merged_classes(
     facts: Sequence[dict[str, Any]], class_weight: Any, exponent: int
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """The classes, their factors, and the largest weight of a row with them."""
-    told = [fact for fact in facts if fact["labels"] is not None]
-    moderated = [reply | {"totals": _moderated(reply["totals"], exponent)} for reply in told]
+    tables = [fact for fact in facts if fact["labels"] is not None]
+    moderated = [table | {"totals": _moderated(table["totals"], exponent)} for table in tables]
     found = merged_classes(moderated, class_weight)
-    largest = _moderated(np.concatenate([reply["largest"] for reply in told]), exponent)
+    largest = _moderated(np.concatenate([table["largest"] for table in tables]), exponent)
     with np.errstate(over="ignore"):
         counted = float((largest * found.factors[found.codes]).max())
     return found.classes, found.factors, counted
 
 
-def merged_classes(told: list[dict[str, Any]], class_weight: Any) -> TrainingLabels:
+def merged_classes(tables: list[dict[str, Any]], class_weight: Any) -> TrainingLabels:
     """From tables of classes, as `class_table` makes them.
 
     A class of a worker is as good as one row of its summed weight.
     """
-    kinds = {np.asarray(reply["labels"]).dtype.kind for reply in told}
+    kinds = {np.asarray(table["labels"]).dtype.kind for table in tables}
     kind = None if kinds <= set("biuf") else object
-    labels = np.concatenate([np.asarray(reply["labels"], dtype=kind) for reply in told])
-    totals = np.concatenate([reply["totals"] for reply in told])
+    labels = np.concatenate([np.asarray(table["labels"], dtype=kind) for table in tables])
+    totals = np.concatenate([table["totals"] for table in tables])
     with warnings.catch_warnings():
         # Here each class comes once for each table.
         warnings.filterwarnings("ignore", message="The number of unique classes")

@@ -46,7 +46,7 @@ class LinearProgram:
     def _each(self, *, with_rows: bool) -> Iterator[RowSums]:
         for tile in self._tiles:
             if self._cancelled.is_set():
-                raise InterruptedError("Nobody waits for an answer.")
+                raise InterruptedError("The call was cancelled.")
             if with_rows or tile.needs_rows:
                 with tile.problem.in_memory():
                     yield tile
@@ -81,12 +81,12 @@ class LinearProgram:
         return total
 
     def machines_at_once(self) -> int:
-        """How many there is room for; reduced as a minimum."""
+        """How many machines fit into memory; reduced as a minimum."""
         if not self._is_on_disk:
             return max(1, self._plan.n_features // _NUMBERS_OF_A_ROW)
         limit = distributed.get_worker().memory_manager.memory_limit
-        room = _SHARE * limit / (_BYTES_OF_A_ROW * self._n_rows) if limit else np.inf
-        return max(1, int(min(room, self._plan.n_machines)))
+        n_machines = _SHARE * limit / (_BYTES_OF_A_ROW * self._n_rows) if limit else np.inf
+        return max(1, int(min(n_machines, self._plan.n_machines)))
 
     # -- steps of machines --
 
@@ -156,16 +156,16 @@ class LinearProgram:
 
     def rows_of(self, k: int) -> dict[str, np.ndarray]:
         """Reduced as a list."""
-        told = [tile.rows_of(k) for tile in self._each(with_rows=False)]
-        return {name: np.concatenate([reply[name] for reply in told]) for name in told[0]}
+        tiles = [tile.rows_of(k) for tile in self._each(with_rows=False)]
+        return {name: np.concatenate([rows[name] for rows in tiles]) for name in tiles[0]}
 
 
 def _plus(total: Any, more: Any) -> Any:
     return more if total is None else reduced("sum", [total, more])
 
 
-def worst_of(told: list[np.ndarray]) -> np.ndarray:
+def worst_of(violations: list[np.ndarray]) -> np.ndarray:
     """Of violations (k, 2) of several tiles or workers the largest of each machine, and its row."""
-    each = np.array(told)
+    each = np.array(violations)
     worst: np.ndarray = each[each[:, :, 0].argmax(axis=0), np.arange(each.shape[1])]
     return worst

@@ -3,7 +3,7 @@
 Dask moves what does not fit to disk and back, piece by piece, as it is asked for: a fit that asks
 for all partitions in turn would wait for the disk at every step. So a partition that is too large
 to stay is written once, to a file in its worker's folder, and read where it is needed, as much of
-it as is needed; the operating system keeps such files in memory as long as there is room.
+it as is needed; the operating system keeps such files in memory as long as it can.
 """
 
 from __future__ import annotations
@@ -73,12 +73,12 @@ class PartitionOnDisk:
         return PartitionOnDisk, (self.rows(),)
 
 
-def _read_into(file: Any, room: memoryview) -> None:
-    while room:
-        count = file.readinto(room)
+def _read_into(file: Any, buffer: memoryview) -> None:
+    while buffer:
+        count = file.readinto(buffer)
         if not count:
             raise EOFError(f"The file {file.name} is shorter than it was.")
-        room = room[count:]
+        buffer = buffer[count:]
 
 
 def _remove(path: str) -> None:

@@ -73,7 +73,7 @@ def encoded(partitions: Partitions, estimator: Any, categorical_features: Any) -
     ----------
     partitions : Partitions
     estimator : estimator
-        Whom error messages speak of.
+        The estimator that error messages name.
     categorical_features : as of the local estimators
         "from_dtype", "all", names or numbers of columns, a mask, or None.
 
@@ -82,8 +82,10 @@ def encoded(partitions: Partitions, estimator: Any, categorical_features: Any) -
     EncodedPartitions
         Its partitions are made on the workers; what this process gets to see are the labels.
     """
-    names, told = partitions.feature_names, type(estimator).__name__
-    found = _asked(partitions, _mask_of_numbers(partitions, categorical_features), told)
+    names, estimator_name = partitions.feature_names, type(estimator).__name__
+    found = _distinct_of_partitions(
+        partitions, _mask_of_numbers(partitions, categorical_features), estimator_name
+    )
     has_labels = [
         any(columns[j].kind == "labels" for columns in found) for j in range(partitions.n_features)
     ]
@@ -120,7 +122,7 @@ class _Distinct:
 
 
 def _mask_of_numbers(partitions: Partitions, categorical_features: Any) -> np.ndarray:
-    """Columns that are categories because somebody said so, as far as that can be told."""
+    """Columns that `categorical_features` says are categories, whatever their values."""
     by_type = [False] * partitions.n_features
     if categorical_features is None or isinstance(categorical_features, str):
         by_type = [categorical_features == "all"] * partitions.n_features
@@ -128,7 +130,9 @@ def _mask_of_numbers(partitions: Partitions, categorical_features: Any) -> np.nd
     return _mask(categorical_features, partitions.feature_names, by_type)
 
 
-def _asked(partitions: Partitions, mask: np.ndarray, estimator: str) -> list[list[_Distinct]]:
+def _distinct_of_partitions(
+    partitions: Partitions, mask: np.ndarray, estimator: str
+) -> list[list[_Distinct]]:
     """The columns of each partition; partitions without rows have nothing to say."""
     if partitions.form != "frame" and not mask.any():
         return []

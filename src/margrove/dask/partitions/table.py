@@ -192,7 +192,7 @@ def partitions_of(
         In the partitions of X, or in chunks of known sizes; or all of it on this machine.
     client : distributed.Client, optional
     estimator : estimator, optional
-        Whom error messages speak of.
+        The estimator that error messages name.
     keep_frames : bool or "labels", default=False
         Leave dataframes and texts as they are (`partitions.encoding` makes numbers of them), or
         only those that may hold labels; otherwise all columns must be numbers.
@@ -263,7 +263,7 @@ def _computed(client: Any, made: list[Any], there: list[str]) -> list[list[Any]]
 
 
 def _is_placed(X: Any) -> bool:
-    """Whether somebody keeps the collection on the cluster, or has said who is to do what."""
+    """Whether the collection is persisted on the cluster, or its tasks are bound to workers."""
     graph = X.__dask_graph__()
     if any(layer.annotations for layer in getattr(graph, "layers", {}).values()):
         return True
