@@ -35,7 +35,7 @@ import margrove.dask
 from compare import write_section
 from data import HAS_REAL, ORIGIN, covtype
 
-PARTS = 8
+N_PARTITIONS = 8
 LOCAL, REMOTE = "local, 2 threads", "two workers"
 REPEATS = 3  # of the smaller table; of the larger one there is one run
 LARGE_ROWS, LARGE_COLUMNS, LARGE_FILES = 20_000_000, 32, 40
@@ -60,7 +60,7 @@ def cluster(n_workers=2, **settings):
 # -- tables --
 
 
-def covtype_parted():
+def covtype_split():
     X, y = covtype()
     y = np.unique(y, return_inverse=True)[1]
     order = np.random.default_rng(0).permutation(len(X))
@@ -86,15 +86,18 @@ def generated(n, d, seed):
 
 
 def on_cluster(X, y):
-    """In parts, which lie on the workers when this returns."""
-    step = -(-len(X) // PARTS)
+    """In partitions, which lie on the workers when this returns."""
+    step = -(-len(X) // N_PARTITIONS)
     with warnings.catch_warnings():
         warnings.simplefilter(
             "ignore"
         )  # that the graph is large: it is sent before the clock starts
-        parts = da.from_array(X, (step, X.shape[1])).persist(), da.from_array(y, step).persist()
-    distributed.wait(parts)
-    return parts
+        partitions = (
+            da.from_array(X, (step, X.shape[1])).persist(),
+            da.from_array(y, step).persist(),
+        )
+    distributed.wait(partitions)
+    return partitions
 
 
 # -- contestants --
@@ -161,15 +164,15 @@ def compared(table, made, size, settings, has_peers, repeats):
                 files[name] = file_of(model, folder)
 
     with cluster() as client, tempfile.TemporaryDirectory() as folder:
-        parts = on_cluster(X, y)
+        partitions = on_cluster(X, y)
         made(margrove, size, n_jobs=2, **settings)().fit(X[:5000], y[:5000])  # loads kernels
         ours(2)().fit(*on_cluster(X[:5000], y[:5000]))
         contestants = {
             LOCAL: lambda: made(margrove, size, n_jobs=2, **settings)().fit(X, y),
-            REMOTE: lambda: ours(size)().fit(*parts).to_local(),
+            REMOTE: lambda: ours(size)().fit(*partitions).to_local(),
         }
         for name, fit in boosting(size).items() if has_peers else ():
-            contestants[name] = lambda fit=fit: fit(*parts, client)
+            contestants[name] = lambda fit=fit: fit(*partitions, client)
         for name, fit in contestants.items():
             run(name, fit)
         if has_peers:
@@ -177,7 +180,7 @@ def compared(table, made, size, settings, has_peers, repeats):
             longer = made(margrove, 3 * size // 2, n_jobs=2, **settings)().fit(X, y)
             enough = rounds_for(longer, best, X_test, y_test)
             name = f"{REMOTE}, {enough} rounds: the best loss of the others"
-            contestants[name] = lambda: ours(enough)().fit(*parts).to_local()
+            contestants[name] = lambda: ours(enough)().fit(*partitions).to_local()
             run(name, contestants[name])
         for _ in range(repeats - 1):
             for name, fit in contestants.items():
@@ -210,10 +213,10 @@ def grown(module, trees, **settings):
 
 
 TABLES = (
-    ("Boosting, covtype (464,810 rows, 54 columns, 7 classes), 100 rounds", covtype_parted,
+    ("Boosting, covtype (464,810 rows, 54 columns, 7 classes), 100 rounds", covtype_split,
      boosted, 100, {}, True),
     ("Boosting, 5 million rows, 20 columns, 30 rounds", five_million, boosted, 30, {}, True),
-    ("Forest, covtype, 20 trees", covtype_parted, grown, 20, {}, False),
+    ("Forest, covtype, 20 trees", covtype_split, grown, 20, {}, False),
     ("Forest, 5 million rows, 4 trees, max_bins=255, min_samples_leaf=20", five_million, grown, 4,
      {"max_bins": 255, "min_samples_leaf": 20}, False),
 )  # fmt: skip
@@ -227,7 +230,7 @@ def report():
         found = compared(table, made, size, settings, has_peers, repeats)
         print(found, flush=True)
         sections.append(f"### {name}\n\n{found}")
-    return "\n\n".join(part for part in sections if part)
+    return "\n\n".join(section for section in sections if section)
 
 
 # -- larger than memory --
@@ -306,7 +309,7 @@ def large(folder):
 
 
 # Constants of docs/scale.md, which this machine is held against.
-COUNT, PART, REST = 0.6e-9, 2e-9, 20e-9  # seconds a row: and column and pass; and level; and tree
+COUNT, SPLIT, REST = 0.6e-9, 2e-9, 20e-9  # seconds a row: and column and pass; and level; and tree
 PASSES, LEVELS, IN_VAIN = 1.7, 4.6, 1.4
 EXCHANGE, BANDWIDTH = 1e-3, 1e9  # what the client does for one, and bytes a second through it
 CORES = 2
@@ -314,7 +317,7 @@ CORES = 2
 
 def expected(n_rows, table, n_workers, n_trees=7, leaves=31, exchanges=41):
     """Seconds and bytes of a round by the formulas of docs/scale.md."""
-    row = COUNT * len(table.cells_at) * PASSES + PART * LEVELS + REST
+    row = COUNT * len(table.cells_at) * PASSES + SPLIT * LEVELS + REST
     n_bytes = n_workers * n_trees * table.n_cells * (24 + 8 * IN_VAIN * leaves)
     client = exchanges * EXCHANGE + n_bytes / BANDWIDTH
     work = n_rows * n_trees * row
@@ -327,13 +330,13 @@ def scaling():
     from margrove.dask.collective.channels import Channel
     from margrove.ensemble.gradient.hist.tables import bins_and_table
 
-    X, y, *_ = covtype_parted()
+    X, y, *_ = covtype_split()
     table = bins_and_table(X, np.zeros(X.shape[1], np.int64), n_threads=2)[1]
     rows = []
     for n_workers in (1, 2, 4):
         with cluster(n_workers):
-            parts = on_cluster(X, y)
-            boosted(margrove.dask, 1)().fit(*parts)
+            partitions = on_cluster(X, y)
+            boosted(margrove.dask, 1)().fit(*partitions)
             n_bytes, usual = [0], Channel._take
 
             def take(self, size, usual=usual, n_bytes=n_bytes):
@@ -345,7 +348,7 @@ def scaling():
                 times = []
                 for rounds in (10, 40):
                     n_bytes[0], start = 0, time.perf_counter()
-                    boosted(margrove.dask, rounds)().fit(*parts)
+                    boosted(margrove.dask, rounds)().fit(*partitions)
                     times.append((time.perf_counter() - start, n_bytes[0]))
             finally:
                 Channel._take = usual

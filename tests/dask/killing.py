@@ -49,7 +49,7 @@ def processes(client: Any) -> list[int]:
     return [int(pid) for pid in client.run(os.getpid, on_error="ignore").values()]
 
 
-def require_same_whoever_dies(
+def require_same_after_kills(
     new_cluster: Any, fitted: Callable[[Any], bytes], wanted: bytes, n_runs: int
 ) -> None:
     """`fitted(client)`, a model file, is the wanted one though a worker is killed each time."""
@@ -59,7 +59,7 @@ def require_same_whoever_dies(
     for _ in range(n_runs):
         try:
             client.wait_for_workers(2, timeout=30)
-        except TimeoutError:  # of a busy machine: nobody has started them again
+        except TimeoutError:  # a busy machine has not started them again
             client = new_cluster(3)
         pid = chance.choice(processes(client))
         killing = kill_later(pid, chance.random() * _SECONDS_OF_A_FIT)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
-from tests.dask.killing import require_same_whoever_dies
+from tests.dask.killing import require_same_after_kills
 
 import margrove
 from margrove import DecisionTreeClassifier, DecisionTreeRegressor
@@ -216,7 +216,7 @@ def lose_workers(new_cluster: Any, base: Any, n_runs: int, folder: Path) -> None
         model = on_cluster.AdaBoostClassifier(**settings).fit(X_dask, y_dask, client=client)
         return saved(model.to_local(), folder, "cluster")
 
-    require_same_whoever_dies(new_cluster, fitted, wanted, n_runs)
+    require_same_after_kills(new_cluster, fitted, wanted, n_runs)
 
 
 @pytest.mark.nightly

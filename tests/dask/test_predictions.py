@@ -114,9 +114,11 @@ def test_empty_partitions_give_empty_answers(data):
     X, y = data
     model = margrove.SVC().fit(X, y)
     lazy = da.from_array(X, chunks=(20, 3))
-    nobody = lazy[lazy[:, 0] < 0.2]
-    nobody = da.concatenate([nobody[nobody[:, 0] > 5], lazy])
-    np.testing.assert_array_equal(predictions.predict(model, nobody).compute(), model.predict(X))
+    no_rows_first = lazy[lazy[:, 0] < 0.2]
+    no_rows_first = da.concatenate([no_rows_first[no_rows_first[:, 0] > 5], lazy])
+    np.testing.assert_array_equal(
+        predictions.predict(model, no_rows_first).compute(), model.predict(X)
+    )
     frame = dd.from_pandas(pd.DataFrame(X), npartitions=3)
     assert len(predictions.predict_proba(MODELS["forest"].fit(X, y), frame[frame[0] > 5])) == 0
 

@@ -12,7 +12,7 @@ from margrove.exceptions import ClusterError
 
 
 @pytest.fixture(autouse=True)
-def _nobody_waits(monkeypatch):
+def _no_waits(monkeypatch):
     monkeypatch.setattr(retries, "_REMOVAL_SECONDS", 0.0)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.dask.killing import processes, require_same_whoever_dies, stopped
+from tests.dask.killing import processes, require_same_after_kills, stopped
 
 import margrove
 from margrove.exceptions import ClusterError, FitCancelled, InvalidDataError
@@ -308,7 +308,7 @@ def lose_workers(new_cluster: Any, n_runs: int, folder: Path) -> None:
         model = on_cluster.RandomForestClassifier(**settings).fit(X_dask, y_dask, client=client)
         return saved(model.to_local(), folder, "cluster")
 
-    require_same_whoever_dies(new_cluster, fitted, wanted, n_runs)
+    require_same_after_kills(new_cluster, fitted, wanted, n_runs)
 
 
 def test_a_killed_worker_changes_nothing(new_cluster: Any, tmp_path: Path) -> None:

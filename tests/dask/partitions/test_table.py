@@ -220,7 +220,7 @@ def test_what_is_no_table_is_refused(cluster4):
 
 
 def test_a_scheduler_that_does_nothing_for_clients(cluster4, monkeypatch):
-    """Then nothing is placed, as nobody could free it again."""
+    """Then no task is bound to workers, as the binding could not be cleared."""
 
     def refuse(*given, **options):
         raise ValueError("not allowed")
