@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from margrove._data import DATE_PARTS
 from margrove.exchange.model_file.checks import (
     Check,
     Sizes,
@@ -53,8 +54,6 @@ def _other_is_another(values: dict[str, Any], sizes: Sizes) -> None:
 
 
 def _parts_of_dates(value: Any, where: str, sizes: Sizes) -> None:
-    from margrove.workbench.tables.prepare.date_parts import DATE_PARTS
-
     listed(text(*DATE_PARTS), "p", tuple)(value, where, sizes)
     refuse_unless(len(set(value)) == len(value), f"{where} are there twice")
 

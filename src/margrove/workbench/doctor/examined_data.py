@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from margrove._data import CodedTable, ColumnName
 from margrove.workbench.doctor.column_figures import ColumnFigures
-from margrove.workbench.doctor.examined_table import ColumnName, ExaminedTable
 from margrove.workbench.doctor.examined_target import ExaminedTarget
 
 __all__ = ["Needs", "Patient", "final_step", "needs_of"]
@@ -42,10 +42,10 @@ class Patient:
     rows                 int64 (n,)  the numbers that the rows had when given
     """
 
-    table: ExaminedTable
+    table: CodedTable
     figures: ColumnFigures
     target: ExaminedTarget | None
-    prepared: ExaminedTable
+    prepared: CodedTable
     prepared_figures: ColumnFigures
     needs: Needs
     folds: int

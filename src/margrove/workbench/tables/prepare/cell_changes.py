@@ -6,14 +6,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from margrove._data import Cells, DateCells, LabelCells, NumberCells
 from margrove.exceptions import InvalidDataError
-from margrove.workbench.tables.prepare.frame_columns import (
-    Cells,
-    DateCells,
-    LabelCells,
-    NumberCells,
-    label_text,
-)
+from margrove.workbench.tables.prepare.frame_columns import label_text
 from margrove.workbench.tables.read.cell_texts import (
     MISSING,
     ReadDates,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from margrove._data import DATE_PARTS, Cells, DateCells, LabelCells, NumberCells, date_part
 from margrove.workbench.tables.prepare.cell_changes import as_labels
 from margrove.workbench.tables.prepare.column_encoders import (
     CategoryPart,
@@ -14,16 +15,9 @@ from margrove.workbench.tables.prepare.column_encoders import (
     DatePart,
     NumberPart,
     TextPart,
-    _finite,
+    finite_values,
 )
 from margrove.workbench.tables.prepare.column_types import TypedColumn
-from margrove.workbench.tables.prepare.date_parts import DATE_PARTS, date_part
-from margrove.workbench.tables.prepare.frame_columns import (
-    Cells,
-    DateCells,
-    LabelCells,
-    NumberCells,
-)
 from margrove.workbench.tables.prepare.word_counts import common_words, count_words
 
 __all__ = ["Settings", "learn_part"]
@@ -59,7 +53,7 @@ def learn_part(typed: TypedColumn, y: np.ndarray | None, settings: Settings) -> 
 
 
 def _number_part(cells: NumberCells, has_indicator: bool) -> NumberPart:
-    values = _finite(cells, cells.name)
+    values = finite_values(cells, cells.name)
     return NumberPart(cells.name, *_typical(values), has_indicator)
 
 
