@@ -44,7 +44,7 @@ _FEW_ROWS, _FEW_VALUES = 60, 6  # for a first look at a column
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DependenceCurve(Plain):
-    """What a model says as one column changes.
+    """Predictions of a model as one column changes.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class DependenceCurve(Plain):
 
     @property
     def range(self) -> float:
-        """How far the average moves, of the output that it moves most."""
+        """The range of the average, of the output for which it is largest."""
         return float((self.average.max(axis=1) - self.average.min(axis=1)).max())
 
 
@@ -121,7 +121,7 @@ def partial_dependence_facts(
     n_features: int = 4,
     max_rows: int = 500,
 ) -> PartialDependenceFacts:
-    """What a model says as one column of a table changes, the others being as they are.
+    """Predictions of a model as one column of a table changes and the others stay as they are.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ _Ask = Callable[[Any], np.ndarray]
 
 
 def _question(model: Any) -> tuple[_Ask, tuple[str, ...], str]:
-    """A function from rows to answers (n, n_outputs), what they are of, and what they are."""
+    """A function from rows to predictions (n, n_outputs), names of the outputs, and their kind."""
     if not hasattr(model, "classes_"):
         return lambda rows: _numbers(model, rows), ("prediction",), "prediction"
     names = tuple(str(label) for label in classes_of(model).tolist())
@@ -227,7 +227,7 @@ def _columns_asked(features: Any, table: CodedTable) -> list[int]:
 
 
 def _columns_that_matter(rows: Any, table: CodedTable, ask: _Ask, n: int) -> list[int]:
-    """Columns by how far the average answer moves with them; of equals, the first."""
+    """The columns that move the average prediction most; among equals, the first."""
     if table.n_columns > _MOST_CANDIDATES:
         raise ValueError(
             f"X has {table.n_columns:,} columns, too many to try each of them (the limit is "
@@ -286,7 +286,7 @@ def _holders(table: CodedTable, j: int, n_grid: int) -> tuple[np.ndarray, int]:
 
 
 def _spread(distinct: np.ndarray, values: np.ndarray, n_grid: int) -> np.ndarray:
-    """Places of at most n_grid of the values, those next to an even grid."""
+    """Positions of at most n_grid values, the nearest ones to an even grid."""
     if len(distinct) <= n_grid:
         return np.arange(len(distinct))
     low, high = np.quantile(values, _ENDS)
@@ -300,7 +300,7 @@ def _spread(distinct: np.ndarray, values: np.ndarray, n_grid: int) -> np.ndarray
 
 
 def _words_of(rows: Any, table: CodedTable, j: int, holders: np.ndarray) -> list[str]:
-    """Cells as they are in the table, in words."""
+    """Cells of the table as text."""
     labels = table.labels.get(j)
     if labels is not None:
         codes = table.column(j)[holders]
@@ -321,7 +321,7 @@ def _table(X: Any) -> Any:
 
 
 def _some_rows(X: Any, most: int) -> Any:
-    """All rows, or so many that are spread evenly."""
+    """All rows, or `most` of them, spread evenly."""
     n = X.shape[0]
     if n <= most:
         return X

@@ -49,7 +49,7 @@ def decision_boundary(
     support: bool = True,
     legend: bool = True,
 ) -> Picture:
-    """Draw what a fitted model decides over two features.
+    """Draw the decisions of a fitted model over two features.
 
     Classes are regions of pale colours with lines between them; a regression is a map of its
     values; an outlier detector is the region of the inliers. Parts can be found by their `gid`:

@@ -8,13 +8,13 @@ import numpy as np
 
 from margrove._data import DATE_PARTS
 from margrove.exchange.model_file.checks import (
+    OUTPUT,
     Check,
     Sizes,
     array,
     flag,
     instance_of,
     listed,
-    mapping,
     names,
     optional,
     real,
@@ -137,7 +137,7 @@ TABLE_KINDS: dict[str, Kind] = {
             "parts_": listed(instance_of(*_PART_OF_TYPE.values()), "*", tuple),
             "is_sparse_": flag,
             "_form": text("numbers", "categories"),
-            "_sklearn_output_config?": mapping(text("default", "pandas", "polars")),
+            **OUTPUT,
         },
         examine=_parts_are_those_of_the_columns,
     )

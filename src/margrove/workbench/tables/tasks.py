@@ -1,4 +1,4 @@
-"""What is to be predicted from what: `task_of_table`."""
+"""Features and target of a table: `task_of_table`."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def task_of_table(
     ignore: Iterable[str] = (),
     id_column: str | None = None,
 ) -> Task:
-    """Part a table into features and what is to be predicted.
+    """Split a table into features and target.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Cells of one form as another, where nothing is lost; else an error that names the cell."""
+"""Conversions of cells without loss; else an error that names the cell."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _clash(cells: LabelCells, label: int, then: str) -> str:
 
 
 def numbers_in(cells: LabelCells) -> NumberCells | None:
-    """Labels as numbers, if all are; an error if nearly all are, and None if they are not meant."""
+    """Labels as numbers if all are; None if few are; an error if nearly all are."""
     glimpse = cells.labels[:_GLIMPSE]
     if not glimpse or not any(number_in(label) is not None for label in glimpse):
         return None

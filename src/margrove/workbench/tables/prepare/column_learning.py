@@ -1,4 +1,4 @@
-"""From the cells of a column to what is remembered of it."""
+"""What is learnt from the cells of a column."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LARGEST = np.finfo(np.float64).max
 
 @dataclass(frozen=True)
 class Settings:
-    """What a preparation was asked for."""
+    """Parameters of a preparation."""
 
     form: str
     max_categories: int
@@ -38,7 +38,7 @@ class Settings:
 
 
 def learn_part(typed: TypedColumn, y: np.ndarray | None, settings: Settings) -> ColumnPart:
-    """What there is to remember of a column of one of the four types."""
+    """Learn from a column of one of the four types."""
     kind, cells = typed.column.type, typed.cells
     has_indicator = settings.with_indicators and typed.column.n_missing > 0
     if kind == "number":

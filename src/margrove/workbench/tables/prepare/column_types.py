@@ -106,7 +106,7 @@ def describe_columns(frame: Any, types: Mapping[str, str] | None = None) -> tupl
 def typed_columns(
     cells: tuple[Cells, ...], types: Mapping[str, str] | None = None
 ) -> tuple[TypedColumn, ...]:
-    """The same, with the cells in the form of their types."""
+    """Columns with their cells in the form of their types."""
     given = check_types(types)
     names = {own.name for own in cells}
     for name in given:
