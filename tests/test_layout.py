@@ -53,6 +53,12 @@ def test_numba_is_used_through_the_one_decorator() -> None:
             assert not re.search(r"\bnjit\b|import numba|from numba", path.read_text()), path
 
 
+def test_frames_are_read_in_one_place() -> None:
+    for path in MODULES:
+        if path.parent.name not in ("_data", "datasets"):  # datasets make frames
+            assert "import narwhals" not in path.read_text(), path
+
+
 def test_public_names_exist() -> None:
     assert len(set(margrove.__all__)) == len(margrove.__all__)
     for name in margrove.__all__:

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from tests.oracles.canonical import naive_groups
 
 from margrove import Perceptron
-from margrove._data import canonical, canonical_form, check_table, given_order, scan_rows
+from margrove._data import (
+    canonical,
+    canonical_form,
+    canonical_form_by_hash,
+    check_table,
+    given_order,
+    scan_rows,
+)
 
 pytestmark = pytest.mark.nojit
 
@@ -79,6 +86,19 @@ def test_shares_add_up_and_respect_proportional_bounds(seed) -> None:
     assert (shared[w == 0] == 0).all()
     two = form.share_out(np.column_stack([alpha, 2 * alpha]))
     assert np.allclose(two[:, 1], 2 * shared)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_hashes_of_rows_are_enough(seed) -> None:
+    X, y, w = random_rows(seed)
+    w += 1.0
+    form = canonical_form(X, y, w)
+    found = canonical_form_by_hash(scan_rows(X).hashes, y, w)
+    assert np.array_equal(found.rows, form.rows)
+    assert np.array_equal(found.weight, form.weight)
+    assert np.array_equal(found.group_of, form.group_of)
+    alone = canonical_form_by_hash(scan_rows(X).hashes, y, w, is_unique=np.ones(len(w), bool))
+    assert np.array_equal(np.sort(alone.rows), np.arange(len(w)))
 
 
 def test_given_order_keeps_the_rows() -> None:

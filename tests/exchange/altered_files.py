@@ -23,8 +23,8 @@ import scipy.sparse as sp
 from tests.exchange.golden_files import path_of
 from tests.exchange.zoo import ZOO, answers
 
+from margrove._files import pack, seal, unpack
 from margrove.exceptions import ModelFileError
-from margrove.exchange.model_file.archive import pack, seal, unpack
 from margrove.exchange.model_file.files import load
 
 _STRANGE = (0, 1, -1, 2, 7, 100, 2**15, 2**31 - 1, -(2**31), 2**31, 2**53, 2**63 - 1, -(2**63))

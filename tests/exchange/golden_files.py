@@ -14,7 +14,7 @@ import numpy as np
 from tests.exchange.zoo import ZOO, Specimen, answers
 from threadpoolctl import threadpool_info
 
-from margrove.exchange.model_file.archive import FORMAT_VERSION, read_archive, write_archive
+from margrove._files import FORMAT_VERSION, read_archive, write_archive
 from margrove.exchange.model_file.files import save
 
 __all__ = ["GOLDEN", "architecture", "few_rows", "golden_answers", "path_of"]

@@ -12,8 +12,8 @@ from tests.exchange.golden_files import path_of
 from tests.exchange.zoo import NUMBERS, X
 
 import margrove
+from margrove._files import pack, unpack
 from margrove.exceptions import ModelFileError, UnsavableModelError
-from margrove.exchange.model_file.archive import pack, unpack
 from margrove.exchange.model_file.files import inspect_file, load, load_with_about, save
 
 ABOUT = {

@@ -16,8 +16,8 @@ import pytest
 from tests.exchange.golden_files import path_of
 from tests.exchange.zoo import ZOO
 
+from margrove._files import pack, unpack
 from margrove.exceptions import ModelFileError
-from margrove.exchange.model_file.archive import pack, unpack
 from margrove.exchange.model_file.files import inspect_file, load
 
 ROOT = Path(__file__).parents[2]

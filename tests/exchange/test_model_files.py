@@ -30,9 +30,9 @@ from tests.exchange.golden_files import (
 from tests.exchange.zoo import NUMBERS, THREE, TWO, ZOO, X, answers
 
 import margrove
+from margrove._files import FORMAT_VERSION, pack, unpack
 from margrove.ensemble.gradient.losses import GRADIENT_LOSSES
 from margrove.exceptions import ModelFileError, UnsavableModelError
-from margrove.exchange.model_file.archive import FORMAT_VERSION, pack, unpack
 from margrove.exchange.model_file.files import inspect_file, load, save
 from margrove.exchange.model_file.kinds import kinds
 from margrove.exchange.model_file.values import LEFT_OUT

@@ -28,7 +28,7 @@ from margrove.facts import (
     ranked_importances,
     round_facts,
 )
-from margrove.facts.models.gradient_boosting import tree_of_round
+from margrove.facts.models.gradient_stages import tree_of_round
 
 IRIS, CODES = load_iris(return_X_y=True)
 LABELS = np.array(["setosa", "versicolor", "virginica"])[CODES]

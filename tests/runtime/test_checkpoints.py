@@ -44,6 +44,7 @@ from margrove import (
     RandomForestRegressor,
     watch,
 )
+from margrove._files import read_archive, write_archive
 from margrove._runtime import slices
 from margrove._runtime.checkpoints import checkpoint
 from margrove._runtime.checkpoints.fingerprints import fingerprint
@@ -58,7 +59,6 @@ from margrove.exceptions import (
     InterruptedFitWarning,
     ModelFileError,
 )
-from margrove.exchange.model_file.archive import read_archive, write_archive
 from margrove.margin.solvers.dual import many_problems as many
 
 

@@ -28,9 +28,10 @@ from tests.oracles import comparing as oracle
 
 import margrove
 from margrove.datasets import load_iris
-from margrove.select.compare.blending import BLENDS, BlendSettings, fit_blends, select
+from margrove.select.compare.blending import BLENDS, BlendSettings, fit_blends
 from margrove.select.compare.comparison import compare
 from margrove.select.compare.examples import check_examples
+from margrove.select.compare.greedy_selection import select
 
 RNG = np.random.default_rng(11)
 IRIS, SPECIES = load_iris(return_X_y=True)

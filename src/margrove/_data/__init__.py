@@ -12,8 +12,54 @@ name row and column, labels that survive NumPy's fixed-width strings, and no sid
 is written to an estimator before a fit has succeeded.
 """
 
-from margrove._data.canonical import CanonicalForm, canonical_form, given_order
-from margrove._data.frames import collected, column_to_float, feature_names, is_frame
+from margrove._data.canonical import (
+    CanonicalForm,
+    canonical_form,
+    canonical_form_by_hash,
+    given_order,
+)
+from margrove._data.coded_tables import (
+    CATEGORY,
+    CodedColumn,
+    CodedTable,
+    ColumnKind,
+    ColumnName,
+    as_matrix,
+    code_array,
+    code_objects,
+    code_series,
+    code_table,
+)
+from margrove._data.columns import (
+    EXACT_INTEGERS,
+    Cells,
+    DateCells,
+    LabelCells,
+    NumberCells,
+    UnreadableCells,
+    columns_of,
+    holds_text,
+    is_missing,
+    merge_labels,
+    type_of_cell,
+)
+from margrove._data.date_parts import DATE_PARTS, date_part
+from margrove._data.frames import (
+    as_series,
+    collected,
+    column_names,
+    column_to_list,
+    feature_names,
+    frame_like,
+    frame_to_objects,
+    has_numbers_only,
+    is_frame,
+    library_of,
+    replace_cells,
+    select_columns,
+    take_rows,
+    to_polars,
+)
 from margrove._data.labels import Labels, check_labels, check_targets
 from margrove._data.rows import Rows, kernel_rows, read_only
 from margrove._data.scan import RowScan, scan_rows
@@ -40,9 +86,20 @@ from margrove._data.training import (
 from margrove._data.weights import check_weights, class_factors, moderate
 
 __all__ = [
+    "CATEGORY",
+    "DATE_PARTS",
+    "EXACT_INTEGERS",
     "Batch",
     "CanonicalForm",
+    "Cells",
+    "CodedColumn",
+    "CodedTable",
+    "ColumnKind",
+    "ColumnName",
+    "DateCells",
+    "LabelCells",
     "Labels",
+    "NumberCells",
     "OneClassLeftError",
     "RowScan",
     "Rows",
@@ -50,7 +107,11 @@ __all__ = [
     "Table",
     "TargetBatch",
     "TrainingLabels",
+    "UnreadableCells",
+    "as_matrix",
+    "as_series",
     "canonical_form",
+    "canonical_form_by_hash",
     "check_and_scan",
     "check_batch",
     "check_labels",
@@ -60,18 +121,37 @@ __all__ = [
     "check_training_labels",
     "check_weights",
     "class_factors",
+    "code_array",
+    "code_objects",
+    "code_series",
+    "code_table",
     "collected",
-    "column_to_float",
+    "column_names",
+    "column_to_list",
+    "columns_of",
     "count_rows",
+    "date_part",
     "feature_names",
+    "frame_like",
+    "frame_to_objects",
     "given_order",
+    "has_numbers_only",
+    "holds_text",
     "is_frame",
+    "is_missing",
     "kernel_rows",
+    "library_of",
     "like_fitted",
+    "merge_labels",
     "moderate",
     "numeric_matrix",
     "read_only",
+    "replace_cells",
     "require_finite",
     "scan_rows",
     "seed_of",
+    "select_columns",
+    "take_rows",
+    "to_polars",
+    "type_of_cell",
 ]

@@ -25,7 +25,7 @@ from margrove._data.rows import kernel_rows
 from margrove._data.scan import RowScan, scan_rows, scramble
 from margrove._runtime.jit import kernel
 
-__all__ = ["CanonicalForm", "canonical_form", "given_order"]
+__all__ = ["CanonicalForm", "canonical_form", "canonical_form_by_hash", "given_order"]
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def canonical_form(
     scan    of X, where it has been made already
     """
     rows = np.flatnonzero(weight > 0)
-    target_bits = (np.asarray(target) + 0).view(np.uint64)  # adding 0 turns -0.0 into 0.0
+    target_bits = _bits(target)
     row_hashes = (scan or scan_rows(X)).hashes
     rows, hashes = _sorted_by_hash(rows, _with_targets(row_hashes, target_bits)[rows])
     new_group = np.ones(len(rows), dtype=bool)
@@ -91,6 +91,34 @@ def canonical_form(
             rows = _sort_collisions(X, target, rows, hashes)
             _mark_differences(view, target_bits, rows, alike, new_group)
     return _grouped(rows, new_group, weight)
+
+
+def canonical_form_by_hash(
+    hashes: np.ndarray,
+    target: np.ndarray,
+    weight: np.ndarray,
+    is_unique: np.ndarray | None = None,
+) -> CanonicalForm:
+    """Find the canonical form of rows of which only the hashes are here; all rows are kept.
+
+    hashes      uint64 (n,), of the rows, as `scan_rows` computes them
+    target      int64 codes or float64 (n,)
+    weight      float64 (n,), >= 0
+    is_unique   bool (n,): rows that are equal to no other, such as rows with NaN
+
+    Other rows of equal hash and target count as equal: there is nothing to compare them by.
+    """
+    pairs = _with_targets(hashes, _bits(target))
+    rows, sorted_pairs = _sorted_by_hash(np.arange(len(weight)), pairs)
+    new_group = np.append(True, sorted_pairs[1:] != sorted_pairs[:-1])
+    if is_unique is not None:
+        new_group |= is_unique[rows]
+    return _grouped(rows, new_group, weight)
+
+
+def _bits(target: np.ndarray) -> np.ndarray:
+    """uint64 (n,); adding 0 turns -0.0 into 0.0."""
+    return (np.asarray(target) + 0).view(np.uint64)
 
 
 def _with_targets(hashes: np.ndarray, target_bits: np.ndarray) -> np.ndarray:

@@ -1,15 +1,42 @@
-"""Dataframes of any library: what is one, the names of its columns, and columns as numbers."""
+"""Dataframes of any library: what is one, its columns and rows, and columns as numbers.
+
+pandas, polars (also lazy), Arrow tables and record batches, and whatever else narwhals reads. No
+other module of the library asks which library a frame is of.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.validation import _check_feature_names
 
 from margrove.exceptions import InvalidDataError
 
-__all__ = ["collected", "column_to_float", "feature_names", "frame_to_array", "is_frame"]
+__all__ = [
+    "as_series",
+    "collected",
+    "column_names",
+    "column_to_list",
+    "feature_names",
+    "frame_like",
+    "frame_series",
+    "frame_to_array",
+    "frame_to_objects",
+    "has_numbers_only",
+    "is_frame",
+    "library_of",
+    "replace_cells",
+    "select_columns",
+    "series_to_float",
+    "take_rows",
+    "to_polars",
+]
+
+
+# -- what is a frame --
 
 
 def collected(X: Any) -> Any:
@@ -24,6 +51,29 @@ def collected(X: Any) -> Any:
     return X
 
 
+def is_frame(X: Any) -> bool:
+    """Whether X is a dataframe, in memory, of any library that narwhals knows."""
+    module = type(X).__module__.partition(".")[0]
+    if module in ("numpy", "builtins", "scipy"):
+        return False
+    import narwhals.stable.v2 as nw
+
+    return bool(nw.dependencies.is_into_dataframe(X))
+
+
+def library_of(X: Any) -> str:
+    """ "polars", "pandas", "pyarrow", another's name, or "numpy" for all that is no frame."""
+    return type(X).__module__.partition(".")[0] if is_frame(X) else "numpy"
+
+
+# -- columns --
+
+
+def column_names(X: Any) -> list[Any]:
+    """The names of the columns of a frame, whatever their type."""
+    return list(X.column_names if hasattr(X, "column_names") else X.columns)
+
+
 class _Names:
     """Takes what scikit-learn would have written to the estimator."""
 
@@ -32,8 +82,7 @@ def feature_names(X: Any) -> np.ndarray | None:
     """The names of the columns of a dataframe, if all are strings; None if it has none."""
     if not hasattr(X, "columns") and not hasattr(X, "column_names"):
         return None
-    columns = list(X.columns if hasattr(X, "columns") else X.column_names)
-    columns = [name for name in columns if isinstance(name, str)]
+    columns = [name for name in column_names(X) if isinstance(name, str)]
     if len(set(columns)) < len(columns):
         twice = sorted({name for name in columns if columns.count(name) > 1})
         raise InvalidDataError(
@@ -45,46 +94,85 @@ def feature_names(X: Any) -> np.ndarray | None:
     return getattr(taker, "feature_names_in_", None)
 
 
-def is_frame(X: Any) -> bool:
-    """Whether X is a dataframe of any library that narwhals knows."""
-    module = type(X).__module__.partition(".")[0]
-    if module in ("numpy", "builtins", "scipy"):
-        return False
+def frame_series(X: Any) -> list[tuple[Any, Any]]:
+    """(name, column as a narwhals Series), by position: a name may occur twice."""
     import narwhals.stable.v2 as nw
 
-    return bool(nw.dependencies.is_into_dataframe(X))
+    return [(name, nw.from_native(own, series_only=True)) for name, own in _native_series(X)]
+
+
+def as_series(column: Any) -> Any | None:
+    """A column of any library as a narwhals Series; None if it is of none."""
+    import narwhals.stable.v2 as nw
+
+    found = nw.from_native(column, series_only=True, pass_through=True)
+    return found if isinstance(found, nw.Series) else None
+
+
+def _native_series(X: Any) -> list[tuple[Any, Any]]:
+    names = column_names(X)
+    if hasattr(X, "iloc"):
+        return [(name, X.iloc[:, j]) for j, name in enumerate(names)]
+    if hasattr(X, "to_series"):
+        return [(name, X.to_series(j)) for j, name in enumerate(names)]
+    if hasattr(X, "column_names"):
+        return [(name, X.column(j)) for j, name in enumerate(names)]
+    frame = _narwhal(X)
+    return [(name, frame.get_column(name).to_native()) for name in frame.columns]
+
+
+def _narwhal(X: Any) -> Any:
+    import narwhals.stable.v2 as nw
+
+    return nw.from_native(X, eager_only=True)
+
+
+def select_columns(X: Any, names: Sequence[str]) -> Any:
+    """A frame of these columns, of the same library."""
+    return _narwhal(X)[list(names)].to_native()
+
+
+def has_numbers_only(X: Any) -> bool:
+    """Whether the types of all columns of a frame are numbers or booleans."""
+    import narwhals.stable.v2 as nw
+
+    kinds = [series.dtype for _, series in frame_series(X)]
+    return all(kind.is_numeric() or kind == nw.Boolean for kind in kinds)
+
+
+# -- frames as arrays --
 
 
 def frame_to_array(X: Any) -> np.ndarray:
-    """Numeric and boolean columns of any dataframe library; missing becomes NaN."""
+    """A frame of numbers and booleans as float64, or float32 if all columns are; missing is NaN."""
     import narwhals.stable.v2 as nw
 
-    frame = nw.from_native(X, eager_only=True)
     columns = []
-    for position, name in enumerate(frame.columns):
-        series = frame.get_column(name) if isinstance(name, str) else frame[:, position]
+    for name, series in frame_series(X):
         if not (series.dtype.is_numeric() or series.dtype in (nw.Boolean, nw.Object, nw.Unknown)):
             raise InvalidDataError(
                 f"Column {name!r} of X has type {series.dtype}, which is not a number. Encode it "
                 "first, for example with sklearn.preprocessing.OneHotEncoder, or drop it."
             )
-        columns.append(column_to_float(series, nw))
+        columns.append(series_to_float(series, name))
     if not columns:
-        return np.empty((len(frame), 0))
+        return np.empty((X.shape[0], 0))
     kind = np.float32 if all(column.dtype == np.float32 for column in columns) else np.float64
-    out = np.empty((len(frame), len(columns)), dtype=kind)
+    out = np.empty((len(columns[0]), len(columns)), dtype=kind)
     for j, column in enumerate(columns):
         out[:, j] = column
     return out
 
 
-def column_to_float(series: Any, nw: Any) -> np.ndarray:
-    """A column of numbers, of narwhals, as float64 or float32 (n,); missing becomes NaN."""
+def series_to_float(series: Any, name: Any) -> np.ndarray:
+    """A narwhals Series of numbers as float64 or float32 (n,); missing becomes NaN."""
+    import narwhals.stable.v2 as nw
+
     if series.dtype in (nw.Object, nw.Unknown):  # Python objects, pandas' sparse columns
         try:
             return np.asarray(series.to_list(), dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise type(error)(f"Column {series.name!r} of X: {error}") from error
+            raise type(error)(f"Column {name!r} of X: {error}") from error
     if series.dtype != nw.Float32:
         series = series.cast(nw.Float64)
     missing = series.is_null().to_numpy()
@@ -93,3 +181,68 @@ def column_to_float(series: Any, nw: Any) -> np.ndarray:
     values = np.array(series.fill_null(0.0).to_numpy(), dtype=np.float64)
     values[missing] = np.nan
     return values
+
+
+def frame_to_objects(X: Any) -> np.ndarray:
+    """A frame of any types as an array (n, d) of Python objects."""
+    table = np.empty(X.shape, dtype=object)
+    for j, (_, series) in enumerate(frame_series(X)):
+        table[:, j] = series.to_list()
+    return table
+
+
+def column_to_list(X: Any, j: int) -> list[Any]:
+    """The cells of column j of an array or a frame as Python objects."""
+    if isinstance(X, np.ndarray):
+        return list(X[:, j])
+    return list(frame_series(X)[j][1].to_list())
+
+
+# -- frames from frames --
+
+
+def to_polars(X: Any) -> Any:
+    """A frame of any library as a polars.DataFrame."""
+    return _narwhal(collected(X)).to_polars()
+
+
+def frame_like(X: Any, columns: Mapping[str, np.ndarray]) -> Any | None:
+    """Columns as a frame of the library that X is of; None if X is no frame."""
+    import narwhals.stable.v2 as nw
+
+    frame = nw.from_native(X, pass_through=True)
+    if not hasattr(frame, "implementation"):
+        return None
+    return nw.from_dict(dict(columns), backend=frame.implementation).to_native()
+
+
+def take_rows(X: Any, rows: np.ndarray) -> Any:
+    """Some rows of an array, a CSR matrix or a frame, by their numbers; types are kept."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if isinstance(X, np.ndarray) or sp.issparse(X):
+        return X[rows]
+    return _narwhal(X)[rows.tolist(), :].to_native()
+
+
+def replace_cells(X: Any, j: int, rows: np.ndarray, others: np.ndarray) -> Any:
+    """Rows `rows` of a table, with the cells that rows `others` have in column j; types are kept.
+
+    X is an array, a CSR matrix or a frame; `others` has as many rows as `rows`.
+    """
+    if sp.issparse(X):
+        own = X[rows]
+        parts = [own[:, :j], X[others][:, [j]], own[:, j + 1 :]]
+        return sp.hstack([part for part in parts if part.shape[1]], format="csr")
+    if isinstance(X, np.ndarray):
+        changed = X[rows]
+        changed[:, j] = X[others, j]
+        return changed
+    if hasattr(X, "iloc"):
+        changed = X.iloc[rows].copy()
+        changed.isetitem(j, X.iloc[others, j].array)
+        return changed
+    frame = _narwhal(X)
+    name = frame.columns[j]
+    cells = frame.get_column(name)[others.tolist()]
+    return frame[rows.tolist(), :].with_columns(cells.alias(name)).to_native()

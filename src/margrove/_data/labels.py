@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from margrove._data.columns import is_missing
 from margrove.exceptions import DataWarning, InvalidDataError
 
 __all__ = ["Labels", "check_labels", "check_targets"]
@@ -74,7 +75,7 @@ def _label_array(y: Any) -> np.ndarray:
         raise InvalidDataError(f"y has dtype {y.dtype}. Use y.astype(str) for labels.")
     if y.dtype == object and y.ndim == 1:
         kinds = {str if isinstance(label, str) else type(label) for label in y}
-        missing = [row for row, label in enumerate(y) if _is_missing(label)]
+        missing = [row for row, label in enumerate(y) if is_missing(label)]
         if missing:
             raise InvalidDataError(
                 f"Input y contains NaN or None (first at row {missing[0]}). Drop the rows without "
@@ -90,12 +91,6 @@ def _label_array(y: Any) -> np.ndarray:
         row = int(np.argmax(~np.isfinite(y.ravel())))
         raise InvalidDataError(f"Input y contains NaN or infinity (first at row {row}).")
     return y
-
-
-def _is_missing(label: Any) -> bool:
-    """None, NaN, and the missing values of pandas, which cannot be compared."""
-    is_nan = isinstance(label, float) and label != label  # noqa: PLR0124
-    return label is None or is_nan or type(label).__name__ in ("NAType", "NaTType")
 
 
 def _readable_classes(classes: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
-"""One pass over X for all that every fit wants to know of each row.
+"""One pass over X for what every fit needs to know about each row.
 
-Reading a large X takes longer than anything done with a cell on the way. So one pass gives the
-hash behind the canonical form, the squared norm, and with it the news whether all is finite.
+Reading a large X takes longer than the arithmetic on its cells. So one pass computes the hash
+behind the canonical form and the squared norm, which also tells whether all cells are finite.
 """
 
 from __future__ import annotations

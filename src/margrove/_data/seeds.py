@@ -1,4 +1,4 @@
-"""random_state."""
+"""One seed from whatever is given as `random_state`."""
 
 from __future__ import annotations
 

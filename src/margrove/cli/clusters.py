@@ -145,7 +145,7 @@ def read_on_cluster(request: TableRequest, screen: Screen) -> ClusterTask:
     import numpy as np
     import polars as pl
 
-    from margrove.workbench.tables.tasks import _target_values
+    from margrove.workbench.tables.tasks import target_values
 
     table, name = _files(request)
     table = table.drop(columns=_known(table, request.ignore, name))
@@ -157,7 +157,7 @@ def read_on_cluster(request: TableRequest, screen: Screen) -> ClusterTask:
     screen.note(f"Reading {name} on the cluster …")
     pieces = _computed_pieces(with_target[target])
     values = pl.DataFrame({target: pl.Series(np.concatenate(pieces).tolist())})
-    kind, y = _target_values(values, target, request.task, name)
+    kind, y = target_values(values, target, request.task, name)
     X = with_target.drop(columns=[own for own in (target, request.id_column) if own])
     types, X = _types(X, request.types)
     n_all = int(table.map_partitions(len).compute().sum()) if _may_lack(table, target) else len(y)

@@ -34,7 +34,7 @@ def format_of(path: Path | None, given: str | None) -> str:
 
 def write_table(frame: Any, path: Path | None, form: str, *, safe: bool = True) -> None:
     """To a file, in one step at the end, or to standard output."""
-    from margrove.exchange.atomic_files import write_atomically
+    from margrove._files import write_atomically
 
     data = _encoded(frame, form, safe)
     if path is not None:

@@ -1,4 +1,4 @@
-"""The one way data sets are handed out: as a Bunch, a pair, or dataframes of any library."""
+"""How data sets are returned: as a Bunch, a pair, or dataframes of any library."""
 
 from __future__ import annotations
 

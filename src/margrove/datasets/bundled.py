@@ -1,4 +1,4 @@
-"""The small real sets that come with scikit-learn, handed out like all others."""
+"""The small real sets that come with scikit-learn."""
 
 from __future__ import annotations
 

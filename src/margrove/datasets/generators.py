@@ -1,4 +1,4 @@
-"""Small generated sets about which the truth is known."""
+"""Small generated sets with known properties."""
 
 from __future__ import annotations
 

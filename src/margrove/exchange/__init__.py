@@ -1,1 +1,1 @@
-"""Model files and translations: LIBSVM, ONNX and others."""
+"""Model files, and conversion from and to scikit-learn."""

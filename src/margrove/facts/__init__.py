@@ -1,4 +1,4 @@
-"""What is to be known about a fitted model, as plain values.
+"""Facts about a fitted model, as plain values.
 
 `describe` is the one place that looks into an estimator. Plots, reports, the command line and web
 pages render what it returns: frozen dataclasses of numbers, strings and read-only arrays, which
@@ -20,6 +20,23 @@ from margrove.facts.dependence import (
     partial_dependence_facts,
 )
 from margrove.facts.describing import describe, is_described
+from margrove.facts.machine_values import (
+    ClassifierFacts,
+    Facts,
+    KernelFacts,
+    LinearFacts,
+    LinearMachineFacts,
+    MachineFacts,
+    OneClassFacts,
+    PerceptronFacts,
+    PerceptronMachineFacts,
+    Probabilities,
+    Proof,
+    RegressorFacts,
+    StrongFeatures,
+    Trace,
+    WeightedFeature,
+)
 from margrove.facts.models.boosting import BoostingFacts
 from margrove.facts.models.boosting_stages import (
     BoostingErrors,
@@ -30,23 +47,23 @@ from margrove.facts.models.boosting_stages import (
     boosting_sketches,
     margin_distributions,
 )
+from margrove.facts.models.forest_diagnostics import (
+    IntervalCoverage,
+    OutOfBagCurve,
+    ProximityPlane,
+    interval_coverage,
+    out_of_bag_curve,
+    proximity_plane,
+)
 from margrove.facts.models.forests import (
     BaggingFacts,
     EnsembleFacts,
     ForestFacts,
-    IntervalCoverage,
     MemberSizes,
-    OutOfBagCurve,
     OutOfBagFacts,
-    ProximityPlane,
-    RankedImportances,
-    interval_coverage,
-    out_of_bag_curve,
-    proximity_plane,
-    ranked_importances,
 )
-from margrove.facts.models.gradient_boosting import (
-    GradientFacts,
+from margrove.facts.models.gradient_boosting import GradientFacts
+from margrove.facts.models.gradient_stages import (
     GradientStages,
     LossCurve,
     RoundFacts,
@@ -54,6 +71,7 @@ from margrove.facts.models.gradient_boosting import (
     loss_curve,
     round_facts,
 )
+from margrove.facts.models.importances import RankedImportances, ranked_importances
 from margrove.facts.models.split_gains import GainCurve, GainCurves, gain_curves
 from margrove.facts.models.strongest import strongest_features
 from margrove.facts.models.tree_sketches import SketchNode, SplitHistogram, TreeSketch, sketch_tree
@@ -79,26 +97,7 @@ from margrove.facts.predictions import (
     worst_mistakes,
 )
 from margrove.facts.stump_rules import StumpRule, stump_rules
-from margrove.facts.values import (
-    ClassifierFacts,
-    Facts,
-    KernelFacts,
-    LinearFacts,
-    LinearMachineFacts,
-    MachineFacts,
-    OneClassFacts,
-    Outline,
-    PerceptronFacts,
-    PerceptronMachineFacts,
-    Probabilities,
-    Proof,
-    RegressorFacts,
-    StrongFeatures,
-    SupportKind,
-    Trace,
-    TreeFacts,
-    WeightedFeature,
-)
+from margrove.facts.values import Outline, SupportKind, TreeFacts
 
 __all__ = [
     "BaggingFacts",

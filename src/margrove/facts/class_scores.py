@@ -1,4 +1,4 @@
-"""Scores of the classes of any classifier, and classes as codes, for judging it.
+"""Scores that any classifier gives to its classes, and labels as codes.
 
 class_scores      a number for each row and class
 required_scores   the same, or an error where a model tells labels only
@@ -44,7 +44,7 @@ class ClassScores:
 
 
 def class_scores(model: Any, X: Any) -> ClassScores | None:
-    """Scores of the classes of a fitted classifier; None if it tells labels only."""
+    """Scores of the classes by a fitted classifier; None if it only predicts labels."""
     classes = classes_of(model)
     method = next(
         (name for name in ("predict_proba", "decision_function") if hasattr(model, name)), None
@@ -87,7 +87,7 @@ def _answers_for_pairs(model: Any) -> bool:
 
 
 def codes_of(y: Any, classes: np.ndarray, n_rows: int) -> tuple[np.ndarray, tuple[str, ...]]:
-    """The place of each label among the classes, then among others that are in y, which follow."""
+    """Codes of the labels in y: first the model's classes, then other labels that y has."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # few rows of many classes are fine to judge by
         labels = check_labels(y, n_rows)

@@ -18,13 +18,21 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._data import collected, is_frame
+from margrove._data import (
+    CodedTable,
+    as_matrix,
+    code_table,
+    collected,
+    column_to_list,
+    is_frame,
+    replace_cells,
+    take_rows,
+)
 from margrove._data.result_frames import data_frame
 from margrove.exceptions import InvalidDataError
 from margrove.facts.class_scores import class_scores, classes_of
 from margrove.facts.plain_values import Plain, frozen
 from margrove.grove.read.conditions import shown
-from margrove.workbench.doctor.examined_table import ExaminedTable, _as_matrix, examined
 
 __all__ = ["DependenceCurve", "PartialDependenceFacts", "partial_dependence_facts"]
 
@@ -36,7 +44,7 @@ _FEW_ROWS, _FEW_VALUES = 60, 6  # for a first look at a column
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DependenceCurve(Plain):
-    """What a model says as one column changes.
+    """Predictions of a model as one column changes.
 
     Attributes
     ----------
@@ -64,7 +72,7 @@ class DependenceCurve(Plain):
 
     @property
     def range(self) -> float:
-        """How far the average moves, of the output that it moves most."""
+        """The range of the average, of the output for which it is largest."""
         return float((self.average.max(axis=1) - self.average.min(axis=1)).max())
 
 
@@ -113,7 +121,7 @@ def partial_dependence_facts(
     n_features: int = 4,
     max_rows: int = 500,
 ) -> PartialDependenceFacts:
-    """What a model says as one column of a table changes, the others being as they are.
+    """Predictions of a model as one column of a table changes and the others stay as they are.
 
     Parameters
     ----------
@@ -149,7 +157,7 @@ def partial_dependence_facts(
         if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
             raise ValueError(f"{name} must be a whole number, at least {least}. Got {value!r}.")
     rows = _some_rows(_table(X), int(max_rows))
-    table = examined(rows)
+    table = code_table(rows)
     if not table.n_rows:
         raise InvalidDataError("X of partial_dependence_facts has no rows. Give at least one.")
     ask, outputs, response = _question(model)
@@ -171,7 +179,7 @@ _Ask = Callable[[Any], np.ndarray]
 
 
 def _question(model: Any) -> tuple[_Ask, tuple[str, ...], str]:
-    """A function from rows to answers (n, n_outputs), what they are of, and what they are."""
+    """A function from rows to predictions (n, n_outputs), names of the outputs, and their kind."""
     if not hasattr(model, "classes_"):
         return lambda rows: _numbers(model, rows), ("prediction",), "prediction"
     names = tuple(str(label) for label in classes_of(model).tolist())
@@ -197,7 +205,7 @@ def _numbers(model: Any, rows: Any) -> np.ndarray:
     return answers.reshape(len(answers), 1)
 
 
-def _columns_asked(features: Any, table: ExaminedTable) -> list[int]:
+def _columns_asked(features: Any, table: CodedTable) -> list[int]:
     given = [features] if isinstance(features, (str, Integral)) else list(features)
     columns = []
     for one in given:
@@ -218,15 +226,15 @@ def _columns_asked(features: Any, table: ExaminedTable) -> list[int]:
     return columns
 
 
-def _columns_that_matter(rows: Any, table: ExaminedTable, ask: _Ask, n: int) -> list[int]:
-    """Columns by how far the average answer moves with them; of equals, the first."""
+def _columns_that_matter(rows: Any, table: CodedTable, ask: _Ask, n: int) -> list[int]:
+    """The columns that move the average prediction most; among equals, the first."""
     if table.n_columns > _MOST_CANDIDATES:
         raise ValueError(
             f"X has {table.n_columns:,} columns, too many to try each of them (the limit is "
             f"{_MOST_CANDIDATES}). Name some in features."
         )
     few = _some_rows(rows, _FEW_ROWS)
-    looked_at = examined(few)
+    looked_at = code_table(few)
     moves = []
     for j in range(table.n_columns):
         curve = _curve(few, looked_at, j, _FEW_VALUES, ask)
@@ -238,11 +246,11 @@ def _columns_that_matter(rows: Any, table: ExaminedTable, ask: _Ask, n: int) -> 
 # -- curves --------------------------------------------------------------------------------------
 
 
-def _curve(rows: Any, table: ExaminedTable, j: int, n_grid: int, ask: _Ask) -> DependenceCurve:
+def _curve(rows: Any, table: CodedTable, j: int, n_grid: int, ask: _Ask) -> DependenceCurve:
     holders, n_left_out = _holders(table, j, n_grid)
     n, is_number = table.n_rows, table.kinds[j] == "number"
-    answers = ask(_with_cells_of(rows, j, np.tile(np.arange(n), len(holders)),
-                                 np.repeat(holders, n)))  # fmt: skip
+    answers = ask(replace_cells(rows, j, np.tile(np.arange(n), len(holders)),
+                                np.repeat(holders, n)))  # fmt: skip
     by_value = answers.reshape(len(holders), n, -1)
     low, high = np.quantile(by_value, [0.1, 0.9], axis=1)
     values = table.column(j)[holders]
@@ -260,7 +268,7 @@ def _curve(rows: Any, table: ExaminedTable, j: int, n_grid: int, ask: _Ask) -> D
     )
 
 
-def _holders(table: ExaminedTable, j: int, n_grid: int) -> tuple[np.ndarray, int]:
+def _holders(table: CodedTable, j: int, n_grid: int) -> tuple[np.ndarray, int]:
     """Rows that hold the values to ask about, and how many labels are left out."""
     values = table.column(j)
     there = np.flatnonzero(np.isfinite(values))
@@ -278,7 +286,7 @@ def _holders(table: ExaminedTable, j: int, n_grid: int) -> tuple[np.ndarray, int
 
 
 def _spread(distinct: np.ndarray, values: np.ndarray, n_grid: int) -> np.ndarray:
-    """Places of at most n_grid of the values, those next to an even grid."""
+    """Positions of at most n_grid values, the nearest ones to an even grid."""
     if len(distinct) <= n_grid:
         return np.arange(len(distinct))
     low, high = np.quantile(values, _ENDS)
@@ -291,14 +299,14 @@ def _spread(distinct: np.ndarray, values: np.ndarray, n_grid: int) -> np.ndarray
     return np.unique(np.where(nearer_below, above - 1, above))
 
 
-def _words_of(rows: Any, table: ExaminedTable, j: int, holders: np.ndarray) -> list[str]:
-    """Cells as they are in the table, in words."""
+def _words_of(rows: Any, table: CodedTable, j: int, holders: np.ndarray) -> list[str]:
+    """Cells of the table as text."""
     labels = table.labels.get(j)
     if labels is not None:
         codes = table.column(j)[holders]
         return [str(labels[int(code)]) if np.isfinite(code) else "missing" for code in codes]
-    cells = _cells_of(rows, j)
-    return [str(cells[holder]) for holder in holders.tolist()]
+    cells = column_to_list(take_rows(rows, holders), j)
+    return [str(cell) for cell in cells]
 
 
 # -- tables of any kind --------------------------------------------------------------------------
@@ -309,57 +317,12 @@ def _table(X: Any) -> Any:
     X = collected(X)
     if sp.issparse(X):
         return X.tocsr()
-    if not isinstance(X, (np.ndarray, list, tuple)) and is_frame(X):
-        return X
-    return _as_matrix(X)
+    return X if is_frame(X) else as_matrix(X)
 
 
 def _some_rows(X: Any, most: int) -> Any:
-    """All rows, or so many that are spread evenly."""
+    """All rows, or `most` of them, spread evenly."""
     n = X.shape[0]
     if n <= most:
         return X
-    return _taken(X, np.linspace(0, n - 1, most).round().astype(np.int64))
-
-
-def _taken(X: Any, rows: np.ndarray) -> Any:
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    if isinstance(X, np.ndarray) or sp.issparse(X):
-        return X[rows]
-    import narwhals.stable.v2 as nw
-
-    return nw.from_native(X, eager_only=True)[rows.tolist(), :].to_native()
-
-
-def _cells_of(X: Any, j: int) -> Any:
-    if hasattr(X, "iloc"):
-        return X.iloc[:, j].tolist()
-    if isinstance(X, np.ndarray):
-        return X[:, j]
-    import narwhals.stable.v2 as nw
-
-    frame = nw.from_native(X, eager_only=True)
-    return frame.get_column(frame.columns[j]).to_list()
-
-
-def _with_cells_of(X: Any, j: int, rows: np.ndarray, others: np.ndarray) -> Any:
-    """These rows, with the cells that other rows have in column j, as many; types are kept."""
-    if sp.issparse(X):
-        own = X[rows]
-        parts = [own[:, :j], X[others][:, [j]], own[:, j + 1 :]]
-        return sp.hstack([part for part in parts if part.shape[1]], format="csr")
-    if isinstance(X, np.ndarray):
-        asked = X[rows]
-        asked[:, j] = X[others, j]
-        return asked
-    if hasattr(X, "iloc"):
-        asked = X.iloc[rows].copy()
-        asked.isetitem(j, X.iloc[others, j].array)
-        return asked
-    import narwhals.stable.v2 as nw
-
-    frame = nw.from_native(X, eager_only=True)
-    name = frame.columns[j]
-    cells = frame.get_column(name)[others.tolist()]
-    return frame[rows.tolist(), :].with_columns(cells.alias(name)).to_native()
+    return take_rows(X, np.linspace(0, n - 1, most).round().astype(np.int64))

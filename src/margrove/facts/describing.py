@@ -1,4 +1,4 @@
-"""`describe`: from a fitted model to everything there is to say about it."""
+"""`describe`: everything that is known about a fitted model."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _DESCRIBERS: dict[type, Describer] = {
 
 
 def describe(model: Any, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
-    """Everything there is to say about a fitted model, as plain values.
+    """Describe a fitted model by plain values.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The rows that a model is wrong about, and by how much.
+"""Rows that a model gets wrong, and by how much.
 
 residual_facts   errors of a model of numbers
 worst_mistakes   the rows that a model is most wrong about
@@ -27,7 +27,7 @@ __all__ = ["residual_facts", "worst_mistakes"]
 
 
 def residual_facts(model: Any, X: Any, y: Any, sample_weight: Any = None) -> ResidualFacts:
-    """The errors of a model of numbers: prediction minus truth.
+    """The errors of a regressor: prediction minus truth.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def residual_facts(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Res
 
 
 def worst_mistakes(model: Any, X: Any, y: Any, n: int = 10) -> WorstMistakes:
-    """The rows that a model is most wrong about.
+    """The rows with the largest errors.
 
     Of a classifier these are rows that it misclassifies, the surest first: by the probability that
     it gave the true class, or else by how much lower the score of the true class is than the
@@ -138,7 +138,7 @@ def worst_mistakes(model: Any, X: Any, y: Any, n: int = 10) -> WorstMistakes:
 
 
 def _how_wrong(scores: ClassScores | None, codes: np.ndarray) -> tuple[np.ndarray, str]:
-    """The larger the worse; of a class that the model does not know, as bad as can be."""
+    """How wrong each row is; a class that the model does not know counts as the worst."""
     if scores is None:
         return np.full(len(codes), np.nan), "not known"
     rows = np.arange(len(codes))

@@ -1,4 +1,4 @@
-"""What every fitted estimator under scikit-learn's API tells of itself."""
+"""What any fitted estimator under scikit-learn's API has: task, classes, features."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TASKS = {
 
 
 def outline(model: Any) -> Outline:
-    """What every fitted estimator under scikit-learn's API tells of itself.
+    """What any fitted estimator under scikit-learn's API has: task, classes, features.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ __all__ = ["Plain", "frozen", "in_words"]
 
 
 class Plain:
-    """Values without behaviour."""
+    """Base class of facts: frozen values that can be written as JSON."""
 
     def as_dict(self) -> dict[str, Any]:
         """All fields as what JSON can hold.
@@ -31,7 +31,7 @@ class Plain:
 
 
 def frozen(values: Any) -> Any:
-    """As a read-only array, which the estimator may share; None stays None."""
+    """A read-only array, which may share memory with the estimator's; None stays None."""
     return None if values is None else read_only(np.asarray(values))
 
 

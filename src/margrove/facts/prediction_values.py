@@ -1,4 +1,4 @@
-"""Values about predictions: what a model says of rows, beside what is true of them.
+"""Facts about predictions: confusion, curves, margins, residuals, mistakes.
 
 ConfusionMatrix        how often each class was taken for each
 RocCurve(s), PrecisionRecallCurve(s)    one class against the others, threshold by threshold
@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ConfusionMatrix(Plain):
-    """How often each class was taken for each.
+    """How often each true class was predicted as each class.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RocCurve(Plain):
-    """One class against the others: what is found of it against false alarms.
+    """One class against the others: true positive rate against false positive rate.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class RocCurve(Plain):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RocCurves(Plain):
-    """Curves of classes.
+    """ROC curves of some classes.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ class RocCurves(Plain):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PrecisionRecallCurve(Plain):
-    """One class against the others: how many of those said to be of it are.
+    """One class against the others: precision against recall.
 
     Attributes
     ----------
@@ -216,7 +216,7 @@ def _frame_of_curves(curves: tuple[Any, ...], names: tuple[str, ...]) -> Any:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MarginFacts(Plain):
-    """How clearly rows are on their side.
+    """Margins of rows: how far they are on the right side of the decision.
 
     Attributes
     ----------
@@ -257,7 +257,7 @@ class MarginFacts(Plain):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ResidualFacts(Plain):
-    """Errors of a model of numbers: prediction minus truth.
+    """Errors of a regressor: prediction minus truth.
 
     Attributes
     ----------
@@ -290,7 +290,7 @@ class ResidualFacts(Plain):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Mistake(Plain):
-    """A row that a model is wrong about.
+    """A row that a model gets wrong.
 
     Attributes
     ----------
@@ -309,7 +309,7 @@ class Mistake(Plain):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WorstMistakes(Plain):
-    """The rows that a model is most wrong about, the worst first; of equals, the first row.
+    """The rows with the largest errors, the largest first; among equals, the first row.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a model says of rows beside what is true of them, for any model under scikit-learn's API.
+"""Predictions of any model under scikit-learn's API compared with the truth.
 
 confusion                  how often each class was taken for each
 roc_curves                 what is found of a class against false alarms
@@ -51,7 +51,7 @@ _WITH_MARGINS = ("SVC", "LinearSVC", "SVCCV", "LinearSVCCV")  # ours and scikit-
 
 
 def confusion(model: Any, X: Any, y: Any, sample_weight: Any = None) -> ConfusionMatrix:
-    """How often a classifier took each class for each.
+    """How often a classifier predicted each class for rows of each true class.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def confusion(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Confusio
 
 
 def roc_curves(model: Any, X: Any, y: Any, sample_weight: Any = None) -> RocCurves:
-    """What a classifier finds of each class against its false alarms, threshold by threshold.
+    """ROC curves: true against false positive rate of each class, threshold by threshold.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def roc_curves(model: Any, X: Any, y: Any, sample_weight: Any = None) -> RocCurv
 def precision_recall_curves(
     model: Any, X: Any, y: Any, sample_weight: Any = None
 ) -> PrecisionRecallCurves:
-    """What a classifier finds of each class against how much of what it says is true.
+    """Precision-recall curves of each class, threshold by threshold.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ _Judged = list[tuple[str, np.ndarray, np.ndarray, float]]
 def _one_against_the_others(
     model: Any, X: Any, y: Any, sample_weight: Any
 ) -> tuple[ClassScores, _Judged, tuple[str, ...], np.ndarray]:
-    """Name, scores, whether it is true, and share, of each class that some but not all rows have.
+    """(name, scores, is true, share) of each class that some, but not all, rows have.
 
     Rows without weight count for nothing: they are given weight 0, and no class exists by them.
     """
@@ -196,7 +196,7 @@ def _one_against_the_others(
 
 
 def margins_of(model: Any, X: Any, y: Any) -> MarginFacts:
-    """How clearly rows are on their side.
+    """Margins of rows: how far they are on the right side of the decision.
 
     The margin of two classes is y f(x) with y = 1 for the second class and -1 for the first; of
     more, the score of the true class minus the highest of the others. Scores are those of
@@ -237,7 +237,7 @@ def margins_of(model: Any, X: Any, y: Any) -> MarginFacts:
 
 
 class _Deciding:
-    """A classifier that has no probabilities."""
+    """A classifier shown without its probabilities."""
 
     def __init__(self, model: Any) -> None:
         self.classes_ = classes_of(model)

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from margrove.exceptions import InvalidDataError
+from margrove.facts.machine_values import Proof
 from margrove.facts.outlines import Given
 from margrove.facts.plain_values import frozen
-from margrove.facts.values import Proof, SupportKind
+from margrove.facts.values import SupportKind
 from margrove.margin.svm.certificate import Certificate, MachineCertificate, certificate
 from margrove.margin.svm.one_class_svm import OneClassSVM
 
@@ -55,7 +56,7 @@ ONE_CLASS_KINDS: Kinds = {
 
 
 def certificate_of(model: Any, given: Given) -> tuple[Certificate | None, str]:
-    """The proof, or why there is none."""
+    """The certificate of a model, or why there is none."""
     X, y, sample_weight = given
     if X is not None:
         if y is None and not isinstance(model, OneClassSVM):
@@ -110,7 +111,7 @@ def worst_kinds(of_machines: Sequence[tuple[SupportKind, ...]]) -> tuple[Support
 
 
 def model_proof(found: Certificate, names: list[str]) -> Proof:
-    """Of the whole model, with the machine and the place of the largest violation."""
+    """The proof of the whole model, with the machine and place of the largest violation."""
     worst = max(range(len(names)), key=lambda k: found.machines[k].violation)
     place = _place(found.machines[worst])
     return _proof(found, f"{names[worst]}: {place}" if place and len(names) > 1 else place)

@@ -28,7 +28,7 @@ _CANCELLED = 1e-12  # of the weights: what rounding leaves of rules that took ea
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StumpRule(Plain):
-    """What all rounds that ask the same question say together.
+    """All rounds that ask the same question, added up.
 
     Attributes
     ----------
@@ -177,7 +177,7 @@ def _read(member: Any, given: Any, classes: list[Any], beta: float) -> _Stump:
 
 
 def _columns_of(model: Any, X: Any) -> Any:
-    """The entries that are not zero, column by column; None if nobody has told them."""
+    """The nonzero entries, column by column; None if X was not given."""
     if X is None:
         return None
     rows = model._rows(X)
@@ -216,7 +216,7 @@ def _rule(
 
 
 def _is_about_a_word(index: int, threshold: float, is_named: bool, columns: Any) -> bool:
-    """Whether the threshold parts zeros from what is above."""
+    """Whether the threshold separates zero from larger values."""
     if columns is None:
         return is_named and threshold == _HALF
     values = columns.data[columns.indptr[index] : columns.indptr[index + 1]]

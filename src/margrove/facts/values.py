@@ -1,13 +1,10 @@
-"""The facts themselves: frozen dataclasses, from what all estimators have to what one kind has.
+"""Facts as frozen dataclasses: what all estimators have, and what a tree has.
 
-Outline                 any fitted estimator
-  Facts                 a margin machine: parameters, kernel, support vectors, proof
-    ClassifierFacts, RegressorFacts, OneClassFacts, PerceptronFacts, LinearFacts
-  TreeFacts             a decision tree: size, questions, leaves, importances
-  ForestFacts, BaggingFacts    many members; see `forests`
-MachineFacts            one decision function of it; PerceptronMachineFacts, LinearMachineFacts
-KernelFacts, SupportKind, Proof, Trace, Probabilities, WeightedFeature    parts of these
-StrongFeatures          the largest weights of one machine of any linear model
+Outline                        any fitted estimator
+  Facts                        a margin machine; see `machine_values`
+  TreeFacts                    a decision tree: size, questions, leaves, importances
+  ForestFacts, BaggingFacts    many members; see `models.forests`
+SupportKind                    training rows that support a model in the same way
 """
 
 from __future__ import annotations
@@ -23,31 +20,12 @@ from margrove.facts.plain_values import Plain
 if TYPE_CHECKING:
     from margrove.grove.read.tree_reading import NodeReading, TreeReading
 
-__all__ = [
-    "ClassifierFacts",
-    "Facts",
-    "KernelFacts",
-    "LinearFacts",
-    "LinearMachineFacts",
-    "MachineFacts",
-    "OneClassFacts",
-    "Outline",
-    "PerceptronFacts",
-    "PerceptronMachineFacts",
-    "Probabilities",
-    "Proof",
-    "RegressorFacts",
-    "StrongFeatures",
-    "SupportKind",
-    "Trace",
-    "TreeFacts",
-    "WeightedFeature",
-]
+__all__ = ["Outline", "SupportKind", "TreeFacts"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Outline(Plain):
-    """What is known of every fitted estimator, of this library or not.
+    """Facts about any fitted estimator, of this library or another.
 
     Attributes
     ----------
@@ -74,33 +52,8 @@ class Outline(Plain):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class KernelFacts(Plain):
-    """A kernel with its parameters as resolved.
-
-    Attributes
-    ----------
-    name : str
-        As in `margrove.kernels.KERNELS`, "precomputed", or the name of a user's function.
-    parameters : dict of numbers
-    formula : str
-        The first line of its documentation.
-    is_positive_definite, is_translation_invariant : bool
-        What the kernel promises.
-    feature_scale : float
-        The power of two that features are multiplied by before, 1 for features of ordinary size.
-    """
-
-    name: str
-    parameters: dict[str, Any]
-    formula: str
-    is_positive_definite: bool
-    is_translation_invariant: bool
-    feature_scale: float
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class SupportKind(Plain):
-    """Support vectors that lie alike: a name for people, how many, and their rows."""
+    """Support vectors of one kind: its name, how many there are, and their rows."""
 
     name: str
     count: int
@@ -108,288 +61,8 @@ class SupportKind(Plain):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Proof(Plain):
-    """Objectives that enclose the best possible value, and the largest KKT violation.
-
-    Attributes
-    ----------
-    primal, dual, gap, relative_gap, violation : float
-        See `margrove.certificate`. Of a whole model: sums, and the largest violation.
-    place : str
-        Where the largest violation is, in words; "" if there is none.
-    """
-
-    primal: float
-    dual: float
-    gap: float
-    relative_gap: float
-    violation: float
-    place: str
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Trace(Plain):
-    """How a solver came to its solution, one entry a look.
-
-    Attributes
-    ----------
-    iterations : ndarray of int
-    dual : ndarray
-        The dual objective, which rises. Of the nu machines and of targets that had to be scaled,
-        in the units of the solver, not of the proof.
-    violation : ndarray
-        The largest KKT violation, as the solver saw it.
-    """
-
-    iterations: np.ndarray
-    dual: np.ndarray
-    violation: np.ndarray
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class MachineFacts(Plain):
-    """One decision function f(x) = sum_i coefficients_i K(x_i, x) + intercept.
-
-    Attributes
-    ----------
-    name : str
-        "'a' against 'b'", "'a' against the rest", "regression" or "one class". f is positive for
-        the one named first.
-    n_support, n_free, n_bounded : int or None
-        Support vectors in all, below their bound, and at it. The latter two are None without a
-        proof, and so is the first of a linear machine, which keeps weights but no vectors.
-    support : ndarray of int
-        Rows that are support vectors.
-    coefficients : ndarray
-        Of these rows, signed.
-    bounded : ndarray of int or None
-        Rows at their bound.
-    kinds : tuple of SupportKind
-        By where they lie, the harmless ones first. Empty without a proof.
-    intercept : float
-    weights : ndarray of shape (n_features,) or None
-        Of the linear kernel: f(x) = weights . x + intercept.
-    norm : float or None
-        ||w|| in feature space.
-    margin_width : float or None
-        Of a support vector classifier: 2 / ||w||.
-    iterations : int or None
-    converged : bool or None
-        None where it is not known, such as which of several machines fell short.
-    proof : Proof or None
-    trace : Trace or None
-        As long as the model remembers its fit.
-    """
-
-    name: str
-    n_support: int | None
-    support: np.ndarray
-    coefficients: np.ndarray
-    intercept: float
-    weights: np.ndarray | None
-    norm: float | None
-    n_free: int | None = None
-    n_bounded: int | None = None
-    bounded: np.ndarray | None = None
-    kinds: tuple[SupportKind, ...] = ()
-    margin_width: float | None = None
-    iterations: int | None = None
-    converged: bool | None = None
-    proof: Proof | None = None
-    trace: Trace | None = None
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class PerceptronMachineFacts(MachineFacts):
-    """One problem of a perceptron.
-
-    Attributes
-    ----------
-    mistakes : float
-    margin : float or None
-        The smallest distance of a training row to the plane, in the space of (x, 1), negative if
-        a row is on the wrong side. None after `partial_fit`.
-    """
-
-    mistakes: float
-    margin: float | None
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class WeightedFeature(Plain):
-    """A feature, its column and its weight in one machine."""
-
-    name: str
-    index: int
-    weight: float
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class StrongFeatures(Plain):
-    """The features with the largest weights of one machine, the largest first."""
-
-    machine: str
-    features: tuple[WeightedFeature, ...]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LinearMachineFacts(MachineFacts):
-    """One machine f(x) = weights . x + intercept of LinearSVC or LinearSVR.
-
-    Attributes
-    ----------
-    strongest : tuple of WeightedFeature
-        The ten features whose weights are the largest in size, the largest first; fewer if there
-        are not so many that are not zero.
-    """
-
-    strongest: tuple[WeightedFeature, ...]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Facts(Outline):
-    """What is known of every margin machine.
-
-    Attributes
-    ----------
-    parameters : dict
-        As given to the estimator; anything but numbers and strings in words.
-    kernel : KernelFacts or None
-    machines : tuple of MachineFacts
-    n_samples : int or None
-        Rows given to `fit`.
-    n_support : int or None
-        None where it is not known: of a linear machine without a proof.
-    support : ndarray of int
-        Rows that are support vectors of any machine; -1 for rows of earlier batches of a stream.
-    support_vectors : ndarray or CSR of shape (n_support, n_features), or None
-        None for a precomputed kernel, and where they are not known.
-    kinds : tuple of SupportKind
-        Over all machines, every row once, as the worst that it is. Empty without a proof.
-    margin_level : float or None
-        The size of f on the margins, where there is one machine that has them.
-    iterations : int
-        Of all machines together.
-    converged : bool or None
-    proof : Proof or None
-    unproven : str
-        Why there is no proof.
-    """
-
-    parameters: dict[str, Any]
-    kernel: KernelFacts | None
-    machines: tuple[MachineFacts, ...]
-    n_samples: int | None
-    n_support: int | None
-    support: np.ndarray
-    support_vectors: Any
-    kinds: tuple[SupportKind, ...] = ()
-    margin_level: float | None = None
-    iterations: int
-    converged: bool | None
-    proof: Proof | None = None
-    unproven: str = ""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Probabilities(Plain):
-    """How decision values become probabilities: P = 1 / (1 + exp(-slope f)), a slope a machine.
-
-    Attributes
-    ----------
-    slopes : ndarray
-    log_loss : float
-        Of the probabilities that are returned, cross-validated.
-    log_loss_unconstrained : float
-        Of probabilities that need not agree with `predict`.
-    price_of_agreement : float
-        The difference.
-    n_rows_changed : int
-        Rows whose most probable class the agreement changed.
-    """
-
-    slopes: np.ndarray
-    log_loss: float
-    log_loss_unconstrained: float
-    price_of_agreement: float
-    n_rows_changed: int
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ClassifierFacts(Facts):
-    """Of SVC and NuSVC.
-
-    Attributes
-    ----------
-    n_support_per_class : ndarray of int
-    class_weights : ndarray
-    probabilities : Probabilities or None
-    """
-
-    n_support_per_class: np.ndarray
-    class_weights: np.ndarray
-    probabilities: Probabilities | None
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class RegressorFacts(Facts):
-    """Of SVR and NuSVR: `tube` is half the width of the tube in which errors are free."""
-
-    tube: float
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class OneClassFacts(Facts):
-    """Of OneClassSVM: `nu` bounds the share of outliers, `offset` is minus the intercept."""
-
-    nu: float
-    offset: float
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class PerceptronFacts(Facts):
-    """Of Perceptron and KernelPerceptron; distances are in the space of (x, 1).
-
-    Attributes
-    ----------
-    epochs : int
-    mistakes : float
-    separated : bool or None
-        Whether every training row is on its side. This and the next are None after `partial_fit`.
-    margin, radius : float or None
-    novikoff_bound : float or None
-        The most mistakes that Novikoff's theorem allows; infinite where it says nothing.
-    """
-
-    epochs: int
-    mistakes: float
-    separated: bool | None
-    margin: float | None
-    radius: float | None
-    novikoff_bound: float | None
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LinearFacts(Facts):
-    """Of LinearSVC and LinearSVR. Crammer and Singer's machines are proved together, not each.
-
-    Attributes
-    ----------
-    loss : str
-        As the parameter.
-    penalty : "l2" or "l1"
-    n_nonzero : int
-        Weights that are not zero, over all machines.
-    """
-
-    loss: str
-    penalty: str
-    n_nonzero: int
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class TreeFacts(Outline):
-    """Of DecisionTreeClassifier and DecisionTreeRegressor.
+    """Facts about DecisionTreeClassifier and DecisionTreeRegressor.
 
     Attributes
     ----------

@@ -27,7 +27,7 @@ class RowsToDraw:
 
 @dataclass(frozen=True)
 class Surface:
-    """What the model says on the grid.
+    """Predictions of the model on the grid.
 
     kind    "signed": f, with its boundary at 0; "classes": codes; "values": of a regression
     x, y    the coordinates of the grid

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._data import Table, check_table, check_targets
+from margrove._data import Table, check_table, check_targets, frame_like
 from margrove.exceptions import InvalidDataError
 from margrove.facts import (
     BoostingFacts,
@@ -49,7 +49,7 @@ def decision_boundary(
     support: bool = True,
     legend: bool = True,
 ) -> Picture:
-    """Draw what a fitted model decides over two features.
+    """Draw the decisions of a fitted model over two features.
 
     Classes are regions of pale colours with lines between them; a regression is a map of its
     values; an outlier detector is the region of the inliers. Parts can be found by their `gid`:
@@ -221,13 +221,8 @@ def _as_given(rows: Any, X: Any, told: Outline) -> Any:
     """The rows of the grid as a dataframe of the same library, if the model knows names."""
     if told.feature_names is None or sp.issparse(rows) or isinstance(X, (np.ndarray, list, tuple)):
         return rows
-    import narwhals.stable.v2 as nw
-
-    frame = nw.from_native(X, pass_through=True)
-    if not hasattr(frame, "implementation"):
-        return rows
-    columns = {name: rows[:, k] for k, name in enumerate(told.feature_names)}
-    return nw.from_dict(columns, backend=frame.implementation).to_native()
+    frame = frame_like(X, {name: rows[:, k] for k, name in enumerate(told.feature_names)})
+    return rows if frame is None else frame
 
 
 def _surface(model: Any, told: Outline, rows: Any, x: np.ndarray, y: np.ndarray) -> Surface:

@@ -1,4 +1,4 @@
-"""What every function that draws returns: the axes that it drew on, and the data that it drew."""
+"""`Picture`, which every drawing function returns: the axes and the data drawn."""
 
 from __future__ import annotations
 

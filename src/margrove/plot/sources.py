@@ -1,4 +1,4 @@
-"""What pictures of predictions are drawn from: a model and rows, or facts that are there."""
+"""Where pictures of predictions get their facts: from a model and rows, or as given."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["facts_of"]
 def facts_of(
     source: Any, kind: type[Any], find: Callable[..., Any], X: Any, y: Any, **settings: Any
 ) -> Any:
-    """The facts that `source` is, or those of a model and rows."""
+    """`source` if it is facts, else the facts of a model and rows."""
     if isinstance(source, kind):
         if X is not None or y is not None:
             raise ValueError(f"X and y are for a model. {kind.__name__} has its numbers already.")

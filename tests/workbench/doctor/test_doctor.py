@@ -21,6 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 import margrove
+from margrove._data import code_table
 from margrove.exceptions import InvalidDataError
 from margrove.workbench.doctor.checks import labels as label_checks
 from margrove.workbench.doctor.checks.column_copies import copies_of, relabellings_of
@@ -28,7 +29,6 @@ from margrove.workbench.doctor.checks.leaks import how_column_tells_class, how_c
 from margrove.workbench.doctor.checks.rows import ceiling_of, groups_of_rows
 from margrove.workbench.doctor.column_figures import figures_of
 from margrove.workbench.doctor.doctor import doctor
-from margrove.workbench.doctor.examined_table import examined
 from margrove.workbench.doctor.examined_target import examined_target
 from margrove.workbench.doctor.findings import KINDS, SEVERITIES, Finding, as_options, named, share
 
@@ -325,7 +325,7 @@ def test_the_ceiling_on_accuracy() -> None:
     """Groups of 3 (2 + 1) and 2 (1 + 1) and 1 rows: at best 2 + 1 + 1 of 6 right."""
     X = np.array([[0.0], [0.0], [0.0], [1.0], [1.0], [2.0]])
     target = examined_target(["a", "a", "b", "a", "b", "a"], 6, None)
-    ceiling = ceiling_of(groups_of_rows(examined(X)), target)
+    ceiling = ceiling_of(groups_of_rows(code_table(X)), target)
     assert ceiling.score == pytest.approx(4 / 6)
     assert ceiling.rows.tolist() == [0, 1, 2, 3, 4]
 
@@ -333,7 +333,7 @@ def test_the_ceiling_on_accuracy() -> None:
 def test_the_ceiling_on_explained_variance() -> None:
     X = np.array([[0.0], [0.0], [1.0], [1.0]])
     y = np.array([0.5, 1.5, 7.0, 7.0])
-    ceiling = ceiling_of(groups_of_rows(examined(X)), examined_target(y, 4, "regression"))
+    ceiling = ceiling_of(groups_of_rows(code_table(X)), examined_target(y, 4, "regression"))
     assert ceiling.score == pytest.approx(1 - 0.5 / np.sum((y - 4.0) ** 2))
     assert ceiling.rows.tolist() == [0, 1]
 
@@ -343,7 +343,7 @@ def test_groups_of_rows_are_those_of_equal_content(as_sparse) -> None:
     X = np.random.default_rng(0).integers(0, 3, (200, 3)).astype(float)
     X[0, 0], X[1, 0] = 0.0, -0.0
     given = sp.csr_matrix(X) if as_sparse else X
-    groups = groups_of_rows(examined(given))
+    groups = groups_of_rows(code_table(given))
     expected = [tuple(row + 0.0) for row in X]
     for i in range(0, 200, 7):
         same = [expected[k] == expected[i] for k in range(200)]
@@ -367,7 +367,7 @@ def test_figures_are_those_of_a_loop(as_sparse) -> None:
     X[rng.random(X.shape) < 0.05] = np.nan
     X[rng.random(X.shape) < 0.03] = np.inf
     X[:, 4], X[:, 5], X[:, 6] = np.nan, 0.0, 1e300
-    figures = figures_of(examined(sp.csr_matrix(X) if as_sparse else X))
+    figures = figures_of(code_table(sp.csr_matrix(X) if as_sparse else X))
     for j in range(X.shape[1]):
         own = X[:, j][np.isfinite(X[:, j])]
         assert figures.missing[j] == np.isnan(X[:, j]).sum()
@@ -395,7 +395,7 @@ def test_copies_are_found_among_many_columns(as_sparse) -> None:
     X[:, 40] = X[:, 7]
     X[:, 211] = X[:, 7]
     X[:, 99] = 3.0 - 0.25 * X[:, 12]
-    given = examined(sp.csr_matrix(X) if as_sparse else X)
+    given = code_table(sp.csr_matrix(X) if as_sparse else X)
     equal, affine = copies_of(given, figures_of(given))
     assert equal == [[7, 40, 211]]
     assert affine == [[12, 99]]
@@ -423,7 +423,7 @@ def test_relabelled_columns() -> None:
     assert "names of their values" in found.message
     changed = codes.where(~SPIKE, (codes.iloc[7] + 1) if codes.iloc[7] == 1 else 1)
     assert "equivalent_columns" not in kinds_of(table(a=names, b=changed))
-    given = examined(table(a=names, b=codes))
+    given = code_table(table(a=names, b=codes))
     assert relabellings_of(given, figures_of(given)) == [[4, 5]]
 
 

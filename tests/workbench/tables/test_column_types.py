@@ -13,9 +13,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from margrove._data import DATE_PARTS, date_part
 from margrove.exceptions import InvalidDataError
 from margrove.tables import describe_columns, read_table
-from margrove.workbench.tables.prepare.date_parts import DATE_PARTS, date_part
 from margrove.workbench.tables.read.cell_texts import read_dates
 
 N = 40

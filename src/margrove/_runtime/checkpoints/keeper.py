@@ -179,7 +179,7 @@ class Keeper:
 
     def _write(self) -> None:
         """What is new; a disk that is full is no reason to lose the fit as well."""
-        from margrove.exchange.model_file.archive import write_archive
+        from margrove._files import write_archive
 
         if self._is_written:
             return

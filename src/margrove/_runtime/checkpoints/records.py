@@ -55,7 +55,7 @@ def require_free(target: Path) -> None:
 
 
 def read_checkpoint(source: Path) -> dict[str, Any]:
-    from margrove.exchange.model_file.archive import read_archive
+    from margrove._files import read_archive
 
     kind, values = read_archive(source)
     if kind != KIND:

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._data import scan_rows
-from margrove._data.canonical import _grouped, _sorted_by_hash, _with_targets
+from margrove._data import canonical_form_by_hash, scan_rows
 from margrove.ensemble.gradient.training_data import GradientData, RowDraws, _with_values
 
 __all__ = [
@@ -183,8 +182,5 @@ class DrawsByHash(RowDraws):
     """`RowDraws` of rows of which the hashes are known; equal hashes are taken for equal rows."""
 
     def __init__(self, data: GradientData, hashes: np.ndarray, seed: int) -> None:
-        n = data.n_rows
-        target_bits = (data.y + 0).view(np.uint64)
-        rows, sorted_hashes = _sorted_by_hash(np.arange(n), _with_targets(hashes, target_bits))
-        new_group = np.append(True, sorted_hashes[1:] != sorted_hashes[:-1])
-        self._number(data, _grouped(rows, new_group, np.ones(n)).group_of, seed)
+        form = canonical_form_by_hash(hashes, data.y, np.ones(data.n_rows))
+        self._number(data, form.group_of, seed)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._data.canonical import _grouped, _sorted_by_hash, _with_targets
+from margrove._data import canonical_form_by_hash
 from margrove._runtime.memory import _readable
 from margrove.dask.cluster.errors import ClusterError
 from margrove.dask.cluster.waiting import gathered
@@ -270,10 +270,5 @@ def canonical_by_hash(
     Rows of equal hash count as equal. Those with missing values are never copies of others, since
     NaN is not NaN; they keep the order that they have.
     """
-    bits = (np.asarray(target) + 0).view(np.uint64)  # adding 0 turns -0.0 into 0.0
-    rows, sorted_hashes = _sorted_by_hash(np.arange(len(weight)), _with_targets(hashes, bits))
-    is_new = np.ones(len(rows), dtype=bool)
-    alike = np.flatnonzero(sorted_hashes[1:] == sorted_hashes[:-1]) + 1
-    is_new[alike] = has_nan[rows[alike]]
-    form = _grouped(rows, is_new, weight)
+    form = canonical_form_by_hash(hashes, target, weight, is_unique=has_nan)
     return form.rows, form.weight, form.group_of

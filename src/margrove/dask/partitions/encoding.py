@@ -14,17 +14,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from margrove._data import LabelCells, is_missing
 from margrove.dask.cluster.waiting import gathered
 from margrove.dask.partitions.checks import placeholder_estimator
 from margrove.dask.partitions.table import Partitions
 from margrove.exceptions import InvalidDataError
 from margrove.grove.table.encoding import (
-    _columns,
-    _encoded,
-    _is_missing,
-    _Labels,
-    _labels,
-    _mask,
+    categorical_mask,
+    category_labels,
+    encode_columns,
+    read_columns,
     refuse_infinity,
 )
 
@@ -89,7 +88,7 @@ def encoded(partitions: Partitions, estimator: Any, categorical_features: Any) -
     has_labels = [
         any(columns[j].kind == "labels" for columns in found) for j in range(partitions.n_features)
     ]
-    mask = _mask(categorical_features, names, has_labels)
+    mask = categorical_mask(categorical_features, names, has_labels)
     if not mask.any() and partitions.form != "frame":
         return EncodedPartitions(partitions, {})
     if partitions.form == "csr":
@@ -98,7 +97,7 @@ def encoded(partitions: Partitions, estimator: Any, categorical_features: Any) -
             "X.map_blocks(lambda block: block.toarray())."
         )
     categories = {
-        int(j): _labels(_joint([columns[j] for columns in found], int(j), names), estimator)
+        int(j): category_labels(_joint([columns[j] for columns in found], int(j), names), estimator)
         for j in np.flatnonzero(mask)
     }
     made = partitions.map(_numbers, categories, names, stores=True)
@@ -127,7 +126,7 @@ def _mask_of_numbers(partitions: Partitions, categorical_features: Any) -> np.nd
     if categorical_features is None or isinstance(categorical_features, str):
         by_type = [categorical_features == "all"] * partitions.n_features
         return np.array(by_type)
-    return _mask(categorical_features, partitions.feature_names, by_type)
+    return categorical_mask(categorical_features, partitions.feature_names, by_type)
 
 
 def _distinct_of_partitions(
@@ -153,8 +152,8 @@ def _distinct(
             refuse_infinity(partition, placeholder_estimator(estimator), names)
         return [_of_numbers(column, mask[j]) for j, column in enumerate(partition.T)]
     found = []
-    for j, column in enumerate(_columns(partition)):
-        if isinstance(column, _Labels):
+    for j, column in enumerate(read_columns(partition)):
+        if isinstance(column, LabelCells):
             found.append(_Distinct("labels", column.labels))
         elif _holds_objects(partition, j):
             found.append(_Distinct("objects", _cells(partition, j)))
@@ -183,7 +182,7 @@ def _cells(partition: Any, j: int) -> list[Any]:
         if isinstance(partition, np.ndarray)
         else partition.iloc[:, j].tolist()
     )
-    return [cell for cell in dict.fromkeys(cells) if not _is_missing(cell)]
+    return [cell for cell in dict.fromkeys(cells) if not is_missing(cell)]
 
 
 def _joint(found: list[_Distinct], j: int, names: np.ndarray | None) -> Any:
@@ -191,7 +190,7 @@ def _joint(found: list[_Distinct], j: int, names: np.ndarray | None) -> Any:
     if any(column.kind == "labels" for column in found):
         _require_labels(found, j, names)
         cells = (cell for column in found if column.kind != "numbers" for cell in column.values)
-        return _Labels(np.empty(0, dtype=np.int64), list(dict.fromkeys(cells)))
+        return LabelCells("", np.empty(0, dtype=np.int64), list(dict.fromkeys(cells)))
     return np.concatenate([np.asarray(column.values, dtype=np.float64) for column in found])
 
 
@@ -215,7 +214,7 @@ def _numbers(
     partition: Any, categories: dict[int, np.ndarray], names: np.ndarray | None
 ) -> np.ndarray:
     """A partition with categories as their numbers."""
-    columns = list(partition.T) if _is_plain(partition) else _columns(partition)
+    columns = list(partition.T) if _is_plain(partition) else read_columns(partition)
     if not len(partition):
         return np.empty((0, len(columns)))
-    return _encoded(columns, categories, names)
+    return encode_columns(columns, categories, names)

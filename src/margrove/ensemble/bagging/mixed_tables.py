@@ -11,9 +11,18 @@ from sklearn.utils import check_array
 from sklearn.utils._tags import get_tags
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
-from margrove._data import check_table, collected, feature_names, is_frame, like_fitted
+from margrove._data import (
+    check_table,
+    collected,
+    feature_names,
+    frame_to_objects,
+    has_numbers_only,
+    holds_text,
+    is_frame,
+    like_fitted,
+)
 from margrove._runtime.estimator import Estimator
-from margrove.grove.table.encoding import _is_text, read_table, refuse_infinity
+from margrove.grove.table.encoding import read_table, refuse_infinity
 
 __all__ = ["MixedTable", "read_mixed", "read_mixed_like_fitted"]
 
@@ -108,24 +117,11 @@ def _array_of_any_shape(X: Any, estimator: Any) -> np.ndarray:
 
 
 def _has_labels(X: Any) -> bool:
-    if not is_frame(X):
-        return _is_text(X)
-    import narwhals.stable.v2 as nw
-
-    types = nw.from_native(X, eager_only=True).schema.values()
-    return not all(kind.is_numeric() or kind == nw.Boolean for kind in types)
+    return not has_numbers_only(X) if is_frame(X) else holds_text(X)
 
 
 def _as_objects(X: Any) -> np.ndarray:
-    if not is_frame(X):
-        return np.asarray(X, dtype=object)
-    import narwhals.stable.v2 as nw
-
-    frame = nw.from_native(X, eager_only=True)
-    table = np.empty(frame.shape, dtype=object)
-    for j, series in enumerate(frame.iter_columns()):
-        table[:, j] = series.to_list()
-    return table
+    return frame_to_objects(X) if is_frame(X) else np.asarray(X, dtype=object)
 
 
 def _same_kind(X: Any, given: type) -> Any:

@@ -11,6 +11,8 @@ import scipy.sparse as sp
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import InvalidParameterError, validate_parameter_constraints
 
+from margrove._data import collected
+
 __all__ = ["Sample", "check_arguments", "check_sample"]
 
 
@@ -77,9 +79,8 @@ def check_sample(data: Any, *, as_arrays: bool, name: str = "data") -> Sample:
 
 
 def _checked_part(part: Any, name: str, as_array: bool) -> Any:
+    part = collected(part)
     library = type(part).__module__.partition(".")[0]
-    if library == "polars" and hasattr(part, "collect"):
-        part = part.collect()
     if sp.issparse(part):
         if as_array:
             raise TypeError(

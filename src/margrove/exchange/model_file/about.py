@@ -35,7 +35,7 @@ def about_for_file(about: Any) -> dict[str, Any]:
 
 
 def about_from_file(values: Any) -> dict[str, Any]:
-    """The same for what a file has; else ModelFileError."""
+    """The notes read from a file, checked in the same way; else ModelFileError."""
     budget = _Budget()
     if isinstance(values, dict):
         found: dict[str, Any] = _plain(values, "about", budget, 0)
@@ -46,7 +46,7 @@ def about_from_file(values: Any) -> dict[str, Any]:
 
 
 class _Budget:
-    """How much may still come, and the first thing that was wrong."""
+    """What remains of the allowed size, and the first error."""
 
     def __init__(self) -> None:
         self.characters, self.values = _LARGEST, _MOST

@@ -19,12 +19,14 @@ import scipy.sparse as sp
 from margrove.exceptions import ModelFileError
 
 __all__ = [
+    "OUTPUT",
     "Check",
     "Sizes",
     "array",
     "class_at",
     "columns_of_labels",
     "either",
+    "estimator",
     "flag",
     "instance_of",
     "labels",
@@ -237,7 +239,7 @@ def text(*options: str) -> Check:
 
 
 def plain(value: Any, where: str, sizes: Sizes) -> None:
-    """Anything that is there to be read only."""
+    """Any plain value: nothing is computed from it."""
 
 
 def names(letter: str) -> Check:
@@ -290,3 +292,12 @@ def class_at(home: str) -> type:
     module, name = home.split(":")
     found: type = getattr(importlib.import_module(module), name)
     return found
+
+
+def estimator(value: Any, where: str, sizes: Sizes) -> None:
+    """A model, or anything else with parameters."""
+    refuse_unless(hasattr(value, "get_params"), f"{where} is not an estimator")
+
+
+# What `set_output` leaves behind on a transformer.
+OUTPUT: dict[str, Check] = {"_sklearn_output_config?": mapping(text("default", "pandas", "polars"))}

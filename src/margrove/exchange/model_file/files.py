@@ -10,9 +10,9 @@ from typing import Any, BinaryIO
 import numpy as np
 import scipy.sparse as sp
 
+from margrove._files import FORMAT_VERSION, read_archive, write_archive
 from margrove.exceptions import ModelFileError, UnsavableModelError
 from margrove.exchange.model_file.about import about_for_file, about_from_file
-from margrove.exchange.model_file.archive import FORMAT_VERSION, read_archive, write_archive
 from margrove.exchange.model_file.kinds import kind_name_of, kinds
 from margrove.exchange.model_file.values import model_of, values_of
 

@@ -2,9 +2,9 @@
 
 A `Kind` describes an estimator, a `Part` any other object that estimators are made of. Both say
 which attributes go into a file, what each of them must look like and what they must agree on. The
-tables themselves stand in `margin_kinds`, `grove_kinds`, `search_kinds`, `sklearn_kinds` and
-`table_kinds`; adding a kind of model is adding an entry there. No name in a file is ever imported:
-it is looked up here, or refused. Kernels are looked up in their registry.
+tables themselves stand in the modules whose names end in `_kinds`; to add a kind of model is to
+add an entry there. No name in a file is ever imported: it is looked up here, or refused. Kernels
+are looked up in their registry.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ __all__ = ["Kind", "Part", "kind_name_of", "kinds", "part_name_of", "part_named"
 
 
 def _nothing_more(values: dict[str, Any], sizes: Sizes) -> None:
-    """For what is all right if each of its values is."""
+    """No condition beyond those on single values."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """An object that is not an estimator.
+    """How one class of other objects is saved: its fields and what they must satisfy.
 
     home      where the class is, "module:name"
     fields    what is kept of it, by name
@@ -52,7 +52,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Kind:
-    """An estimator.
+    """How one class of estimators is saved: its attributes and what they must satisfy.
 
     home         where the class is, "module:name"
     attributes   what a fit leaves, by name; "name?" may be missing
@@ -74,32 +74,38 @@ class Kind:
 
     @property
     def checks(self) -> dict[str, Check]:
-        """In the order of the file."""
+        """The checks of the attributes, in the order of the file."""
         return {name.removesuffix("?"): check for name, check in self.attributes.items()}
 
 
 @functools.cache
 def kinds() -> dict[str, Kind]:
     """All estimators, by their names in files."""
-    from margrove.exchange.model_file.grove_kinds import GROVE_KINDS
+    from margrove.exchange.model_file.bagging_kinds import BAGGING_KINDS
+    from margrove.exchange.model_file.boosting_kinds import BOOSTING_KINDS
     from margrove.exchange.model_file.margin_kinds import MARGIN_KINDS
     from margrove.exchange.model_file.search_kinds import SEARCH_KINDS
     from margrove.exchange.model_file.sklearn_kinds import SKLEARN_KINDS
     from margrove.exchange.model_file.table_kinds import TABLE_KINDS
+    from margrove.exchange.model_file.tree_kinds import TREE_KINDS
 
-    return MARGIN_KINDS | GROVE_KINDS | SEARCH_KINDS | SKLEARN_KINDS | TABLE_KINDS
+    groves = TREE_KINDS | BAGGING_KINDS | BOOSTING_KINDS
+    return MARGIN_KINDS | groves | SEARCH_KINDS | SKLEARN_KINDS | TABLE_KINDS
 
 
 @functools.cache
 def parts() -> dict[str, Part]:
     """All other objects but kernels, by their names in files."""
-    from margrove.exchange.model_file.grove_kinds import GROVE_PARTS
+    from margrove.exchange.model_file.bagging_kinds import BAGGING_PARTS
+    from margrove.exchange.model_file.boosting_kinds import BOOSTING_PARTS
     from margrove.exchange.model_file.margin_kinds import MARGIN_PARTS
     from margrove.exchange.model_file.search_kinds import SEARCH_PARTS
     from margrove.exchange.model_file.sklearn_kinds import SKLEARN_PARTS
     from margrove.exchange.model_file.table_kinds import TABLE_PARTS
+    from margrove.exchange.model_file.tree_kinds import TREE_PARTS
 
-    return MARGIN_PARTS | GROVE_PARTS | SEARCH_PARTS | SKLEARN_PARTS | TABLE_PARTS
+    groves = TREE_PARTS | BAGGING_PARTS | BOOSTING_PARTS
+    return MARGIN_PARTS | groves | SEARCH_PARTS | SKLEARN_PARTS | TABLE_PARTS
 
 
 def kind_name_of(thing: Any) -> str | None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from margrove.exceptions import ModelFileError
 from margrove.exchange.model_file.checks import (
+    OUTPUT,
     Check,
     Sizes,
     array,
@@ -24,7 +25,6 @@ from margrove.exchange.model_file.checks import (
     real,
     refuse_unless,
     size,
-    text,
     whole,
 )
 from margrove.exchange.model_file.kinds import Kind, Part
@@ -305,7 +305,7 @@ def _feature_map(class_name: str, **more: Check) -> Kind:
             "_degree_starts": listed(whole(0)),
             "_highest_degree": whole(0),
             **more,
-            "_sklearn_output_config?": mapping(text("default", "pandas", "polars")),
+            **OUTPUT,
         },
         examine=_monomials_fit,
     )

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from margrove.exchange.model_file.checks import (
+    OUTPUT,
     Check,
     Sizes,
     array,
-    class_at,
     either,
+    estimator,
     flag,
     instance_of,
     labels,
@@ -32,26 +33,21 @@ from margrove.exchange.model_file.checks import (
     whole,
 )
 from margrove.exchange.model_file.kinds import Kind, Part
+from margrove.exchange.model_file.sklearn_ensemble_kinds import COMBINING_KINDS
 
 __all__ = ["SKLEARN_KINDS", "SKLEARN_PARTS"]
 
 _COLUMNS: dict[str, Check] = {"n_features_in_": size("d"), "feature_names_in_?": names("d")}
-_OUTPUT: dict[str, Check] = {
-    "_sklearn_output_config?": mapping(text("default", "pandas", "polars"))
-}
+
 _NUMBERS = array("f4 f8", "d")
+
 _SEEN = either(real(), array("i8 f8", "d"))
 
-
-def _estimator(value: Any, where: str, sizes: Sizes) -> None:
-    refuse_unless(
-        hasattr(value, "get_params") or value in ("passthrough", "drop"),
-        f"{where} is not an estimator",
-    )
+_STEP = either(text("passthrough", "drop"), estimator)
 
 
 def _scaler(class_name: str, **attributes: Check) -> Kind:
-    return Kind(f"sklearn.preprocessing._data:{class_name}", {**_COLUMNS, **attributes, **_OUTPUT})
+    return Kind(f"sklearn.preprocessing._data:{class_name}", {**_COLUMNS, **attributes, **OUTPUT})
 
 
 # -- missing values --
@@ -68,9 +64,11 @@ def _without_dtypes(fitted: dict[str, Any]) -> dict[str, Any]:
 
 
 _DTYPES = ("_fit_dtype", "_fill_dtype")
+
 _DTYPE = text("|O", "|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f4", "<f8")
 
 _MISSING_INDICATOR = "sklearn.impute._base:MissingIndicator"
+
 _IMPUTING = {
     "SimpleImputer": Kind(
         "sklearn.impute._base:SimpleImputer",
@@ -80,7 +78,7 @@ _IMPUTING = {
             "indicator_": optional(instance_of(_MISSING_INDICATOR)),
             "_fit_dtype": _DTYPE,
             "_fill_dtype?": _DTYPE,
-            **_OUTPUT,
+            **OUTPUT,
         },
         take=_with_dtypes,
         make=_without_dtypes,
@@ -92,7 +90,7 @@ _IMPUTING = {
             "features_": array("i4 i8", "*", low=0, below="d"),
             "_n_features": size("d"),
             "_precomputed": flag,
-            **_OUTPUT,
+            **OUTPUT,
         },
     ),
 }
@@ -137,6 +135,7 @@ _ENCODED: dict[str, Check] = {
     "_infrequent_indices?": listed(optional(array("i8", "*", low=0)), "d"),
     "_default_to_infrequent_mappings?": listed(optional(array("i8", "*", low=0)), "d"),
 }
+
 _ENCODING = {
     "OneHotEncoder": Kind(
         "sklearn.preprocessing._encoders:OneHotEncoder",
@@ -145,13 +144,13 @@ _ENCODING = {
             "drop_idx_": optional(array("O", "d")),
             "_drop_idx_after_grouping": optional(array("O", "d")),
             "_n_features_outs": listed(whole(0), "d"),
-            **_OUTPUT,
+            **OUTPUT,
         },
         examine=_columns_add_up,
     ),
     "OrdinalEncoder": Kind(
         "sklearn.preprocessing._encoders:OrdinalEncoder",
-        {**_ENCODED, "_missing_indices": mapping(whole(0)), **_OUTPUT},
+        {**_ENCODED, "_missing_indices": mapping(whole(0)), **OUTPUT},
     ),
     "LabelEncoder": Kind("sklearn.preprocessing._label:LabelEncoder", {"classes_": labels("*")}),
 }
@@ -163,7 +162,7 @@ _ENCODING = {
 def _fitted_step(value: Any, where: str, sizes: Sizes) -> None:
     refuse_unless(isinstance(value, tuple) and len(value) == 3, f"{where} is not a step")
     text()(value[0], where, sizes)
-    _estimator(value[1], where, sizes)
+    _STEP(value[1], where, sizes)
 
 
 _COMPOSING = {
@@ -178,12 +177,12 @@ _COMPOSING = {
             "_n_features?": size("d"),
             "sparse_output_": flag,
             "output_indices_": mapping(plain),
-            **_OUTPUT,
+            **OUTPUT,
         },
     ),
     "FunctionTransformer": Kind(
         "sklearn.preprocessing._function_transformer:FunctionTransformer",
-        {"n_features_in_?": size("d"), "feature_names_in_?": names("d"), **_OUTPUT},
+        {"n_features_in_?": size("d"), "feature_names_in_?": names("d"), **OUTPUT},
     ),
     "Pipeline": Kind("sklearn.pipeline:Pipeline", {}),
 }
@@ -201,7 +200,9 @@ _WORDS: dict[str, Check] = {
     "vocabulary_": mapping(whole(0)),
     "fixed_vocabulary_": flag,
 }
+
 _NO_WORDS = frozenset({"_stop_words_id"})
+
 _READING = {
     "CountVectorizer": Kind(
         "sklearn.feature_extraction.text:CountVectorizer",
@@ -211,148 +212,13 @@ _READING = {
     ),
     "TfidfTransformer": Kind(
         "sklearn.feature_extraction.text:TfidfTransformer",
-        {**_COLUMNS, "idf_?": array("f4 f8", "d", finite=True), **_OUTPUT},
+        {**_COLUMNS, "idf_?": array("f4 f8", "d", finite=True), **OUTPUT},
     ),
     "TfidfVectorizer": Kind(
         "sklearn.feature_extraction.text:TfidfVectorizer",
         {**_WORDS, "_tfidf": instance_of("sklearn.feature_extraction.text:TfidfTransformer")},
         examine=_vocabulary_is_numbered,
         passed_over=_NO_WORDS,
-    ),
-}
-
-
-# -- models of models --
-
-
-def _without_members(fitted: dict[str, Any]) -> dict[str, Any]:
-    """By name there are the estimators of the list once more: their names are enough."""
-    if "named_estimators_" not in fitted:
-        return fitted
-    named = fitted["named_estimators_"]
-    return fitted | {"named_estimators_": [[name, own == "drop"] for name, own in named.items()]}
-
-
-def _with_members(fitted: dict[str, Any]) -> dict[str, Any]:
-    from sklearn.utils import Bunch
-
-    members, named = iter(fitted["estimators_"]), Bunch()
-    for name, is_dropped in fitted["named_estimators_"]:
-        named[name] = "drop" if is_dropped else next(members)
-    return fitted | {"named_estimators_": named}
-
-
-def _all_are_named(fitted: dict[str, Any], sizes: Sizes) -> None:
-    kept = [name for name, is_dropped in fitted["named_estimators_"] if not is_dropped]
-    refuse_unless(len(kept) == len(fitted["estimators_"]), "named_estimators_ are others")
-
-
-def _name_and_flag(value: Any, where: str, sizes: Sizes) -> None:
-    refuse_unless(isinstance(value, list) and len(value) == 2, f"{where} is not a pair")
-    text()(value[0], where, sizes)
-    flag(value[1], where, sizes)
-
-
-def _combining(home: str, **attributes: Check) -> Kind:
-    return Kind(
-        home,
-        {
-            "feature_names_in_?": names("d"),
-            "estimators_": listed(_estimator),
-            "named_estimators_": listed(_name_and_flag),
-            **attributes,
-            **_OUTPUT,
-        },
-        examine=_all_are_named,
-        take=_without_members,
-        make=_with_members,
-        passed_over=frozenset({"stack_method"}),
-    )
-
-
-_LABEL_ENCODER = "sklearn.preprocessing._label:LabelEncoder"
-_STACKED: dict[str, Check] = {
-    "final_estimator_": _estimator,
-    "stack_method_": listed(text("predict_proba", "decision_function", "predict")),
-    "_n_feature_outs": listed(whole(0)),
-}
-
-
-def _steps_ascend(fitted: dict[str, Any], sizes: Sizes) -> None:
-    refuse_unless(np.all(np.diff(fitted["X_thresholds_"]) >= 0), "X_thresholds_ do not ascend")
-
-
-def _with_function(fitted: dict[str, Any]) -> dict[str, Any]:
-    """Isotonic regressions interpolate; scikit-learn makes the function of the steps."""
-    model = class_at("sklearn.isotonic:IsotonicRegression")(out_of_bounds="clip")
-    model.__dict__ |= fitted
-    model._build_f(fitted["X_thresholds_"], fitted["y_thresholds_"])
-    return fitted | {"f_": model.f_}
-
-
-_COMBINING = {
-    "VotingClassifier": _combining(
-        "sklearn.ensemble._voting:VotingClassifier",
-        le_=instance_of(_LABEL_ENCODER),
-        classes_=labels("*"),
-    ),
-    "VotingRegressor": _combining("sklearn.ensemble._voting:VotingRegressor"),
-    "StackingClassifier": _combining(
-        "sklearn.ensemble._stacking:StackingClassifier",
-        _label_encoder=either(instance_of(_LABEL_ENCODER), listed(instance_of(_LABEL_ENCODER))),
-        classes_=labels("*"),
-        **_STACKED,
-    ),
-    "StackingRegressor": _combining("sklearn.ensemble._stacking:StackingRegressor", **_STACKED),
-    "CalibratedClassifierCV": Kind(
-        "sklearn.calibration:CalibratedClassifierCV",
-        {
-            "n_features_in_?": size("d"),
-            "feature_names_in_?": names("d"),
-            "classes_": labels("*"),
-            "calibrated_classifiers_": listed(
-                instance_of("sklearn.calibration:_CalibratedClassifier")
-            ),
-        },
-    ),
-    "SigmoidCalibration": Kind(
-        "sklearn.calibration:_SigmoidCalibration", {"a_": real(), "b_": real()}
-    ),
-    "TemperatureScaling": Kind("sklearn.calibration:_TemperatureScaling", {"beta_": real()}),
-    "IsotonicRegression": Kind(
-        "sklearn.isotonic:IsotonicRegression",
-        {
-            "increasing_": flag,
-            "X_min_": real(),
-            "X_max_": real(),
-            "X_thresholds_": array("f4 f8", "n", finite=True),
-            "y_thresholds_": array("f4 f8", "n", finite=True),
-        },
-        examine=_steps_ascend,
-        make=_with_function,
-        passed_over=frozenset({"f_"}),
-    ),
-    "DummyClassifier": Kind(
-        "sklearn.dummy:DummyClassifier",
-        {
-            "n_features_in_": size("d"),
-            "feature_names_in_?": names("d"),
-            "_strategy": text("prior", "most_frequent", "uniform", "stratified", "constant"),
-            "sparse_output_": flag,
-            "n_outputs_": whole(1, 1),
-            "classes_": labels("C"),
-            "n_classes_": size("C"),
-            "class_prior_": array("f8", "C"),
-        },
-    ),
-    "DummyRegressor": Kind(
-        "sklearn.dummy:DummyRegressor",
-        {
-            "n_features_in_": size("d"),
-            "feature_names_in_?": names("d"),
-            "n_outputs_": size("o"),
-            "constant_": array("f4 f8", "1 o"),
-        },
     ),
 }
 
@@ -377,14 +243,14 @@ SKLEARN_KINDS: dict[str, Kind] = {
     **_ENCODING,
     **_COMPOSING,
     **_READING,
-    **_COMBINING,
+    **COMBINING_KINDS,
 }
 
 SKLEARN_PARTS: dict[str, Part] = {
     "CalibratedClassifier": Part(
         "sklearn.calibration:_CalibratedClassifier",
         {
-            "estimator": _estimator,
+            "estimator": estimator,
             "calibrators": listed(
                 instance_of(
                     "sklearn.calibration:_SigmoidCalibration",

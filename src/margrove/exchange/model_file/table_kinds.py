@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from margrove._data import DATE_PARTS
 from margrove.exchange.model_file.checks import (
+    OUTPUT,
     Check,
     Sizes,
     array,
     flag,
     instance_of,
     listed,
-    mapping,
     names,
     optional,
     real,
@@ -53,8 +54,6 @@ def _other_is_another(values: dict[str, Any], sizes: Sizes) -> None:
 
 
 def _parts_of_dates(value: Any, where: str, sizes: Sizes) -> None:
-    from margrove.workbench.tables.prepare.date_parts import DATE_PARTS
-
     listed(text(*DATE_PARTS), "p", tuple)(value, where, sizes)
     refuse_unless(len(set(value)) == len(value), f"{where} are there twice")
 
@@ -138,7 +137,7 @@ TABLE_KINDS: dict[str, Kind] = {
             "parts_": listed(instance_of(*_PART_OF_TYPE.values()), "*", tuple),
             "is_sparse_": flag,
             "_form": text("numbers", "categories"),
-            "_sklearn_output_config?": mapping(text("default", "pandas", "polars")),
+            **OUTPUT,
         },
         examine=_parts_are_those_of_the_columns,
     )

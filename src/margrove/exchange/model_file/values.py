@@ -91,7 +91,7 @@ def _values_of_dictionary(given: dict[Any, Any], where: str) -> dict[str, Any]:
 
 
 def _values_of_set(given: set[Any] | frozenset[Any], where: str) -> dict[str, Any]:
-    """In an order that is not that of hashes."""
+    """A set as a sorted list: the order of hashes differs from run to run."""
     for item in given:
         if not isinstance(item, (*_PLAIN, np.generic)):
             raise UnsavableModelError(f"an item of {where}", *_why_not(item))
@@ -147,7 +147,7 @@ def _refuse_own_criterion(criterion: Any, where: str) -> None:
 
 
 def _why_not(thing: Any) -> tuple[str, str]:
-    """What something is, and the way out."""
+    """For an error: what the thing is, and the way out."""
     kind = type(thing)
     if isinstance(thing, (np.random.RandomState, np.random.Generator)):
         return f"a {kind.__name__}", (

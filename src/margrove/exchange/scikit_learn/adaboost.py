@@ -54,7 +54,7 @@ def _read(theirs: Any, answer: str) -> dict[str, Any]:
 
 
 def _know_the_same(theirs: Any) -> bool:
-    """Whether all members are of the same classes."""
+    """Whether all members know the same classes."""
     known = getattr(theirs, "classes_", None)
     return known is None or all(np.array_equal(own.classes_, known) for own in theirs.estimators_)
 

@@ -1,4 +1,4 @@
-"""Thresholds on float64 values that part them as float32 thresholds part their rounded values.
+"""Thresholds for float64 values that split them as float32 ones split rounded values.
 
 scikit-learn's trees send x to the left where float32(x) <= t. Let f be the largest float32 number
 that is at most t, and g the next one. x is rounded to f or below up to the middle m of f and g; m

@@ -153,7 +153,7 @@ def require_loss_of_sklearn(ours: Any, names: tuple[str, ...]) -> None:
 
 
 def _loss_of_sklearn(ours: Any) -> Any:
-    """As its own fit would make it."""
+    """The loss object that scikit-learn's own fit would make."""
     peer = class_of(f"sklearn.ensemble:{type(ours).__name__}")(**_write_settings(ours))
     peer.n_classes_ = getattr(ours, "n_classes_", None)
     return peer._get_loss(sample_weight=None)

@@ -207,7 +207,7 @@ def _bin_mapper(ours: Any) -> Any:
 
 
 def _loss_of_sklearn(ours: Any, known: dict[str, Any]) -> Any:
-    """As its own fit would make it."""
+    """The loss object that scikit-learn's own fit would make."""
     peer = class_of(f"sklearn.ensemble:{type(ours).__name__}")(**_write_settings(ours))
     vars(peer).update(known)
     return peer._get_loss(sample_weight=None)

@@ -33,7 +33,7 @@ _ROUNDING = 1e-9  # of values of a function that is given other blocks of rows
 
 
 def _read(theirs: Any) -> dict[str, Any]:
-    """What all of the machines have."""
+    """Attributes that all support vector machines have."""
     dual_coef = np.array(dual_coefficients(theirs), np.float64)
     support = np.array(theirs.support_, np.int32)
     n_rows = max(1, len(getattr(theirs, "classes_", ())) - 1)

@@ -43,7 +43,7 @@ _in_place: dict[str, Any] = {}  # what stood under each replaced name
 
 @dataclass(frozen=True)
 class Patched:
-    """What is replaced now.
+    """Which classes of scikit-learn are replaced.
 
     Attributes
     ----------

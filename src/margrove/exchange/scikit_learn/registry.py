@@ -105,7 +105,7 @@ def unfitted_from_sklearn(theirs: Any) -> Any:
 
 
 def unfitted_to_sklearn(ours: Any) -> Any:
-    """The way back."""
+    """An estimator of scikit-learn with the same parameters."""
     pair = _pair_with(ours=ours)
     if pair is None:
         return clone(ours)

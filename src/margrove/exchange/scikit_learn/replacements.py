@@ -54,7 +54,7 @@ class FitCount:
 
 
 def fit_counts() -> list[FitCount]:
-    """Of all fits of replacements in this process, the longest first."""
+    """Counts of all fits of replacements in this process, the longest first."""
     return sorted(_COUNTS.values(), key=lambda count: -count.seconds)
 
 
@@ -69,7 +69,7 @@ def original(name: str) -> type:
 
 
 class Replacement(type):
-    """The type of replacements."""
+    """Metaclass of replacements: instances of both libraries' classes pass isinstance."""
 
     _ours: type
     _original: type

@@ -1,1 +1,1 @@
-"""What describe tells of each family of models."""
+"""How `describe` reads each family of models."""

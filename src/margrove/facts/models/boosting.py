@@ -1,4 +1,4 @@
-"""Boosting: what `describe` tells of it."""
+"""How `describe` reads AdaBoost."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove.ensemble.adaboost.classifier import AdaBoostClassifier
 from margrove.ensemble.adaboost.weak_learners import StumpMembers, TreeMembers
+from margrove.facts.machine_values import WeightedFeature
 from margrove.facts.models.strongest import strongest_of
 from margrove.facts.outlines import Given, estimator_fields
 from margrove.facts.plain_values import frozen, in_words
-from margrove.facts.values import Outline, SupportKind, WeightedFeature
+from margrove.facts.values import Outline, SupportKind
 from margrove.grove.serve.tree_arrays import TreeArrays
 
 __all__ = ["BoostingFacts", "boosting_facts", "require_boosting"]
@@ -30,7 +31,7 @@ _WHY_IT_STOPPED = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BoostingFacts(Outline):
-    """Of AdaBoostClassifier.
+    """Facts about AdaBoostClassifier.
 
     Attributes
     ----------
@@ -101,7 +102,7 @@ class BoostingFacts(Outline):
 
 
 def require_boosting(model: Any, function: str) -> None:
-    """Refuse what is no fitted AdaBoostClassifier."""
+    """Raise unless the model is a fitted AdaBoostClassifier."""
     if not isinstance(model, AdaBoostClassifier):
         raise TypeError(
             f"{function} takes an AdaBoostClassifier of margrove. Got {type(model).__name__} "

@@ -1,4 +1,4 @@
-"""How a boosted model came about, stage by stage: the data behind its pictures.
+"""A boosted model stage by stage: the data behind its pictures.
 
 boosting_errors        errors and what bounds them after each round
 margin_distributions   the margins of rows after some numbers of rounds, in their order
@@ -45,7 +45,7 @@ _ROOM = 0.08  # beside the data, of their range
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BoostingErrors(Plain):
-    """Shares misclassified after 1, 2, ... rounds, and what they cannot exceed.
+    """Shares misclassified after 1, 2, ... rounds, and their bounds.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class BoostingErrors(Plain):
 
 
 def boosting_errors(model: Any, X: Any = None, y: Any = None) -> BoostingErrors:
-    """Errors of a boosted model after each round, and what bounds that of the training.
+    """Errors of a boosted model after each round, and the bound on the training error.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def _known(values: np.ndarray) -> np.ndarray | None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MarginDistribution(Plain):
-    """The margins of rows after so many rounds.
+    """The margins of rows after some number of rounds.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ class MarginDistribution(Plain):
 def margin_distributions(
     model: Any, X: Any, y: Any, stages: Sequence[int] | None = None
 ) -> tuple[MarginDistribution, ...]:
-    """How clearly rows are right after some numbers of rounds.
+    """Margins of rows after some numbers of rounds.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def boosting_sketches(
     rounds: Sequence[int] | None = None,
     resolution: int = 200,
 ) -> BoostingSketches:
-    """What each round of boosting saw and said, over two features.
+    """Weights and predictions of each round of boosting, over two features.
 
     Parameters
     ----------
@@ -379,7 +379,7 @@ def _edges(model: Any, points: np.ndarray, resolution: int) -> list[np.ndarray]:
 
 
 def _said(model: Any, rows: np.ndarray, t: int | None) -> np.ndarray:
-    """The class of each row by round t, or by all."""
+    """The class of each row by round t, or by all rounds together."""
     rule = model._rule()
     if t is None:
         scores = model._scores(rows)[0]
@@ -390,7 +390,7 @@ def _said(model: Any, rows: np.ndarray, t: int | None) -> np.ndarray:
 
 
 def _of_rows(weights: np.ndarray) -> np.ndarray:
-    """One for each row, where there are some for each class."""
+    """One value for each row, of those for each class."""
     return weights if weights.ndim == 1 else weights.mean(axis=1)
 
 

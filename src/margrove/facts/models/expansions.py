@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove._runtime.threads import resolve_n_jobs
+from margrove.facts.machine_values import KernelFacts
 from margrove.facts.plain_values import frozen, in_words
-from margrove.facts.values import KernelFacts
 from margrove.margin.kernels.expansions import kernel_sums
 from margrove.margin.kernels.functions import Linear
 from margrove.margin.kernels.given_kernels import CallableKernel, Precomputed
@@ -23,7 +23,7 @@ __all__ = ["against_the_rest", "expansion_fields", "support_fields"]
 
 
 def support_fields(model: KernelMachine) -> dict[str, Any]:
-    """Of all machines together: the kernel and the support vectors."""
+    """Fields of all machines together: the kernel and the support vectors."""
     vectors = None if isinstance(model.kernel_, Precomputed) else model.support_vectors_
     return {
         "kernel": _kernel_facts(model),
@@ -53,14 +53,14 @@ def _kernel_facts(model: KernelMachine) -> KernelFacts:
 
 
 def against_the_rest(names: list[Any]) -> list[str]:
-    """What machines are called that have a class each; two classes have one."""
+    """Names of machines of one class against the rest; two classes have one machine."""
     if len(names) == 2:
         return [f"{names[1]!r} against {names[0]!r}"]
     return [f"{name!r} against the rest" for name in names]
 
 
 def expansion_fields(model: Any, coef: np.ndarray, *, norm: float | None = None) -> dict[str, Any]:
-    """Of one machine: its vectors, coefficients, weights and norm."""
+    """Fields of one machine: its vectors, coefficients, weights and norm."""
     own = np.flatnonzero(coef)
     weights = _linear_weights(model, own, coef[own])
     if weights is not None:

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove._data import check_table, check_training_labels
+from margrove.facts.machine_values import LinearFacts, LinearMachineFacts
 from margrove.facts.models.strongest import feature_names_of, is_joint, machine_names, strongest_of
 from margrove.facts.outlines import Given, estimator_fields
 from margrove.facts.plain_values import frozen
@@ -21,7 +22,6 @@ from margrove.facts.proofs import (
     proven_fields,
     worst_kinds,
 )
-from margrove.facts.values import LinearFacts, LinearMachineFacts
 from margrove.margin.decisions import dense_coefficients
 from margrove.margin.svm.certificate import Certificate, MachineCertificate
 
@@ -92,7 +92,7 @@ _NOTHING_PROVEN: dict[str, Any] = {
 def _proven_of_machines(
     model: Any, found: Certificate, given: Given, kinds: Kinds, n_machines: int
 ) -> list[dict[str, Any]]:
-    """What the certificate knows of each machine; of Crammer and Singer's it knows the whole."""
+    """Fields from the certificate for each machine; Crammer and Singer's have one for all."""
     if is_joint(model) or len(found.machines) != n_machines:  # or was, when it was fitted
         return [_NOTHING_PROVEN] * n_machines
     signs = _signs(model, given)
@@ -112,7 +112,7 @@ def _support_of(machine: MachineCertificate, signs: np.ndarray) -> dict[str, Any
 
 
 def _signs(model: Any, given: Given) -> Any:
-    """A function of a machine and rows: y, which certificates leave out of their alpha."""
+    """A function of a machine and rows that gives y, which alpha of a certificate leaves out."""
     if not hasattr(model, "classes_"):
         return lambda k, rows: np.ones(len(rows))
     _, y, sample_weight = given
@@ -122,7 +122,7 @@ def _signs(model: Any, given: Given) -> Any:
 
 
 def _support_fields(model: Any, found: Certificate | None, given: Given) -> dict[str, Any]:
-    """Of all machines together."""
+    """Fields of all machines together."""
     if found is None:
         nothing = _NOTHING_PROVEN["support"]
         return {"n_samples": None, "n_support": None, "support": nothing, "support_vectors": None}

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from margrove.facts.machine_values import PerceptronFacts, PerceptronMachineFacts
 from margrove.facts.models.expansions import against_the_rest, expansion_fields, support_fields
 from margrove.facts.outlines import Given, estimator_fields
 from margrove.facts.plain_values import frozen
-from margrove.facts.values import PerceptronFacts, PerceptronMachineFacts
 from margrove.margin.decisions import dense_coefficients
 from margrove.margin.perceptron.mistake_driven import MistakeDriven
 
@@ -101,5 +101,5 @@ def _optional_float(value: Any) -> float | None:
 
 
 def _number(value: Any) -> float:
-    """An int where it is whole."""
+    """An int if the number is whole."""
     return int(value) if float(value).is_integer() else float(value)

@@ -1,4 +1,4 @@
-"""What each threshold of each feature would gain, if all rows were split there.
+"""The gain of each threshold of each feature, if all rows were split there.
 
 The rows of a column are put in order, and the impurity of the first 1, 2, ... of them computed in
 one pass, once from each end.
@@ -29,7 +29,7 @@ _ROUNDING = 1e-12  # of a number: what may be rounding
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GainCurve(Plain):
-    """What each threshold of a feature would gain.
+    """The gain of each threshold of one feature.
 
     Attributes
     ----------
@@ -243,7 +243,7 @@ def _gain_curve(values: np.ndarray, cost: _CostOfStarts, name: str, index: int) 
     whole = cost(np.concatenate([order, missing]), np.array([n]))[0]
 
     def decreases(left: np.ndarray, right: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """With these rows on the left or on the right in any case."""
+        """Decreases at each end, with some more rows on the left and on the right."""
         of_left = cost(np.concatenate([left, order]), len(left) + ends)
         of_right = cost(np.concatenate([right, order[::-1]]), len(right) + len(order) - ends)
         rounding = _ROUNDING * (abs(whole) + np.abs(of_left) + np.abs(of_right))
@@ -265,6 +265,6 @@ def _gain_curve(values: np.ndarray, cost: _CostOfStarts, name: str, index: int) 
 
 
 def _halfway(below: np.ndarray, above: np.ndarray) -> np.ndarray:
-    """As the trees put their thresholds: below, where rounding would go beyond."""
+    """Thresholds as trees set them: the lower value where rounding would exceed the upper."""
     middle = 0.5 * below + 0.5 * above
     return np.where((below <= middle) & (middle < above), middle, below)

@@ -11,8 +11,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.exceptions import InvalidDataError
+from margrove.facts.machine_values import StrongFeatures, WeightedFeature
 from margrove.facts.models.expansions import against_the_rest
-from margrove.facts.values import StrongFeatures, WeightedFeature
 from margrove.margin.svm.multiclass import pairs_of
 
 __all__ = [
@@ -117,7 +117,7 @@ def feature_names_of(model: Any, n_features: int, given: Any = None) -> Any:
 
 
 def machine_names(model: Any, n_machines: int) -> list[str]:
-    """What the rows of `coef_` are called."""
+    """Names for the rows of `coef_`."""
     if hasattr(model, "classes_"):
         classes = np.asarray(model.classes_).tolist()
         n_pairs = len(classes) * (len(classes) - 1) // 2
@@ -169,7 +169,7 @@ def _nonzero(row: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _largest(sizes: np.ndarray, n: int) -> np.ndarray:
-    """Where the n largest are, the largest first; of equals, the first.
+    """Positions of the n largest, the largest first; among equals, the first.
 
     Columns that are copies of each other have weights that differ by rounding, which also counts
     as equal. A partition finds the smallest of them in linear time, so that only n are sorted. It

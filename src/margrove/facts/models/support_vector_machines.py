@@ -7,6 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from margrove.facts.machine_values import (
+    ClassifierFacts,
+    MachineFacts,
+    OneClassFacts,
+    Probabilities,
+    RegressorFacts,
+    Trace,
+)
 from margrove.facts.models.expansions import against_the_rest, expansion_fields, support_fields
 from margrove.facts.outlines import Given, estimator_fields
 from margrove.facts.plain_values import frozen
@@ -20,14 +28,6 @@ from margrove.facts.proofs import (
     model_proof,
     proven_fields,
     worst_kinds,
-)
-from margrove.facts.values import (
-    ClassifierFacts,
-    MachineFacts,
-    OneClassFacts,
-    Probabilities,
-    RegressorFacts,
-    Trace,
 )
 from margrove.margin.kernels.expansions import dual_coefficients
 from margrove.margin.solvers.dual.result import TracePoint

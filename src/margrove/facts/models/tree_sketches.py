@@ -256,7 +256,7 @@ def _shares_on_path(model: Any, row: Any) -> dict[int, float]:
 def _histograms(
     model: Any, tree: TreeArrays, names: TreeNames, kept: np.ndarray, X: Any, y: Any
 ) -> dict[int, SplitHistogram]:
-    """Of the nodes that ask one feature. Rows of a subtree are a run, once sorted by leaf."""
+    """Histograms of nodes that ask one feature. Sorted by leaf, rows of a subtree are a run."""
     rows = np.asarray(model._rows(X), dtype=np.float64)
     codes, targets = codes_or_targets(model, y, len(rows))
     groups = np.zeros(len(rows), np.int64) if codes is None else codes

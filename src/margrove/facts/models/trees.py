@@ -1,4 +1,4 @@
-"""Decision trees: what `describe` tells of them, and what is drawn of a tree as a whole.
+"""How `describe` reads decision trees, and the data for pictures of whole trees.
 
     tree_facts         everything about a fitted tree
     tree_regions       intervals or rectangles of a tree over one or two features
@@ -83,7 +83,7 @@ def tree_facts(model: Any, given: Given) -> TreeFacts:
 
 
 def _estimator_fields(model: Any) -> dict[str, Any]:
-    """Classes of several outputs are as many arrays, which need not be of one length."""
+    """The outline; several outputs have an array of classes each, of different lengths."""
     if not isinstance(getattr(model, "classes_", None), list):
         return estimator_fields(model)
     classes = np.empty(len(model.classes_), dtype=object)
@@ -94,7 +94,7 @@ def _estimator_fields(model: Any) -> dict[str, Any]:
 
 
 def _columns_asked(tree: TreeArrays) -> np.ndarray:
-    """The columns that some node asks, ascending."""
+    """The columns that the tree asks, ascending."""
     single = tree.feature[(tree.kind != LEAF) & (tree.feature >= 0)]
     return np.union1d(single, np.flatnonzero(np.any(tree.coef != 0.0, axis=0))).astype(np.int64)
 
@@ -153,7 +153,7 @@ def class_codes(y: Any, classes: np.ndarray, n_rows: int) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TreeRegions(Plain):
-    """Intervals or rectangles, low < x <= high, in which a tree says the same.
+    """Intervals or rectangles, low < x <= high, in which a tree predicts the same.
 
     Attributes
     ----------

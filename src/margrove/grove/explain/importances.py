@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.metrics import check_scoring
 from sklearn.utils import check_random_state
 
-from margrove._data import is_frame
+from margrove._data import column_names, count_rows, is_frame, replace_cells
 
 __all__ = ["PermutationImportances", "permutation_importances"]
 
@@ -82,17 +82,14 @@ def _of_frame(
     model: Any, X: Any, y: Any, n_repeats: int, scoring: Any, sample_weight: Any, random_state: Any
 ) -> PermutationImportances:
     """The same of a frame of polars or Arrow: columns of any type are shuffled as they are."""
-    import narwhals.stable.v2 as nw
-
-    frame = nw.from_native(X, eager_only=True)
     scorer = check_scoring(model, scoring=scoring)
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     rng = check_random_state(random_state)
     whole = scorer(model, X, y, **weights)
-    drops = np.empty((len(frame.columns), n_repeats))
-    for j, name in enumerate(frame.columns):
+    names, rows = column_names(X), np.arange(count_rows(X))
+    drops = np.empty((len(names), n_repeats))
+    for j in range(len(names)):
         for repeat in range(n_repeats):
-            shuffled = frame[name][rng.permutation(len(frame)).tolist()]
-            other = frame.with_columns(shuffled.alias(name)).to_native()
+            other = replace_cells(X, j, rows, rng.permutation(len(rows)))
             drops[j, repeat] = whole - scorer(model, other, y, **weights)
-    return PermutationImportances(list(frame.columns), drops.mean(axis=1), drops.std(axis=1), drops)
+    return PermutationImportances(names, drops.mean(axis=1), drops.std(axis=1), drops)

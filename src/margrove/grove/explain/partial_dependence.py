@@ -23,6 +23,7 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 
+from margrove._data import is_missing
 from margrove._runtime.memory import require_memory
 from margrove._runtime.threads import resolve_n_jobs, run_tiles
 from margrove.exceptions import InvalidDataError
@@ -211,7 +212,7 @@ def _axis_of_labels(labels: np.ndarray, values: Any, name: str) -> _Axis:
         return _Axis(np.arange(len(labels), dtype=np.float64), labels)
     number = {label: float(k) for k, label in enumerate(labels.tolist())}
     wanted = _one_axis(values, name).tolist()
-    unknown = [label for label in wanted if label not in number and not _is_missing(label)]
+    unknown = [label for label in wanted if label not in number and not is_missing(label)]
     if unknown:
         raise InvalidDataError(
             f"grid of partial_dependence holds {unknown[0]!r}, which is none of the labels of "
@@ -220,10 +221,6 @@ def _axis_of_labels(labels: np.ndarray, values: Any, name: str) -> _Axis:
     shown_labels = np.empty(len(wanted), dtype=object)
     shown_labels[:] = wanted
     return _Axis(np.array([number.get(label, np.nan) for label in wanted]), shown_labels)
-
-
-def _is_missing(label: Any) -> bool:
-    return label is None or label != label  # noqa: PLR0124
 
 
 def _axis_of_numbers(values: Any, name: str) -> _Axis:

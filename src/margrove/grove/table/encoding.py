@@ -9,22 +9,37 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 
 from margrove._data import (
+    Cells,
+    DateCells,
+    LabelCells,
+    NumberCells,
+    UnreadableCells,
     check_table,
     collected,
-    column_to_float,
+    columns_of,
     feature_names,
+    holds_text,
     is_frame,
     like_fitted,
 )
 from margrove.exceptions import DataWarning, InvalidDataError
 
-__all__ = ["TreeTable", "read_table", "read_table_like_fitted", "refuse_infinity"]
+__all__ = [
+    "TreeTable",
+    "categorical_mask",
+    "category_labels",
+    "encode_columns",
+    "read_columns",
+    "read_table",
+    "read_table_like_fitted",
+    "refuse_infinity",
+]
 
 
 @dataclass(frozen=True)
@@ -74,18 +89,18 @@ def read_table(X: Any, estimator: Any, categorical_features: Any) -> TreeTable:
     """Check X as given to `fit`; nothing is stored on the estimator."""
     X = collected(X)
     names = feature_names(X)
-    if is_frame(X) or _is_text(X):
-        columns = _columns(X)
-        mask = _mask(
-            categorical_features, names, [isinstance(column, _Labels) for column in columns]
+    if is_frame(X) or holds_text(X):
+        columns = read_columns(X)
+        mask = categorical_mask(
+            categorical_features, names, [isinstance(column, LabelCells) for column in columns]
         )
-        categories = {int(j): _labels(columns[j], estimator) for j in np.flatnonzero(mask)}
-        table = _encoded(columns, categories, names)
+        categories = {int(j): category_labels(columns[j], estimator) for j in np.flatnonzero(mask)}
+        table = encode_columns(columns, categories, names)
         checked = check_table(table, estimator, allow_nan=True, accept_sparse=False)
         return TreeTable(checked.X, names, categories)
     checked = check_table(X, estimator, allow_nan=True)
     array = checked.X
-    mask = _mask(categorical_features, names, [False] * array.shape[1])
+    mask = categorical_mask(categorical_features, names, [False] * array.shape[1])
     if not mask.any():
         return TreeTable(array, names, {})
     if sp.issparse(array):
@@ -95,8 +110,8 @@ def read_table(X: Any, estimator: Any, categorical_features: Any) -> TreeTable:
         )
     if np.isinf(array[:, mask]).any():
         refuse_infinity(array, estimator, names)
-    categories = {int(j): _labels(array[:, j], estimator) for j in np.flatnonzero(mask)}
-    return TreeTable(_encoded(list(array.T), categories, names), names, categories)
+    categories = {int(j): category_labels(array[:, j], estimator) for j in np.flatnonzero(mask)}
+    return TreeTable(encode_columns(list(array.T), categories, names), names, categories)
 
 
 def read_table_like_fitted(X: Any, estimator: Any) -> Any:
@@ -110,15 +125,15 @@ def read_table_like_fitted(X: Any, estimator: Any) -> Any:
     names = getattr(estimator, "feature_names_in_", None)
     feature_names(X)
     _check_feature_names(estimator, X, reset=False)
-    if is_frame(X) or _is_text(X):
-        columns = _columns(X)
+    if is_frame(X) or holds_text(X):
+        columns = read_columns(X)
     else:
         array = like_fitted(X, estimator, allow_nan=True)
         columns = list((array.toarray() if sp.issparse(array) else array).T)
     if len(columns) != estimator.n_features_in_:
         _check_n_features(estimator, np.empty((1, len(columns))), reset=False)
     unknown: list[str] = []
-    array = _encoded(columns, categories, names, unknown, _smallest_category(estimator))
+    array = encode_columns(columns, categories, names, unknown, _smallest_category(estimator))
     if unknown:
         warnings.warn(
             f"{type(estimator).__name__} has not seen {', '.join(unknown[:3])}"
@@ -130,89 +145,41 @@ def read_table_like_fitted(X: Any, estimator: Any) -> Any:
     return array
 
 
-def _is_text(X: Any) -> bool:
-    """Arrays and lists of strings, or of objects among which there are some."""
-    if isinstance(X, np.ndarray) and X.ndim == 2:
-        if X.dtype.kind == "U":
-            return True
-        return X.dtype == object and any(isinstance(cell, str) for cell in X.ravel())
-    if isinstance(X, (list, tuple)) and X and isinstance(X[0], (list, tuple)):
-        return any(isinstance(cell, str) for row in X for cell in row)
-    return False
+Column = np.ndarray | LabelCells
 
 
-@dataclass(frozen=True)
-class _Labels:
-    """A column of labels: codes into those that occur, -1 for missing."""
-
-    codes: np.ndarray
-    labels: list[Any]
+def read_columns(X: Any) -> list[Column]:
+    """Each column of a frame, or of rows of Python objects, as float64 or as labels."""
+    return [_numbers_or_labels(cells) for cells in columns_of(X)]
 
 
-Column = np.ndarray | _Labels
-
-
-def _columns(X: Any) -> list[Column]:
-    """Each column as float64, or as labels."""
-    if not is_frame(X):
-        table = np.asarray(X, dtype=object)
-        if table.ndim != 2:
-            raise InvalidDataError("X must have the same number of cells in every row.")
-        return [_narrowed(table[:, j].tolist()) for j in range(table.shape[1])]
-    import narwhals.stable.v2 as nw
-
-    frame = nw.from_native(X, eager_only=True)
-    columns: list[Column] = []
-    for position, name in enumerate(frame.columns):
-        series = frame.get_column(name) if isinstance(name, str) else frame[:, position]
-        if series.dtype.is_numeric() or series.dtype == nw.Boolean:
-            columns.append(np.asarray(column_to_float(series, nw), dtype=np.float64))
-        elif hasattr(series.to_native(), "cat") and series.implementation.is_pandas():
-            columns.append(_of_categorical(series.to_native().array))
-        elif series.dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object, nw.Unknown):
-            keep = series.dtype in (nw.Categorical, nw.Enum)
-            columns.append(_narrowed(series.to_list(), keep=keep))
-        else:
-            raise InvalidDataError(
-                f"Column {name!r} of X has type {series.dtype}, which is neither a number nor a "
-                "label. Turn dates and durations into numbers first, or drop the column."
-            )
-    return columns
-
-
-def _of_categorical(array: Any) -> _Labels:
-    """What pandas has coded already; categories that do not occur are left out."""
-    codes = np.asarray(array.codes, dtype=np.int64)
-    used = np.unique(codes[codes >= 0])
-    place = np.full(len(array.categories) + 1, -1)
-    place[used] = np.arange(len(used))
-    return _Labels(place[codes], [array.categories[k] for k in used.tolist()])
-
-
-def _narrowed(cells: list[Any], *, keep: bool = False) -> Column:
-    """Numbers where all cells are (unless they are to be kept as labels), else labels."""
-    number: dict[Any, int] = {}
+def _numbers_or_labels(cells: Cells | UnreadableCells) -> Column:
+    if isinstance(cells, NumberCells) and not cells.is_duration:
+        return cells.values
+    if not isinstance(cells, LabelCells):
+        _refuse(cells)
+    if cells.is_category or any(isinstance(label, str) for label in cells.labels):
+        return cells
     try:
-        codes = np.array([number.setdefault(cell, len(number)) for cell in cells], dtype=np.int64)
-    except TypeError as error:  # what has no hash is neither
-        raise TypeError(f"argument must be a string or a real number in X: {error}") from error
-    distinct = list(number)
-    kept = [k for k, label in enumerate(distinct) if not _is_missing(label)]
-    if keep or any(isinstance(distinct[k], str) for k in kept):
-        place = np.full(len(distinct) + 1, -1)
-        place[kept] = np.arange(len(kept))
-        return _Labels(place[codes], [distinct[k] for k in kept])
-    values = np.full(len(distinct) + 1, np.nan)
-    try:
-        values[kept] = np.asarray([distinct[k] for k in kept], dtype=np.float64)
+        values = np.asarray([*cells.labels, np.nan], dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(f"argument must be a string or a real number in X: {error}") from error
-    return np.asarray(values[codes])
+    return np.asarray(values[cells.codes])
 
 
-def _is_missing(cell: Any) -> bool:
-    is_nan = isinstance(cell, (float, np.floating)) and cell != cell  # noqa: PLR0124
-    return cell is None or is_nan or type(cell).__name__ in ("NAType", "NaTType")
+def _refuse(cells: NumberCells | DateCells | UnreadableCells) -> NoReturn:
+    what = "holds dates" if isinstance(cells, DateCells) else "holds durations"
+    if isinstance(cells, UnreadableCells):
+        if not cells.by_column:
+            raise TypeError(
+                f"argument must be a string or a real number in X: column {cells.name!r} holds a "
+                f"{cells.type_name}."
+            )
+        what = f"has type {cells.type_name}"
+    raise InvalidDataError(
+        f"Column {cells.name!r} of X {what}, which is neither a number nor a label. Turn dates and "
+        "durations into numbers first, or drop the column."
+    )
 
 
 def _smallest_category(estimator: Any) -> float:
@@ -220,9 +187,9 @@ def _smallest_category(estimator: Any) -> float:
     return 0.0 if getattr(estimator, "_negative_is_missing", False) else -np.inf
 
 
-def _labels(column: Column, estimator: Any) -> np.ndarray:
+def category_labels(column: Column, estimator: Any) -> np.ndarray:
     """The distinct labels of a column, sorted; of mixed types by their text."""
-    if not isinstance(column, _Labels):
+    if not isinstance(column, LabelCells):
         found = np.unique(column[column >= _smallest_category(estimator)])  # NaN is not
         whole = bool(np.all(found == np.floor(found)) and np.all(np.abs(found) < 2**53))
         return found.astype(np.int64) if whole else found
@@ -236,8 +203,8 @@ def _labels(column: Column, estimator: Any) -> np.ndarray:
     return labels
 
 
-def _mask(given: Any, names: np.ndarray | None, by_type: list[bool]) -> np.ndarray:
-    """Which columns are categorical."""
+def categorical_mask(given: Any, names: np.ndarray | None, by_type: list[bool]) -> np.ndarray:
+    """Which columns are categorical, bool (d,): by their types and by `categorical_features`."""
     d = len(by_type)
     found = np.array(by_type, dtype=bool)
     if given is None:
@@ -298,7 +265,7 @@ def _place_of_column(one: int | str, names: np.ndarray | None, d: int) -> int:
     return int(one)
 
 
-def _encoded(
+def encode_columns(
     columns: list[Any],
     categories: dict[int, np.ndarray],
     names: np.ndarray | None,
@@ -310,19 +277,18 @@ def _encoded(
     `unknown` is told of these, except of numbers below the smallest, which mean missing.
     """
     first = columns[0] if columns else np.empty(0)
-    n = len(first.codes if isinstance(first, _Labels) else first)
-    table = np.empty((n, len(columns)))
+    table = np.empty((len(first), len(columns)))
     for j, column in enumerate(columns):
         name = repr(str(names[j])) if names is not None else str(j)
         if j not in categories:
-            if isinstance(column, _Labels):
+            if isinstance(column, LabelCells):
                 raise InvalidDataError(
                     f"Column {name} of X holds labels such as {column.labels[0]!r}, but was a "
                     "number in training."
                 )
             table[:, j] = column
             continue
-        own = column if isinstance(column, _Labels) else _of_numbers(column)
+        own = column if isinstance(column, LabelCells) else _of_numbers(column)
         number = {label: float(k) for k, label in enumerate(categories[j].tolist())}
         numbers = [number.get(label, np.nan) for label in own.labels]
         table[:, j] = np.array([*numbers, np.nan])[own.codes]
@@ -330,17 +296,17 @@ def _encoded(
             strange = [
                 label
                 for label in own.labels
-                if label not in number and (isinstance(column, _Labels) or label >= smallest)
+                if label not in number and (isinstance(column, LabelCells) or label >= smallest)
             ]
             unknown.extend(f"{label!r} in column {name}" for label in sorted(strange, key=str))
     return table
 
 
-def _of_numbers(column: np.ndarray) -> _Labels:
+def _of_numbers(column: np.ndarray) -> LabelCells:
     """Numbers as labels."""
     found, codes = np.unique(column, return_inverse=True)
     known = int((~np.isnan(found)).sum())
-    return _Labels(np.where(codes < known, codes, -1), found[:known].tolist())
+    return LabelCells("", np.where(codes < known, codes, -1), found[:known].tolist())
 
 
 def refuse_infinity(X: Any, estimator: Any, names: np.ndarray | None = None) -> None:

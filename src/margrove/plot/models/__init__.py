@@ -1,1 +1,1 @@
-"""Pictures of how models came about: boosting, forests, paths, tuning, comparisons."""
+"""Pictures of models: boosting, forests, paths, tuning, comparisons."""

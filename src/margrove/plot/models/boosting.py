@@ -1,4 +1,4 @@
-"""How boosting went, in pictures: errors, margins, and rounds over two features."""
+"""Pictures of AdaBoost: errors, margins, and rounds over two features."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def boosting_margins(
     stages: Sequence[int] | None = None,
     ax: Axes | None = None,
 ) -> Picture:
-    """Draw the share of rows whose margin is at most so large, after some numbers of rounds.
+    """Draw the cumulative distribution of margins after some numbers of rounds.
 
     Rows left of 0 are misclassified. More rounds push small margins to the right even after the
     last mistake is gone. The numbers can be had from `margrove.facts.margin_distributions`. Parts

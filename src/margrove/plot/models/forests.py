@@ -1,4 +1,4 @@
-"""Whether a forest has trees enough, what matters to it, and how sure it is, in pictures."""
+"""Pictures of forests: out-of-bag error, importances, proximities, intervals."""
 
 from __future__ import annotations
 

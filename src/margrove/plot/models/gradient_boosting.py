@@ -1,4 +1,4 @@
-"""How gradient boosting went, and what it has become, in pictures."""
+"""Pictures of gradient boosting: losses, importances, trees, stages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from margrove import facts
-from margrove.facts.models.gradient_boosting import require_gradient_boosting, tree_of_round
+from margrove.facts.models.gradient_stages import require_gradient_boosting, tree_of_round
 from margrove.plot.canvas import (
     class_style,
     counted_rounds,
@@ -220,7 +220,7 @@ def gradient_stages(
     rounds: Sequence[int] | None = None,
     axes: Sequence[Axes] | None = None,
 ) -> Picture:
-    """Draw what gradient boosting over one feature says after some numbers of rounds.
+    """Draw the predictions of gradient boosting over one feature after some rounds.
 
     The numbers can be had from `margrove.facts.gradient_stages`. Parts can be found by their `gid`:
     "data" and "prediction".

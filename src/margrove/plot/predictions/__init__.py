@@ -1,1 +1,1 @@
-"""Pictures of what models say of rows, and of how good that is."""
+"""Pictures of predictions and of their quality."""

@@ -1,4 +1,4 @@
-"""Probabilities against what came true, in pictures."""
+"""Reliability diagrams: probabilities against what came true."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 from margrove.plot.canvas import class_style, explain_handles, usable_axes
 from margrove.plot.picture import Picture, drawn, table
 from margrove.select.calibrate.calibration import Calibrated
-from margrove.select.calibrate.reliability import Reliability, ReliabilityCurve
+from margrove.select.calibrate.reliability import Reliability
+from margrove.select.calibrate.reliability_figures import ReliabilityCurve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from margrove.facts.dependence import (
     partial_dependence_facts,
 )
 from margrove.facts.describing import describe
-from margrove.facts.values import Facts
+from margrove.facts.machine_values import Facts
 from margrove.plot.canvas import (
     class_style,
     explain_handles,
@@ -41,7 +41,7 @@ def partial_dependence(
     n_features: int = 4,
     axes: Sequence[Axes] | None = None,
 ) -> Picture:
-    """Draw what a model says as one column changes, the others being as they are.
+    """Draw the predictions of a model as one column changes and the others stay as they are.
 
     Lines are averages over the rows; of a single output the band holds what is said of 80 % of
     them. Parts can be found by their `gid`: "average", one for each output, and "spread".

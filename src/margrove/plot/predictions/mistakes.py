@@ -1,4 +1,4 @@
-"""Errors of models, row by row, in pictures."""
+"""Pictures of errors: residuals and worst mistakes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def residuals(
     sample_weight: Any = None,
     ax: Axes | None = None,
 ) -> Picture:
-    """Draw the errors of a model of numbers: predictions against the truth, or what is left.
+    """Draw the errors of a regressor: predictions against the truth, or residuals.
 
     Parts can be found by their `gid`: "rows" and "ideal".
 

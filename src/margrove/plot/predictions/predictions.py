@@ -1,4 +1,4 @@
-"""How well a classifier tells classes apart, in pictures."""
+"""Pictures of classifiers: confusion, ROC and precision-recall curves, margins."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def confusion_matrix(
     sample_weight: Any = None,
     ax: Axes | None = None,
 ) -> Picture:
-    """Draw how often each class was taken for each.
+    """Draw how often each true class was predicted as each class.
 
     Colours are shares of the rows of a class, numbers are counts of rows. Parts can be found by
     their `gid`: "cells" and "count".
@@ -114,7 +114,7 @@ def roc_curve(
     sample_weight: Any = None,
     ax: Axes | None = None,
 ) -> Picture:
-    """Draw what a classifier finds of each class against its false alarms.
+    """Draw the ROC curve of each class: true against false positive rate.
 
     Parts can be found by their `gid`: "curve", one for each class, and "chance".
 
@@ -166,7 +166,7 @@ def precision_recall_curve(
     sample_weight: Any = None,
     ax: Axes | None = None,
 ) -> Picture:
-    """Draw what a classifier finds of each class against how much of what it says is true.
+    """Draw the precision-recall curve of each class.
 
     Dotted lines are the precision of saying the class of all rows. Parts can be found by their
     `gid`: "curve" and "chance", one for each class.

@@ -19,29 +19,33 @@ fitted without k.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 import joblib
 import numpy as np
-from scipy.special import expit
 from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.isotonic import IsotonicRegression
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from margrove._data.result_frames import data_frame
 from margrove._runtime.estimator import RANDOM_STATE
 from margrove.ensemble.bootstrap.arguments import check_arguments
-from margrove.margin.svm.calibration import fit_platt
 from margrove.select.calibrate.reliability import Reliability, reliability_of
+from margrove.select.calibrate.score_maps import (
+    HeldOutScores,
+    best_method,
+    calibrated_fold,
+    cross_fitted,
+    join_scores,
+    losses_of_methods,
+    own_scores,
+    pair_scores,
+)
 from margrove.select.held_out.learning_rows import (
     Folds,
     LearningRows,
-    in_threads,
     require_estimator,
     weight_arguments,
 )
@@ -54,6 +58,7 @@ if TYPE_CHECKING:
 __all__ = ["Calibrated", "calibrate"]
 
 _EPS = float(np.finfo(np.float64).eps)
+
 _ARGUMENTS: dict[str, list[Any]] = {
     "method": [StrOptions({"sigmoid", "isotonic", "auto"})],
     "scoring": [StrOptions({"log_loss", "brier"})],
@@ -234,18 +239,18 @@ def calibrate(
     folds = rows.folds(cv, groups, random_state)
     _require_partition(folds, len(rows), nested)
 
-    own = _own_scores(estimator, rows, folds, n_jobs)
-    everyone = _joined(own)
+    own = own_scores(estimator, rows, folds, n_jobs)
+    everyone = join_scores(own)
     methods = _methods(method, everyone)
-    losses = _losses(everyone, methods, scoring)
-    chosen = _best(losses)
+    losses = losses_of_methods(everyone, methods, scoring)
+    chosen = best_method(losses)
     if nested:
-        pairs = _pair_scores(estimator, rows, folds, n_jobs)
+        pairs = pair_scores(estimator, rows, folds, n_jobs)
         calibrated = np.concatenate(
-            [_calibrated_fold(own[k], pairs[k], methods, scoring) for k in range(len(folds))]
+            [calibrated_fold(own[k], pairs[k], methods, scoring) for k in range(len(folds))]
         )
     else:
-        calibrated = _cross_fitted(everyone, chosen)
+        calibrated = cross_fitted(everyone, chosen)
 
     classes = rows.classes
 
@@ -292,187 +297,19 @@ def _require_partition(folds: Folds, n_rows: int, nested: bool) -> None:
         )
 
 
-def _methods(method: str, scores: _Scores) -> list[str]:
-    """What can be chosen, the simplest first: it wins if losses are equal."""
+def _methods(method: str, scores: HeldOutScores) -> list[str]:
+    """The methods to choose from, the simplest first: it wins if losses are equal."""
     if method != "auto":
         return [method]
     maps = ["sigmoid", "isotonic"]
     return maps if scores.probabilities is None else ["none", *maps]
 
 
-# -- scores of rows held out ---------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Scores:
-    """What estimators say of m rows that they have not seen.
-
-    values (m, 1) for two classes, else (m, n_classes); probabilities (m, n_classes) or None; codes
-    int64 (m,) of the true classes; weight float64 (m,); fold int64 (m,), whose rows they are.
-    """
-
-    values: np.ndarray
-    probabilities: np.ndarray | None
-    codes: np.ndarray
-    weight: np.ndarray
-    fold: np.ndarray
-    n_classes: int
-
-    def some(self, which: np.ndarray) -> _Scores:
-        own = None if self.probabilities is None else self.probabilities[which]
-        return _Scores(
-            self.values[which], own, self.codes[which], self.weight[which], self.fold[which],
-            self.n_classes,
-        )  # fmt: skip
-
-
-def _joined(parts: Sequence[_Scores]) -> _Scores:
-    owns = [part.probabilities for part in parts if part.probabilities is not None]
-    return _Scores(
-        np.concatenate([part.values for part in parts]),
-        np.concatenate(owns) if owns else None,
-        np.concatenate([part.codes for part in parts]),
-        np.concatenate([part.weight for part in parts]),
-        np.concatenate([part.fold for part in parts]),
-        parts[0].n_classes,
-    )
-
-
-def _own_scores(
-    estimator: Any, rows: LearningRows, folds: Folds, n_jobs: int | None
-) -> list[_Scores]:
-    """Of each fold, by the estimator fitted without it."""
-
-    def score(k: int) -> _Scores:
-        train, test = folds[k]
-        return _scores(rows.fitted(estimator, train), rows, estimator, train, test, k)
-
-    return in_threads(score, [(k,) for k in range(len(folds))], n_jobs)
-
-
-def _pair_scores(
-    estimator: Any, rows: LearningRows, folds: Folds, n_jobs: int | None
-) -> list[_Scores]:
-    """For each fold k, of all other folds j, by estimators fitted without both."""
-
-    def score(j: int, k: int) -> tuple[_Scores, _Scores]:
-        train = np.intersect1d(folds[j][0], folds[k][0])
-        rows.require_classes(train, f"Without folds {j} and {k}, cv")
-        model = rows.fitted(estimator, train)
-        of_j, of_k = (_scores(model, rows, estimator, train, folds[i][1], i) for i in (j, k))
-        return of_j, of_k
-
-    pairs = list(combinations(range(len(folds)), 2))
-    others: list[list[_Scores]] = [[] for _ in folds]
-    for (j, k), (of_j, of_k) in zip(pairs, in_threads(score, pairs, n_jobs), strict=True):
-        others[k].append(of_j)
-        others[j].append(of_k)
-    return [_joined(parts) for parts in others]
-
-
-def _scores(
-    model: Any, rows: LearningRows, estimator: Any, train: np.ndarray, test: np.ndarray, fold: int
-) -> _Scores:
-    assert rows.codes is not None
-    assert rows.classes is not None
-    n_classes = len(rows.classes)
-    X = rows.held_out(estimator, train, test)
-    own = None
-    if hasattr(model, "predict_proba"):
-        own = np.asarray(model.predict_proba(X), np.float64)
-    if hasattr(model, "decision_function"):
-        values = np.asarray(model.decision_function(X), np.float64).reshape(len(test), -1)
-    else:
-        assert own is not None
-        values = own[:, 1:] if n_classes == 2 else own
-    if len(model.classes_) != n_classes or values.shape[1] != (1 if n_classes == 2 else n_classes):
-        raise ValueError(
-            f"{type(model).__name__} gives {values.shape[1]} scores for {n_classes} classes. One "
-            "for each class is needed, as decision_function_shape='ovr' gives."
-        )
-    return _Scores(
-        values, own, rows.codes[test], rows.weights_of(test), np.full(len(test), fold), n_classes
-    )
-
-
-# -- maps ----------------------------------------------------------------------------------------
-
-
-def _mapped(known: _Scores, asked: _Scores, method: str) -> np.ndarray:
-    """Probabilities (m, n_classes) of the rows asked about, by a map fitted to the known ones."""
-    if method == "none":
-        assert asked.probabilities is not None
-        return asked.probabilities
-    fit_map = _sigmoid if method == "sigmoid" else _isotonic
-    if known.n_classes == 2:
-        second = fit_map(known.values[:, 0], known.codes == 1, known.weight)(asked.values[:, 0])
-        return np.column_stack([1.0 - second, second])
-    found = np.empty(asked.values.shape)
-    for k in range(known.n_classes):
-        own_map = fit_map(known.values[:, k], known.codes == k, known.weight)
-        found[:, k] = own_map(asked.values[:, k])
-    total = found.sum(axis=1, keepdims=True)
-    evenly = np.full_like(found, 1.0 / known.n_classes)  # where no class is possible
-    return np.divide(found, total, out=evenly, where=total > 0)
-
-
-Map = Callable[[np.ndarray], np.ndarray]
-
-
-def _sigmoid(values: np.ndarray, came_true: np.ndarray, weight: np.ndarray) -> Map:
-    slope, offset = fit_platt(values, came_true, weight)
-    return lambda asked: expit(slope * asked + offset)
-
-
-def _isotonic(values: np.ndarray, came_true: np.ndarray, weight: np.ndarray) -> Map:
-    steps = IsotonicRegression(out_of_bounds="clip")
-    steps.fit(values, came_true.astype(np.float64), sample_weight=weight)
-    return lambda asked: np.asarray(steps.predict(asked))
-
-
-def _cross_fitted(scores: _Scores, method: str) -> np.ndarray:
-    """Probabilities of each fold by a map fitted to the scores of the others."""
-    found = np.empty((len(scores.codes), scores.n_classes))
-    for fold in np.unique(scores.fold):
-        own = scores.fold == fold
-        found[own] = _mapped(scores.some(~own), scores.some(own), method)
-    return found
-
-
-def _losses(scores: _Scores, methods: Sequence[str], scoring: str) -> dict[str, float]:
-    return {
-        method: _loss(_cross_fitted(scores, method), scores.codes, scores.weight, scoring)
-        for method in methods
-    }
-
-
-def _loss(probabilities: np.ndarray, codes: np.ndarray, weight: np.ndarray, scoring: str) -> float:
-    truth = probabilities[np.arange(len(codes)), codes]
-    if scoring == "log_loss":
-        return float(np.average(-np.log(np.maximum(truth, _EPS)), weights=weight))
-    squares = (probabilities**2).sum(axis=1) - truth**2 + (1.0 - truth) ** 2
-    once = 0.5 if probabilities.shape[1] == 2 else 1.0  # two classes have the same square twice
-    return once * float(np.average(squares, weights=weight))
-
-
-def _best(losses: dict[str, float]) -> str:
-    return min(losses, key=lambda method: losses[method])
-
-
-def _calibrated_fold(
-    own: _Scores, others: _Scores, methods: Sequence[str], scoring: str
-) -> np.ndarray:
-    """Probabilities of a fold. The choice of a method is part of what is judged, and so is made
-    again without the fold."""
-    method = methods[0] if len(methods) == 1 else _best(_losses(others, methods, scoring))
-    return _mapped(others, own, method)
-
-
 # -- the model -----------------------------------------------------------------------------------
 
 
 class _GivenFolds:
-    """A splitter for folds that are known, which does not show all their rows in a repr."""
+    """A splitter of given folds, with a short repr."""
 
     def __init__(self, folds: Folds) -> None:
         self._folds = folds

@@ -24,7 +24,6 @@ Coelho and Jolliffe 2008).
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal
@@ -37,104 +36,29 @@ from sklearn.utils.validation import check_is_fitted
 from margrove._data import check_labels, check_weights
 from margrove._data.result_frames import data_frame
 from margrove.ensemble.bootstrap.arguments import check_arguments
+from margrove.select.calibrate.reliability_figures import (
+    BrierDecomposition,
+    ProbabilityBins,
+    ReliabilityCurve,
+    reliability_curve,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from margrove.plot.picture import Picture
 
-__all__ = [
-    "BrierDecomposition",
-    "Reliability",
-    "ReliabilityCurve",
-    "reliability",
-    "reliability_of",
-    "wilson_interval",
-]
+__all__ = ["Reliability", "reliability", "reliability_of"]
 
 _EPS = float(np.finfo(np.float64).eps)
+
 _SUMS_TO_ONE = 1e-3
+
 _ARGUMENTS: dict[str, list[Any]] = {
     "n_bins": [Interval(Integral, 1, None, closed="left")],
     "strategy": [StrOptions({"uniform", "quantile"})],
     "confidence_level": [Interval(Real, 0, 1, closed="neither")],
 }
-
-
-# -- results -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ReliabilityCurve:
-    """What came true against what was predicted, bin by bin. Bins without weight are left out.
-
-    Attributes
-    ----------
-    name : str
-        A class, or "top label": the most probable class, right or wrong.
-    lower, upper : ndarray of shape (n_filled,)
-        Ends of the bins; a probability at an end belongs to the bin below.
-    predicted : ndarray of shape (n_filled,)
-        The mean probability.
-    observed : ndarray of shape (n_filled,)
-        The share that came true.
-    low, high : ndarray of shape (n_filled,)
-        Ends of Wilson's interval for what `observed` would be of ever so many rows.
-    weight : ndarray of shape (n_filled,)
-        The sum of the weights: without any, the number of rows.
-    expected_error, maximum_error : float
-        The mean distance of `observed` from `predicted`, and the greatest.
-    adaptive_error : float
-        The expected error over bins of equal weight, whatever the bins of the curve are.
-    chance_error : float
-        The expected error that rows as few as these would show, on average, if every probability
-        were right. An expected error near to it is none.
-    """
-
-    name: str
-    lower: np.ndarray
-    upper: np.ndarray
-    predicted: np.ndarray
-    observed: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    weight: np.ndarray
-    expected_error: float
-    maximum_error: float
-    adaptive_error: float
-    chance_error: float
-
-    def __repr__(self) -> str:
-        return (
-            f"ReliabilityCurve({self.name!r}, {len(self.weight)} bins, "
-            f"expected_error={self.expected_error:.4g}, maximum_error={self.maximum_error:.4g})"
-        )
-
-
-@dataclass(frozen=True)
-class BrierDecomposition:
-    """The Brier score = calibration - resolution + uncertainty + within_bins.
-
-    Attributes
-    ----------
-    score : float
-        The mean squared distance of probabilities from what came true; for three or more classes
-        summed over the classes, as scikit-learn does.
-    calibration : float
-        What wrong probabilities cost: 0 if what is observed is what is predicted.
-    resolution : float
-        What is gained by telling rows apart.
-    uncertainty : float
-        The score of saying the share of each class to everybody.
-    within_bins : float
-        What bins hide of calibration and resolution; small if there are many.
-    """
-
-    score: float
-    calibration: float
-    resolution: float
-    uncertainty: float
-    within_bins: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -172,7 +96,7 @@ class Reliability:
 
     @property
     def curve(self) -> ReliabilityCurve:
-        """Of two classes that of the second one; of more, that of the top label."""
+        """The curve of the second of two classes; of more classes, that of the top label."""
         return self.by_class[1] if len(self.classes) == 2 else self.top_label
 
     @property
@@ -326,7 +250,7 @@ def reliability_of(
     strategy: Literal["uniform", "quantile"] = "uniform",
     confidence_level: float = 0.95,
 ) -> Reliability:
-    """Compare probabilities, from wherever they are, with what came true.
+    """Compare given probabilities with what came true.
 
     Parameters
     ----------
@@ -369,8 +293,46 @@ def reliability_of(
     return _compared(given, codes, known, weight, int(n_bins), strategy, confidence_level)
 
 
+def _compared(
+    given: np.ndarray,
+    codes: np.ndarray,
+    classes: np.ndarray,
+    weight: np.ndarray,
+    n_bins: int,
+    strategy: Literal["uniform", "quantile"],
+    confidence_level: float,
+) -> Reliability:
+    z = float(ndtri(0.5 + 0.5 * confidence_level))
+    counted = weight > 0
+    given, codes, weight = given[counted], codes[counted], weight[counted]
+    curves, parts = [], []
+    for k, name in enumerate(np.asarray(classes).tolist()):
+        came_true = (codes == k).astype(np.float64)
+        bins = ProbabilityBins.of(given[:, k], came_true, weight, n_bins, strategy)
+        curves.append(reliability_curve(str(name), bins, n_bins, z))
+        parts.append(bins.brier())
+    top = given.argmax(axis=1)
+    surest = ProbabilityBins.of(
+        given[np.arange(len(top)), top], (top == codes).astype(np.float64), weight, n_bins, strategy
+    )
+    # Of two classes, both have the same score: scikit-learn counts it once.
+    counted_parts = parts[1:] if len(parts) == 2 else parts
+    truth = np.maximum(given[np.arange(len(codes)), codes], _EPS)
+    return Reliability(
+        classes=np.asarray(classes),
+        by_class=tuple(curves),
+        top_label=reliability_curve("top label", surest, n_bins, z),
+        brier=BrierDecomposition(*(float(total) for total in np.sum(counted_parts, axis=0))),
+        log_loss=float(np.average(-np.log(truth), weights=weight)),
+        n_rows=len(weight),
+        n_bins=n_bins,
+        strategy=strategy,
+        confidence_level=confidence_level,
+    )
+
+
 def probabilities_by(model: Any, X: Any) -> np.ndarray:
-    """What `predict_proba` says, or an error that says where to get it."""
+    """The result of `predict_proba`, or an error that says how to get probabilities."""
     name = type(model).__name__
     if isinstance(model, type):
         raise TypeError(f"model must be a fitted classifier. Got the class {model.__name__}.")
@@ -417,147 +379,3 @@ def _checked_probabilities(probabilities: Any) -> np.ndarray:
             f"{int(off.argmax())} add up to {given[off.argmax()].sum():g}."
         )
     return given
-
-
-# -- figures -------------------------------------------------------------------------------------
-
-
-def _compared(
-    given: np.ndarray,
-    codes: np.ndarray,
-    classes: np.ndarray,
-    weight: np.ndarray,
-    n_bins: int,
-    strategy: Literal["uniform", "quantile"],
-    confidence_level: float,
-) -> Reliability:
-    z = float(ndtri(0.5 + 0.5 * confidence_level))
-    counted = weight > 0
-    given, codes, weight = given[counted], codes[counted], weight[counted]
-    curves, parts = [], []
-    for k, name in enumerate(np.asarray(classes).tolist()):
-        came_true = (codes == k).astype(np.float64)
-        bins = _Bins.of(given[:, k], came_true, weight, n_bins, strategy)
-        curves.append(_curve(str(name), bins, n_bins, z))
-        parts.append(bins.brier())
-    top = given.argmax(axis=1)
-    surest = _Bins.of(
-        given[np.arange(len(top)), top], (top == codes).astype(np.float64), weight, n_bins, strategy
-    )
-    # Of two classes, both have the same score: scikit-learn counts it once.
-    counted_parts = parts[1:] if len(parts) == 2 else parts
-    truth = np.maximum(given[np.arange(len(codes)), codes], _EPS)
-    return Reliability(
-        classes=np.asarray(classes),
-        by_class=tuple(curves),
-        top_label=_curve("top label", surest, n_bins, z),
-        brier=BrierDecomposition(*(float(total) for total in np.sum(counted_parts, axis=0))),
-        log_loss=float(np.average(-np.log(truth), weights=weight)),
-        n_rows=len(weight),
-        n_bins=n_bins,
-        strategy=strategy,
-        confidence_level=confidence_level,
-    )
-
-
-@dataclass(frozen=True)
-class _Bins:
-    """Rows of positive weight in bins: `place` int64 (n,) of each row, sums for each filled bin."""
-
-    p: np.ndarray
-    y: np.ndarray
-    weight: np.ndarray
-    place: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-    mass: np.ndarray
-    predicted: np.ndarray
-    observed: np.ndarray
-
-    @classmethod
-    def of(
-        cls, p: np.ndarray, y: np.ndarray, weight: np.ndarray, n_bins: int, strategy: str
-    ) -> _Bins:
-        inner = np.arange(1, n_bins) / n_bins
-        if strategy == "quantile":
-            inner = np.unique(_quantiles(p, weight, inner))
-        edges = np.concatenate([[0.0], inner, [1.0]])
-        filled, place = np.unique(np.searchsorted(inner, p), return_inverse=True)
-        mass = np.bincount(place, weights=weight)
-        return cls(
-            p, y, weight, place, edges[filled], edges[filled + 1], mass,
-            np.bincount(place, weights=weight * p) / mass,
-            np.bincount(place, weights=weight * y) / mass,
-        )  # fmt: skip
-
-    @property
-    def share(self) -> np.ndarray:
-        return np.asarray(self.mass / self.mass.sum())
-
-    @property
-    def effective(self) -> np.ndarray:
-        """Kish's number of rows of each bin: what their weights are worth as evidence."""
-        heaviest = self.weight.max()  # squares of tiny weights would vanish
-        scaled = self.weight / heaviest
-        squares = np.bincount(self.place, weights=scaled**2)
-        return np.asarray((self.mass / heaviest) ** 2 / squares)
-
-    def chance_error(self) -> float:
-        """The mean of |observed - predicted|, were it normal with the variance that p implies."""
-        scaled = self.weight / self.weight.max()
-        variance = np.bincount(self.place, weights=scaled**2 * self.p * (1.0 - self.p))
-        mass = np.bincount(self.place, weights=scaled)
-        return float((self.share * np.sqrt(2.0 / math.pi * variance) / mass).sum())
-
-    def expected_error(self) -> float:
-        return float((self.share * np.abs(self.observed - self.predicted)).sum())
-
-    def brier(self) -> tuple[float, float, float, float, float]:
-        """Score, calibration, resolution, uncertainty, within bins: see above."""
-        share = self.share
-        mean = float((share * self.observed).sum())
-        away = self.p - self.predicted[self.place]
-        within = np.average(
-            away**2 - 2.0 * away * (self.y - self.observed[self.place]), weights=self.weight
-        )
-        return (
-            float(np.average((self.p - self.y) ** 2, weights=self.weight)),
-            float((share * (self.observed - self.predicted) ** 2).sum()),
-            float((share * (self.observed - mean) ** 2).sum()),
-            mean * (1.0 - mean),
-            float(within),
-        )
-
-
-def _quantiles(p: np.ndarray, weight: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    """The least p with so large a share of the weight at or below it."""
-    order = np.argsort(p, kind="stable")
-    reached = np.cumsum(weight[order])
-    places = np.searchsorted(reached, levels * reached[-1] * (1.0 - 4.0 * _EPS))
-    return np.asarray(p[order][np.minimum(places, len(p) - 1)])
-
-
-def _curve(name: str, bins: _Bins, n_bins: int, z: float) -> ReliabilityCurve:
-    low, high = wilson_interval(bins.observed, bins.effective, z)
-    evenly = _Bins.of(bins.p, bins.y, bins.weight, n_bins, "quantile")
-    return ReliabilityCurve(
-        name=name,
-        lower=bins.lower,
-        upper=bins.upper,
-        predicted=bins.predicted,
-        observed=bins.observed,
-        low=low,
-        high=high,
-        weight=bins.mass,
-        expected_error=bins.expected_error(),
-        maximum_error=float(np.abs(bins.observed - bins.predicted).max()),
-        adaptive_error=evenly.expected_error(),
-        chance_error=bins.chance_error(),
-    )
-
-
-def wilson_interval(share: np.ndarray, n: np.ndarray, z: float) -> tuple[np.ndarray, np.ndarray]:
-    """Wilson's (1927) interval: the q from which `share` of n is at most z deviations away."""
-    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    reach = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return np.maximum(middle - reach, 0.0), np.minimum(middle + reach, 1.0)

@@ -1,4 +1,4 @@
-"""One model of many: votes, votes with weights that were selected, and stacking.
+"""Blends of models: votes, votes with selected weights, and stacking.
 
 All three need to know how good members are on rows that they have not seen. So the rows are parted
 into folds, and each is answered by members that were fitted to the others; what is made of these
@@ -16,13 +16,13 @@ these classes want it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.ensemble import (
     StackingClassifier,
     StackingRegressor,
@@ -34,26 +34,26 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import Bunch
-from sklearn.utils.metaestimators import available_if
 
 from margrove.ensemble.bagging.seeded_clones import seeded_clone
 from margrove.ensemble.bootstrap.resampling import stream
 from margrove.exceptions import FitCancelled
 from margrove.select.compare.examples import Examples, Split, Task, fit, k_folds
+from margrove.select.compare.greedy_selection import Score, select
+from margrove.select.compare.recorded_answers import Recorded
 from margrove.select.compare.row_scores import row_scorer_of
 
-__all__ = ["BLENDS", "Blend", "BlendSettings", "check_member_names", "fit_blends", "select"]
+__all__ = ["BLENDS", "Blend", "BlendSettings", "Score", "check_member_names", "fit_blends"]
 
 BLENDS = ("voting", "selection", "stacking")
 
 _STACK_METHODS = ("predict_proba", "decision_function", "predict")  # scikit-learn's order
+
 _RESERVED = {
     name
     for kind in (VotingClassifier, VotingRegressor, StackingClassifier, StackingRegressor)
     for name in kind([]).get_params(deep=False)
 }
-
-Score = Callable[[np.ndarray], float]
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Blend(NamedTuple):
 
 
 def check_member_names(names: list[str]) -> None:
-    """scikit-learn makes parameters of them."""
+    """Raise for names that scikit-learn cannot make parameters of."""
     for name in names:
         if name in BLENDS:
             raise ValueError(
@@ -95,124 +95,11 @@ def check_member_names(names: list[str]) -> None:
             )
 
 
-# -- greedy selection ----------------------------------------------------------------------------
-
-
-def select(
-    answers: np.ndarray, score: Score, *, n_rounds: int = 30, n_bags: int = 0, seed: int = 0
-) -> np.ndarray:
-    """How often each member is taken, by greedy selection with replacement.
-
-    It starts with the best N members, for that N whose average scores best, and adds the member
-    that helps the average most, again and again; members may be taken several times. The best of
-    all averages on the way is kept. Among equals the better member by itself wins, then the first.
-
-    Parameters
-    ----------
-    answers : ndarray of shape (n_members, n_rows, ...)
-        What members say about rows that they have not seen.
-    score : callable
-        Gets an average of answers, of shape (n_rows, ...); more is better.
-    n_rounds : int, default=30
-        Members that are taken, at most.
-    n_bags : int, default=0
-        Above 0, selections among a random half of the members each, which are added up.
-    seed : int, default=0
-        For the bags.
-
-    Returns
-    -------
-    ndarray of shape (n_members,)
-
-    Examples
-    --------
-    Of two members that err to either side, the nearer one is wanted twice:
-
-    >>> import numpy as np
-    >>> from margrove.select.compare.blending import select
-    >>> truth, above, below = np.zeros(3), np.ones(3), np.full(3, -2.0)
-    >>> select(np.array([above, below]), lambda average: -np.abs(average - truth).mean())
-    array([2, 1])
-    """
-    own = [score(answer) for answer in answers]
-    best_first = np.array(sorted(range(len(answers)), key=lambda member: -own[member]))
-    if not n_bags:
-        return _climb(answers, best_first, score, n_rounds)
-    rng = np.random.default_rng(seed)
-    counts = np.zeros(len(answers), np.int64)
-    for _ in range(n_bags):
-        drawn = rng.permutation(len(answers))[: (len(answers) + 1) // 2]
-        counts += _climb(answers, best_first[np.sort(drawn)], score, n_rounds)
-    return counts
-
-
-def _climb(answers: np.ndarray, best_first: np.ndarray, score: Score, n_rounds: int) -> np.ndarray:
-    counts = np.zeros(len(answers), np.int64)
-    total = np.zeros(answers.shape[1:])
-    found: list[tuple[float, np.ndarray]] = []  # after each member that was added
-    for size, member in enumerate(best_first[:n_rounds], 1):
-        total = total + answers[member]
-        counts[member] += 1
-        found.append((score(total / size), counts.copy()))
-    n_first = 1 + int(np.argmax([value for value, _ in found]))
-    best, counts = found[n_first - 1]
-    kept = counts
-    total = np.tensordot(counts, answers, axes=1)
-    for size in range(n_first + 1, n_rounds + 1):
-        values = [score((total + answers[member]) / size) for member in best_first]
-        member = best_first[int(np.argmax(values))]
-        total = total + answers[member]
-        counts = counts.copy()
-        counts[member] += 1
-        if max(values) > best:
-            best, kept = max(values), counts
-    return kept
-
-
-# -- answers that are known already --------------------------------------------------------------
-
-
-def _has(method: str) -> Callable[[Any], bool]:
-    return lambda recorded: method in recorded.answers
-
-
-class Recorded(BaseEstimator):
-    """Stands in for a fitted model whose answers are known; it does not look at X."""
-
-    def __init__(self, task: Task, answers: dict[str, np.ndarray], classes: Any = None) -> None:
-        self.task, self.answers, self.classes = task, answers, classes
-        if classes is not None:
-            self.classes_ = classes
-
-    @available_if(_has("predict"))
-    def predict(self, X: Any) -> np.ndarray:
-        return self.answers["predict"]
-
-    @available_if(_has("predict_proba"))
-    def predict_proba(self, X: Any) -> np.ndarray:
-        return self.answers["predict_proba"]
-
-    @available_if(_has("decision_function"))
-    def decision_function(self, X: Any) -> np.ndarray:
-        return self.answers["decision_function"]
-
-    def fit(self, X: Any, y: Any) -> Recorded:
-        return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.estimator_type = "classifier" if self.task == "classification" else "regressor"
-        return tags
-
-
 # -- fitting all three ---------------------------------------------------------------------------
 
 
 class _Answer(NamedTuple):
-    """What a member says about rows that it has not seen.
+    """Predictions of a member for rows that it has not seen.
 
     `stacked` is what `method` gives, as stacking uses it. `vote` is what votes are made of:
     probabilities or 1 for one class (n, n_classes), or numbers (n,).
@@ -281,7 +168,7 @@ def fit_blends(
 
 @contextmanager
 def _naming(member: str) -> Iterator[None]:
-    """Errors say which member they are about."""
+    """Errors raised inside name the member that they are about."""
     try:
         yield
     except FitCancelled:
@@ -357,7 +244,7 @@ def _stack_method(member: Any) -> str:
 def _vote_score(
     scorer: Any, examples: Examples, task: Task, classes: np.ndarray | None, soft: bool
 ) -> Score:
-    """The score of an average of answers, which are known already."""
+    """A function that scores averages of recorded predictions."""
     has_votes_only = classes is not None and not soft
     if has_votes_only and getattr(scorer, "_response_method", "predict") != "predict":
         scorer = get_scorer("accuracy")  # there are no probabilities to be judged by
@@ -428,7 +315,7 @@ def _stacking(
 def _thawed(
     model: Any, chosen: list[str], members: Mapping[str, Any], fitted: Mapping[str, Any]
 ) -> Any:
-    """With the fitted members in it, and with members that can be fitted anew in its clones."""
+    """A blend that holds fitted members, and whose clones can be fitted again."""
     model.set_params(estimators=[(name, clone(members[name])) for name in chosen])
     model.estimators_ = [fitted[name] for name in chosen]
     model.named_estimators_ = Bunch(**{name: fitted[name] for name in chosen})

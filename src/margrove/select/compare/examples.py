@@ -1,4 +1,4 @@
-"""Rows of a comparison, how they are parted, and how a model is fitted to some of them."""
+"""Rows of a comparison, their folds, and the fit of a model to some of them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Task = Literal["classification", "regression"]
 
 
 class Split(NamedTuple):
-    """Numbers of rows."""
+    """Row numbers of a training part and a test part."""
 
     train: np.ndarray
     test: np.ndarray
@@ -209,7 +209,7 @@ def fit(model: Any, examples: Examples) -> Any:
 
 
 def _weight_arguments(model: Any, weight: np.ndarray) -> dict[str, np.ndarray]:
-    """Of a pipeline the weights go to its last step."""
+    """Keywords that pass weights to `fit`, in a pipeline to its last step."""
     if isinstance(model, Pipeline):
         name, last = model.steps[-1]
         return {f"{name}__{key}": value for key, value in _weight_arguments(last, weight).items()}

@@ -44,11 +44,11 @@ class Contest:
     wants_rows: bool
 
     def key(self, fold: int) -> int:
-        """From which everything random in a fold is made; the same for all models."""
+        """The seed of a fold's random numbers; the same for all models."""
         return int(stream(self.seed, fold))
 
     def result(self, model: Any, tested: Examples, fit_seconds: float) -> FoldResult:
-        """How a fitted model does on the test part of a fold."""
+        """The score of a fitted model on the test part of a fold."""
         start = time.perf_counter()
         score = self.scoring.of_model(model, tested)
         predict_seconds = time.perf_counter() - start
@@ -176,7 +176,7 @@ class Comparing:
     # what came of it
 
     def complete_folds(self, n_needed: int) -> tuple[list[int], list[str]]:
-        """Folds that all who are left have done, and these. Blends that ran out of time are out."""
+        """Folds that all remaining models have done, and these models; not unfinished blends."""
         if not self._survivors:
             name, fold = min(self._errors, key=lambda place: place[::-1])
             error = self._errors[name, fold]
@@ -195,7 +195,7 @@ class Comparing:
         return [fold for fold in every if all((name, fold) in self._results for name in names)]
 
     def failed(self, entered: list[str]) -> tuple[FailedModel, ...]:
-        """Each with its first error; blends without one had too little time, or no members."""
+        """Models that failed, with their first errors; blends without one had no time or member."""
         wanted = [*self._names, *(BLENDS if self._contest.blend is not None else ())]
         first: dict[str, int] = {}
         for name, fold in self._errors:
@@ -212,7 +212,7 @@ class Comparing:
         )
 
     def scores(self, names: list[str], folds: list[int]) -> np.ndarray:
-        """float64 (J, M)."""
+        """Scores of all folds and models, float64 (J, M)."""
         return np.array([[self._results[name, fold].score for name in names] for fold in folds])
 
     def rows(self, name: str, fold: int) -> np.ndarray | None:
@@ -233,7 +233,7 @@ class Comparing:
 
 
 class SpreadComparing(Comparing):
-    """The same, models fitted by the workers of the joblib backend in effect."""
+    """`Comparing` with the fits run by the workers of the joblib backend in effect."""
 
     def __init__(self, contest: Contest, n_workers: int) -> None:
         super().__init__(contest, 1)
@@ -257,7 +257,7 @@ class SpreadComparing(Comparing):
 
 
 def _compared(contest: Contest, number: int, survivors: list[str], settings: dict[str, Any]) -> Any:
-    """What a worker does."""
+    """One fit and its score, as a worker process runs it."""
     own = Comparing(contest, 2)  # as one of several: with one core
     own._settings = settings
     with unwatched():

@@ -214,7 +214,7 @@ def bootstrap_test(
 def percentile_interval(
     resamples: np.ndarray, confidence_level: float = 0.95
 ) -> ConfidenceInterval:
-    """What lies between the quantiles of the resamples."""
+    """The interval between quantiles of the resamples."""
     alpha = (1.0 - confidence_level) / 2.0
     low, high = np.quantile(resamples, (alpha, 1.0 - alpha))
     return ConfidenceInterval(float(low), float(high))

@@ -1,4 +1,4 @@
-"""What a comparison found: scores, differences of pairs, and both in words."""
+"""Results of a comparison: scores, differences of pairs, and both in words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Comparison", "FailedModel", "ModelScore", "Pair"]
 
 @dataclass(frozen=True, eq=False)
 class ModelScore:
-    """How a model did.
+    """Scores of one model.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class FailedModel:
 
     @property
     def reason(self) -> str:
-        """Where and why, for a sentence that says who."""
+        """Where and why the model failed, to follow its name in a sentence."""
         where = "" if self.fold is None else f" in fold {self.fold}"
         first_line = str(self.error).strip().partition("\n")[0].rstrip(".")
         return f"{where}: {type(self.error).__name__}: {first_line}"
@@ -211,7 +211,7 @@ class Comparison:
         )
 
     def _too_varied(self, level: list[str], worse: list[str]) -> list[str]:
-        """Those that have lower scores than a model that is worse, and yet no certain ones."""
+        """Models that cannot be told from the best, but score below one that can."""
         bar = max((self[name].score for name in worse), default=-np.inf)
         return [name for name in level if self[name].score < bar]
 

@@ -23,7 +23,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import has_fit_parameter
 
-from margrove._data import check_labels, check_weights, count_rows, seed_of
+from margrove._data import check_labels, check_weights, collected, count_rows, seed_of
 from margrove._runtime.threads import finishing
 
 __all__ = [
@@ -223,8 +223,7 @@ def weight_arguments(estimator: Any, weight: np.ndarray | None) -> dict[str, Any
 
 def _indexable(X: Any) -> Any:
     """X as something whose rows can be taken."""
-    if type(X).__module__.partition(".")[0] == "polars" and hasattr(X, "collect"):
-        return X.collect()
+    X = collected(X)
     if sp.issparse(X):
         return X.tocsr()
     return X if hasattr(X, "shape") else np.asarray(X)

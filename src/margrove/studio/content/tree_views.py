@@ -153,7 +153,7 @@ def member_of(model: Any, member: Any) -> tuple[DecisionTree, int]:
         _check_member(member, 1)
         return model, 1
     if isinstance(model, GradientBoosted):
-        from margrove.facts.models.gradient_boosting import tree_of_round
+        from margrove.facts.models.gradient_stages import tree_of_round
 
         each = int(model.n_trees_per_iteration_)
         n = len(model) * each

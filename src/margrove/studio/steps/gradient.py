@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.facts.models.gradient_boosting import LossCurve, loss_curve, round_facts
+from margrove.facts.models.gradient_stages import LossCurve, loss_curve, round_facts
 from margrove.studio.content.scenes import Scene
 from margrove.studio.pictures.curves import curve_from_values, curve_of, places_of
 from margrove.studio.pictures.planes import plane_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from margrove.workbench.doctor.examined_table import ExaminedTable
+from margrove._data import CodedTable
 
 __all__ = ["ColumnFigures", "figures_of"]
 
@@ -40,7 +40,7 @@ class ColumnFigures:
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
-def figures_of(table: ExaminedTable) -> ColumnFigures:
+def figures_of(table: CodedTable) -> ColumnFigures:
     """Figures of each column; one sort a column, nothing else takes time."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # of columns without values
@@ -87,7 +87,7 @@ def _moments(S: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarr
     return np.nanmean(scaled, axis=1) * unit[:, 0], np.nanstd(scaled, axis=1) * unit[:, 0]
 
 
-def _of_sparse(table: ExaminedTable) -> ColumnFigures:
+def _of_sparse(table: CodedTable) -> ColumnFigures:
     """From the stored entries; all others are zero."""
     X = table.X.tocsc()
     n, d = X.shape

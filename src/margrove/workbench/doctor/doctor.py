@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from margrove._data import CodedTable, code_table
 from margrove._data.result_frames import data_frame
 from margrove.workbench.doctor.checks.column_copies import COPY_CHECKS
 from margrove.workbench.doctor.checks.columns import COLUMN_CHECKS
@@ -22,7 +23,6 @@ from margrove.workbench.doctor.checks.targets import TARGET_CHECKS
 from margrove.workbench.doctor.column_figures import figures_of
 from margrove.workbench.doctor.costs.estimates import CostEstimate, cost_table
 from margrove.workbench.doctor.examined_data import Patient, final_step, needs_of
-from margrove.workbench.doctor.examined_table import ExaminedTable, examined
 from margrove.workbench.doctor.examined_target import ExaminedTarget, Task, examined_target
 from margrove.workbench.doctor.findings import SEVERITIES, Finding, by_severity
 
@@ -230,7 +230,7 @@ def doctor(
          down after it, drop it.
     """
     _check_arguments(estimator, task, folds, probe_seconds)
-    table = examined(X)
+    table = code_table(X)
     target = None
     if y is not None:
         target = examined_target(y, table.n_rows, task or _task_of(estimator))
@@ -297,7 +297,7 @@ def _task_of(estimator: Any) -> Task | None:
     return None
 
 
-def _rows_to_look_at(table: ExaminedTable) -> np.ndarray:
+def _rows_to_look_at(table: CodedTable) -> np.ndarray:
     """All, or a sample of a very large table, with all rows that hold infinity."""
     n, d = table.n_rows, table.n_columns
     cells, most = n * d, _MOST_CELLS
@@ -318,7 +318,7 @@ def _rows_to_look_at(table: ExaminedTable) -> np.ndarray:
 def _admitted(
     X: Any,
     y: Any,
-    table: ExaminedTable,
+    table: CodedTable,
     target: ExaminedTarget | None,
     estimator: Any,
     rows: np.ndarray,
@@ -345,8 +345,8 @@ def _admitted(
 
 
 def _after_steps(
-    X: Any, y: Any, table: ExaminedTable, estimator: Any, rows: np.ndarray
-) -> tuple[ExaminedTable, list[Finding]]:
+    X: Any, y: Any, table: CodedTable, estimator: Any, rows: np.ndarray
+) -> tuple[CodedTable, list[Finding]]:
     """What the steps of a pipeline make of a table for the last one."""
     steps = _steps_before(estimator)
     if steps is None or not table.n_rows or not table.n_columns:
@@ -362,7 +362,7 @@ def _after_steps(
             part = X if len(rows) == len_of(X) else _safe_indexing(X, rows)
             labels = None if y is None else _safe_indexing(y, rows)
             made = clone(steps).fit_transform(part, labels)
-            return examined(made), []
+            return code_table(made), []
     except Exception as error:  # whatever a step raises is what the user has to know
         words = " ".join(str(error).split())
         return table, [
@@ -389,7 +389,7 @@ def _steps_before(estimator: Any) -> Any:
     return estimator[:-1]
 
 
-def _summary(table: ExaminedTable, target: ExaminedTarget | None) -> str:
+def _summary(table: CodedTable, target: ExaminedTarget | None) -> str:
     counts: Counter[str] = Counter(table.kinds)
     others = [
         f"{counts[kind]:,} of {word}"

@@ -1,4 +1,4 @@
-"""All that the doctor's checks look at, put together once."""
+"""What the doctor's checks look at: table, target, and needs of the estimator."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from margrove._data import CodedTable, ColumnName
 from margrove.workbench.doctor.column_figures import ColumnFigures
-from margrove.workbench.doctor.examined_table import ColumnName, ExaminedTable
 from margrove.workbench.doctor.examined_target import ExaminedTarget
 
 __all__ = ["Needs", "Patient", "final_step", "needs_of"]
@@ -42,10 +42,10 @@ class Patient:
     rows                 int64 (n,)  the numbers that the rows had when given
     """
 
-    table: ExaminedTable
+    table: CodedTable
     figures: ColumnFigures
     target: ExaminedTarget | None
-    prepared: ExaminedTable
+    prepared: CodedTable
     prepared_figures: ColumnFigures
     needs: Needs
     folds: int
@@ -63,7 +63,7 @@ class Patient:
 
 
 def final_step(estimator: Any) -> Any:
-    """What learns in the end: of a pipeline the last step, of a search what it searches for."""
+    """The estimator that learns: the last step of a pipeline, the estimator of a search."""
     while True:
         if hasattr(estimator, "steps") and estimator.steps:
             estimator = estimator.steps[-1][1]
@@ -103,7 +103,7 @@ def _is_of_trees(estimator: Any) -> bool:
 
 
 def _by_tags(estimator: Any) -> tuple[bool, bool]:
-    """Whether it takes missing values, and labels; strangers without tags are not accused."""
+    """Whether it takes missing values, and labels; estimators without tags take both."""
     from sklearn.utils import get_tags
 
     try:

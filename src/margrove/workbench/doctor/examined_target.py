@@ -9,15 +9,16 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._data import is_frame
-from margrove.exceptions import InvalidDataError
-from margrove.workbench.doctor.examined_table import (
-    ReadColumn,
-    _read_array,
-    _read_series,
-    examined,
-    read_cells,
+from margrove._data import (
+    CodedColumn,
+    as_series,
+    code_array,
+    code_objects,
+    code_series,
+    code_table,
+    is_frame,
 )
+from margrove.exceptions import InvalidDataError
 
 __all__ = ["ExaminedTarget", "Task", "examined_target"]
 
@@ -103,7 +104,7 @@ def _task_of(found: np.ndarray, n: int, is_number: bool) -> Task:
     return "classification" if is_whole and is_few else "regression"
 
 
-def _read(y: Any) -> ReadColumn:
+def _read(y: Any) -> CodedColumn:
     if sp.issparse(y):
         y = y.toarray()
     if isinstance(y, (str, bytes)) or not hasattr(y, "__len__"):
@@ -119,23 +120,24 @@ def _read(y: Any) -> ReadColumn:
             raise InvalidDataError(
                 f"y has shape {y.shape}. The doctor looks at one target at a time: give a column."
             )
-        return _read_array(y)
+        return code_array(y)
     if isinstance(y, (list, tuple)):
         if len(y) and all(isinstance(cell, (list, tuple)) and len(cell) == 1 for cell in y):
             y = [cell[0] for cell in y]
-        return read_cells(list(y))
+        return code_objects(list(y))
     if is_frame(y):
         return _read_frame(y)
-    read = _read_series(y)
-    return read if read.kind != "unusable" else _read_array(np.asarray(y))
+    series = as_series(y)
+    read = None if series is None else code_series(series)
+    return code_array(np.asarray(y)) if read is None or read.kind == "unusable" else read
 
 
-def _read_frame(y: Any) -> ReadColumn:
-    table = examined(y)
+def _read_frame(y: Any) -> CodedColumn:
+    table = code_table(y)
     if table.n_columns != 1:
         raise InvalidDataError(
             f"y has {table.n_columns} columns. The doctor looks at one target at a time."
         )
-    return ReadColumn(
+    return CodedColumn(
         table.column(0), table.kinds[0], table.labels.get(0, ()), table.notes.get(0, "")
     )

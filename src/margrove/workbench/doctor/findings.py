@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from margrove.workbench.doctor.examined_table import ColumnName
+from margrove._data import ColumnName
 
 __all__ = [
     "KINDS",

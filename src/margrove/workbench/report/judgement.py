@@ -29,7 +29,8 @@ from margrove.facts.predictions import (
     roc_curves,
     worst_mistakes,
 )
-from margrove.select.calibrate.reliability import Reliability, reliability_of, wilson_interval
+from margrove.select.calibrate.reliability import Reliability, reliability_of
+from margrove.select.calibrate.reliability_figures import wilson_interval
 from margrove.workbench.report.subject import Subject
 
 __all__ = [

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from margrove._data import CodedTable, code_table
 from margrove.workbench.doctor.column_figures import figures_of
-from margrove.workbench.doctor.examined_table import ExaminedTable, examined
 from margrove.workbench.report.charts import spark_bars
 from margrove.workbench.report.markup import Markup
 from margrove.workbench.report.texts import count, number, percent, visible
@@ -53,7 +53,7 @@ class TableProfile:
 
 def table_profile(X: Any) -> TableProfile:
     """Read any table and sum up its columns."""
-    table = examined(X)
+    table = code_table(X)
     figures = figures_of(table)
     types = [_type(table, j) for j in range(table.n_columns)]
     shown = [_column(table, figures, j) for j in range(min(table.n_columns, _MOST_COLUMNS))]
@@ -66,7 +66,7 @@ def table_profile(X: Any) -> TableProfile:
     )
 
 
-def _column(table: ExaminedTable, figures: Any, j: int) -> ColumnProfile:
+def _column(table: CodedTable, figures: Any, j: int) -> ColumnProfile:
     values = table.column(j)
     finite = values[np.isfinite(values)]
     name = table.names[j]
@@ -90,7 +90,7 @@ def _column(table: ExaminedTable, figures: Any, j: int) -> ColumnProfile:
     )
 
 
-def _type(table: ExaminedTable, j: int) -> str:
+def _type(table: CodedTable, j: int) -> str:
     labels = [str(label) for label in table.labels.get(j, ())]
     n_cells = int(np.isfinite(table.column(j)).sum()) if labels else 0
     return "text" if are_texts(labels, len(labels), n_cells) else _TYPES[table.kinds[j]]

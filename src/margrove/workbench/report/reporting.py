@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from margrove.exchange.atomic_files import write_atomically
+from margrove._files import write_atomically
 from margrove.workbench.report.blocks import Remark, Remarks, Section
 from margrove.workbench.report.document import page_of, require_jinja
 from margrove.workbench.report.judgement import judgement_of

@@ -1,4 +1,4 @@
-"""Errors about tables, with a way out in Python and another one by commands."""
+"""Errors about tables, each with a way out in Python and one for the command line."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def refused(what: str, way_out: str, command_way_out: str) -> InvalidDataError:
 
 
 def beyond_limit(what: str, limit: str, way_out: str = "Give a part of it.") -> InvalidDataError:
-    """Of a limit of `ReadLimits`, which the commands leave as it is."""
+    """The error for a limit of `ReadLimits`, which commands cannot change."""
     return refused(what, f"Raise {limit} of ReadLimits.", way_out)
 
 
 def of_another_type(
     what: str, column: str, advice: str, type_: str = "category"
 ) -> InvalidDataError:
-    """Of a column that may be meant as another type; the advice leads up to it."""
+    """The error for a column that may be meant as another type, after some advice."""
     option = f"--type {shlex.quote(f'{column}={type_}')}"
     return refused(what, f"{advice} types={{{column!r}: {type_!r}}}.", f"{advice} {option}.")

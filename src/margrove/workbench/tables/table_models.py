@@ -1,4 +1,4 @@
-"""A preparation and a model, as one: `table_model`."""
+"""A pipeline of preparation and model: `table_model`."""
 
 from __future__ import annotations
 

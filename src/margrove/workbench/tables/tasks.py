@@ -1,4 +1,4 @@
-"""What is to be predicted from what: `task_of_table`."""
+"""Features and target of a table: `task_of_table`."""
 
 from __future__ import annotations
 
@@ -8,20 +8,16 @@ from typing import Any, Literal
 
 import numpy as np
 
+from margrove._data import DateCells, LabelCells, NumberCells, to_polars
 from margrove.exceptions import InvalidDataError
-from margrove.select.compare.contestants import _task_of_targets
+from margrove.select.compare.contestants import task_of
 from margrove.workbench.tables.prepare.cell_changes import as_numbers
 from margrove.workbench.tables.prepare.column_types import Column, TypedColumn, typed_columns
-from margrove.workbench.tables.prepare.frame_columns import (
-    DateCells,
-    LabelCells,
-    NumberCells,
-    frame_columns,
-)
+from margrove.workbench.tables.prepare.frame_columns import frame_columns
 from margrove.workbench.tables.read.cell_texts import shown
 from margrove.workbench.tables.read.reading import RawTable, check_types
 
-__all__ = ["Task", "task_of_table"]
+__all__ = ["Task", "target_values", "task_of_table"]
 
 TaskKind = Literal["classification", "regression"]
 _TASK_OF_TYPE: dict[str, TaskKind] = {"category": "classification", "number": "regression"}
@@ -96,7 +92,7 @@ def task_of_table(
     ignore: Iterable[str] = (),
     id_column: str | None = None,
 ) -> Task:
-    """Part a table into features and what is to be predicted.
+    """Split a table into features and target.
 
     Parameters
     ----------
@@ -137,7 +133,7 @@ def task_of_table(
     ("the target is 'class', the last column", "1 row without 'class' was left out")
     """
     _check_task(task)
-    raw = table if isinstance(table, RawTable) else RawTable(_as_polars(table), "the table")
+    raw = table if isinstance(table, RawTable) else RawTable(to_polars(table), "the table")
     frame = raw.frame
     notes: list[str] = []
     left_out = [ignore] if isinstance(ignore, str) else list(ignore)
@@ -152,7 +148,7 @@ def task_of_table(
     given = check_types(types)
     _require(frame, given, raw.name)
     task = task or _TASK_OF_TYPE.get(given.get(target, ""))
-    kind, y = _target_values(frame[[target]], target, task, raw.name)
+    kind, y = target_values(frame[[target]], target, task, raw.name)
     ids = None if id_column is None else _ids(frame[id_column], notes)
     features = [name for name in frame.columns if name not in {target, id_column, *left_out}]
     if not features:
@@ -171,12 +167,6 @@ def _check_task(task: Any) -> None:
         raise ValueError(
             f"task must be 'classification', 'regression' or None. Got {task!r} instead."
         )
-
-
-def _as_polars(frame: Any) -> Any:
-    import narwhals.stable.v2 as nw
-
-    return nw.from_native(frame, eager_only=True).to_polars()
 
 
 def _require(frame: Any, columns: Iterable[str], name: str) -> None:
@@ -213,9 +203,15 @@ def _with_target(frame: Any, target: str, name: str, notes: list[str]) -> Any:
     return frame.filter(known)
 
 
-def _target_values(
+def target_values(
     frame: Any, target: str, task: str | None, name: str
 ) -> tuple[TaskKind, np.ndarray]:
+    """Whether a column holds classes or numbers to predict, and the targets as learners take them.
+
+    frame    a polars.DataFrame of this one column, without missing values
+    task     what is asked for; None is decided by what the column holds
+    name     of the table, for error messages
+    """
     import polars as pl
 
     where = f"The target {shown(target)} of {name}"
@@ -236,7 +232,7 @@ def _target_values(
         )
     if isinstance(cells, NumberCells):
         values = _finite(cells, where)
-        if (task or _task_of_targets(values)) == "classification":
+        if (task or task_of(None, values)) == "classification":
             return "classification", _labels_of_numbers(values)
         return "regression", values
     if len(cells) >= _FEWEST_ROWS and 2 * len(cells.labels) > len(cells):

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from margrove._data import CodedTable
 from margrove.workbench.doctor.column_figures import ColumnFigures
 from margrove.workbench.doctor.examined_data import Patient
-from margrove.workbench.doctor.examined_table import ExaminedTable
 from margrove.workbench.doctor.findings import Finding, Severity, named
 
 __all__ = ["COPY_CHECKS", "copies_of", "relabellings_of"]
@@ -69,9 +69,7 @@ def _told(
     )
 
 
-def copies_of(
-    table: ExaminedTable, figures: ColumnFigures
-) -> tuple[list[list[int]], list[list[int]]]:
+def copies_of(table: CodedTable, figures: ColumnFigures) -> tuple[list[list[int]], list[list[int]]]:
     """Groups of columns that are equal, and of those that are so up to a x + b."""
     entries = table.n_rows - figures.commonest
     least = _FEWEST_ENTRIES if table.is_sparse else 1
@@ -99,7 +97,7 @@ def _groups(found: dict[int, list[int]]) -> list[list[int]]:
 
 
 def _compare_run(
-    table: ExaminedTable,
+    table: CodedTable,
     figures: ColumnFigures,
     run: list[int],
     equal: dict[int, list[int]],
@@ -132,7 +130,7 @@ def _is_close(a: np.ndarray, b: np.ndarray) -> bool:
     return bool(np.all(np.abs(a - b)[~gaps] <= 1e-8 * (1.0 + np.abs(a[~gaps]))))
 
 
-def _projections(table: ExaminedTable, figures: ColumnFigures) -> np.ndarray:
+def _projections(table: CodedTable, figures: ColumnFigures) -> np.ndarray:
     """(d,): each column, with mean 0 and spread 1, times the same random numbers."""
     weights = np.random.default_rng(0).standard_normal(table.n_rows)
     with np.errstate(all="ignore"):
@@ -154,7 +152,7 @@ def _projections(table: ExaminedTable, figures: ColumnFigures) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def relabellings_of(table: ExaminedTable, figures: ColumnFigures) -> list[list[int]]:
+def relabellings_of(table: CodedTable, figures: ColumnFigures) -> list[list[int]]:
     """Groups of columns of a few values which stand for each other, one for one."""
     if table.is_sparse:
         return []

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from margrove._data import ColumnName
 from margrove.workbench.doctor.checks.labels import label_findings
 from margrove.workbench.doctor.examined_data import Patient
-from margrove.workbench.doctor.examined_table import ColumnName
 from margrove.workbench.doctor.findings import Finding, Severity, as_options, named, share, verb
 
 __all__ = ["COLUMN_CHECKS"]

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from margrove._data import CATEGORY
 from margrove.workbench.doctor.examined_data import Patient
-from margrove.workbench.doctor.examined_table import CATEGORY
 from margrove.workbench.doctor.findings import Finding, as_options, named, verb
 
 __all__ = ["label_findings"]

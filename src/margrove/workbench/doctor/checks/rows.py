@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from margrove._data import CodedTable
 from margrove._data.scan import scan_rows
 from margrove.workbench.doctor.examined_data import Patient
-from margrove.workbench.doctor.examined_table import ExaminedTable
 from margrove.workbench.doctor.examined_target import ExaminedTarget
 from margrove.workbench.doctor.findings import Finding, Severity, share
 
@@ -31,7 +31,7 @@ class Ceiling:
     rows: np.ndarray
 
 
-def groups_of_rows(table: ExaminedTable) -> np.ndarray:
+def groups_of_rows(table: CodedTable) -> np.ndarray:
     """int64 (n,): rows of equal content have the same number, counted from 0."""
     if not table.n_columns:
         return np.zeros(table.n_rows, np.int64)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from margrove._data import CodedTable
 from margrove._runtime.memory import available_memory
 from margrove.workbench.doctor.costs.estimates import (
     CostEstimate,
@@ -36,7 +37,6 @@ from margrove.workbench.doctor.costs.families import (
     with_rounds,
 )
 from margrove.workbench.doctor.examined_data import final_step
-from margrove.workbench.doctor.examined_table import ExaminedTable
 from margrove.workbench.doctor.examined_target import ExaminedTarget
 
 __all__ = ["estimates_for"]
@@ -60,7 +60,7 @@ _clock = time.perf_counter
 def estimates_for(
     X: Any,
     y: Any,
-    table: ExaminedTable,
+    table: CodedTable,
     target: ExaminedTarget,
     estimator: Any,
     seconds: float,
@@ -149,7 +149,7 @@ class _Given(_Source):
 class _Prepared(_Source):
     """The table as each family would get it after the usual preparation."""
 
-    table: ExaminedTable
+    table: CodedTable
     target: ExaminedTarget
     rows: np.ndarray
 
@@ -194,7 +194,7 @@ def _finite_sparse(X: Any, family: Family) -> Any:
     return (X @ sp.diags_array(1.0 / np.where(largest > 0, largest, 1.0))).tocsr()
 
 
-def _scaled(X: np.ndarray, table: ExaminedTable) -> np.ndarray:
+def _scaled(X: np.ndarray, table: CodedTable) -> np.ndarray:
     """Numbers with mean 0 and spread 1, labels as indicators."""
     is_label = table.of_kind("label", "mixed")
     with np.errstate(all="ignore"):

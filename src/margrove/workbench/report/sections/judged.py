@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from margrove._data import CodedTable, code_table
 from margrove.facts.prediction_values import ConfusionMatrix, WorstMistakes
-from margrove.workbench.doctor.examined_table import ExaminedTable, examined
 from margrove.workbench.report import charts
 from margrove.workbench.report.blocks import (
     Block,
@@ -307,7 +307,7 @@ def _mistakes(subject: Subject, found: WorstMistakes) -> Block:
 
 
 def _mistake_table(subject: Subject, found: WorstMistakes) -> Table:
-    table = examined(subject.judged_rows)
+    table = code_table(subject.judged_rows)
     moving = () if subject.dependence is None else subject.dependence.curves
     first = [curve.column for curve in moving]
     shown = [*first, *(j for j in range(table.n_columns) if j not in first)][:_MOST_CELLS]
@@ -348,7 +348,7 @@ def _answer_cell(value: Any) -> Cell:
     return Cell(visible(value, 40))
 
 
-def _value_cell(table: ExaminedTable, row: int, j: int) -> Cell:
+def _value_cell(table: CodedTable, row: int, j: int) -> Cell:
     value = float(table.X[row, j])
     if np.isnan(value):
         return Cell("missing", None, is_number=True)

@@ -1,4 +1,4 @@
-"""Cells of one form as another, where nothing is lost; else an error that names the cell."""
+"""Conversions of cells without loss; else an error that names the cell."""
 
 from __future__ import annotations
 
@@ -6,14 +6,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from margrove._data import Cells, DateCells, LabelCells, NumberCells
 from margrove.exceptions import InvalidDataError
-from margrove.workbench.tables.prepare.frame_columns import (
-    Cells,
-    DateCells,
-    LabelCells,
-    NumberCells,
-    label_text,
-)
+from margrove.workbench.tables.prepare.frame_columns import label_text
 from margrove.workbench.tables.read.cell_texts import (
     MISSING,
     ReadDates,
@@ -112,7 +107,7 @@ def _clash(cells: LabelCells, label: int, then: str) -> str:
 
 
 def numbers_in(cells: LabelCells) -> NumberCells | None:
-    """Labels as numbers, if all are; an error if nearly all are, and None if they are not meant."""
+    """Labels as numbers if all are; None if few are; an error if nearly all are."""
     glimpse = cells.labels[:_GLIMPSE]
     if not glimpse or not any(number_in(label) is not None for label in glimpse):
         return None

@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from margrove._data import Cells, LabelCells, NumberCells, date_part
 from margrove.exceptions import InvalidDataError
 from margrove.workbench.tables.prepare.cell_changes import as_dates, as_labels, as_numbers
-from margrove.workbench.tables.prepare.date_parts import date_part
-from margrove.workbench.tables.prepare.frame_columns import Cells, LabelCells, NumberCells
 from margrove.workbench.tables.prepare.word_counts import count_words
 from margrove.workbench.tables.read.cell_texts import shown
 
@@ -33,6 +32,7 @@ __all__ = [
     "TextPart",
     "TreeColumn",
     "Unknown",
+    "finite_values",
 ]
 
 TreeColumn = NumberCells | LabelCells
@@ -58,11 +58,11 @@ class NumberPart:
         return [self.name]
 
     def block(self, cells: Cells, unknown: Unknown) -> np.ndarray:
-        values = _finite(as_numbers(cells, _THEN_NUMBER), self.name)
+        values = finite_values(as_numbers(cells, _THEN_NUMBER), self.name)
         return _scaled(values, self.fill, self.center, self.scale, self.has_indicator)
 
     def tree_columns(self, cells: Cells, unknown: Unknown) -> Iterator[TreeColumn]:
-        values = _finite(as_numbers(cells, _THEN_NUMBER), self.name)
+        values = finite_values(as_numbers(cells, _THEN_NUMBER), self.name)
         yield NumberCells(self.name, values)
 
     def entries_a_row(self) -> float:
@@ -73,7 +73,8 @@ _THEN_NUMBER = "was a number in training"
 _THEN_DATE = "was a date in training"
 
 
-def _finite(cells: NumberCells, name: str) -> np.ndarray:
+def finite_values(cells: NumberCells, name: str) -> np.ndarray:
+    """The numbers of a column, or an error that names the first infinite one."""
     infinite = np.isinf(cells.values)
     if infinite.any():
         raise InvalidDataError(

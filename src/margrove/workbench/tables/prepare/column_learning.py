@@ -1,4 +1,4 @@
-"""From the cells of a column to what is remembered of it."""
+"""What is learnt from the cells of a column."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from margrove._data import DATE_PARTS, Cells, DateCells, LabelCells, NumberCells, date_part
 from margrove.workbench.tables.prepare.cell_changes import as_labels
 from margrove.workbench.tables.prepare.column_encoders import (
     CategoryPart,
@@ -14,16 +15,9 @@ from margrove.workbench.tables.prepare.column_encoders import (
     DatePart,
     NumberPart,
     TextPart,
-    _finite,
+    finite_values,
 )
 from margrove.workbench.tables.prepare.column_types import TypedColumn
-from margrove.workbench.tables.prepare.date_parts import DATE_PARTS, date_part
-from margrove.workbench.tables.prepare.frame_columns import (
-    Cells,
-    DateCells,
-    LabelCells,
-    NumberCells,
-)
 from margrove.workbench.tables.prepare.word_counts import common_words, count_words
 
 __all__ = ["Settings", "learn_part"]
@@ -35,7 +29,7 @@ _LARGEST = np.finfo(np.float64).max
 
 @dataclass(frozen=True)
 class Settings:
-    """What a preparation was asked for."""
+    """Parameters of a preparation."""
 
     form: str
     max_categories: int
@@ -44,7 +38,7 @@ class Settings:
 
 
 def learn_part(typed: TypedColumn, y: np.ndarray | None, settings: Settings) -> ColumnPart:
-    """What there is to remember of a column of one of the four types."""
+    """Learn from a column of one of the four types."""
     kind, cells = typed.column.type, typed.cells
     has_indicator = settings.with_indicators and typed.column.n_missing > 0
     if kind == "number":
@@ -59,7 +53,7 @@ def learn_part(typed: TypedColumn, y: np.ndarray | None, settings: Settings) -> 
 
 
 def _number_part(cells: NumberCells, has_indicator: bool) -> NumberPart:
-    values = _finite(cells, cells.name)
+    values = finite_values(cells, cells.name)
     return NumberPart(cells.name, *_typical(values), has_indicator)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from margrove._data import Cells, DateCells, LabelCells, NumberCells
 from margrove.exceptions import InvalidDataError
 from margrove.workbench.tables.prepare.cell_changes import (
     as_dates,
@@ -18,14 +19,7 @@ from margrove.workbench.tables.prepare.cell_changes import (
     dates_in,
     numbers_in,
 )
-from margrove.workbench.tables.prepare.frame_columns import (
-    Cells,
-    DateCells,
-    LabelCells,
-    NumberCells,
-    frame_columns,
-    label_text,
-)
+from margrove.workbench.tables.prepare.frame_columns import frame_columns, label_text
 from margrove.workbench.tables.read.cell_texts import are_texts, shown
 from margrove.workbench.tables.read.reading import check_types
 
@@ -112,7 +106,7 @@ def describe_columns(frame: Any, types: Mapping[str, str] | None = None) -> tupl
 def typed_columns(
     cells: tuple[Cells, ...], types: Mapping[str, str] | None = None
 ) -> tuple[TypedColumn, ...]:
-    """The same, with the cells in the form of their types."""
+    """Columns with their cells in the form of their types."""
     given = check_types(types)
     names = {own.name for own in cells}
     for name in given:
@@ -146,7 +140,7 @@ def _as_wanted(cells: Cells, wanted: str | None) -> Cells:
         return as_dates(cells)
     if wanted in ("category", "text"):
         return as_labels(cells)
-    if wanted is not None or not isinstance(cells, LabelCells) or cells.is_declared:
+    if wanted is not None or not isinstance(cells, LabelCells) or cells.is_category:
         return cells
     found = numbers_in(cells)
     return found if found is not None else dates_in(cells) or cells
@@ -201,7 +195,7 @@ def _is_camel(name: str) -> bool:
 def _type_of_labels(cells: LabelCells, n_values: int, n_missing: int) -> tuple[str, str]:
     n_present = len(cells) - n_missing
     share = n_values / n_present
-    if cells.is_declared:
+    if cells.is_category:
         return "category", f"{n_values} labels, of a type for categories"
     if are_texts(cells.labels, n_values, n_present):
         return "text", f"{n_values} different texts of several words"

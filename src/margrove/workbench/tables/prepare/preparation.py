@@ -19,14 +19,22 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from margrove._data import collected, feature_names
+from margrove._data import (
+    Cells,
+    collected,
+    column_names,
+    feature_names,
+    is_frame,
+    library_of,
+    select_columns,
+)
 from margrove._runtime.estimator import Estimator
 from margrove._runtime.memory import require_memory
 from margrove.exceptions import DataWarning, InvalidDataError
 from margrove.workbench.tables.prepare.column_encoders import ColumnPart, TreeColumn, Unknown
 from margrove.workbench.tables.prepare.column_learning import Settings, learn_part
 from margrove.workbench.tables.prepare.column_types import Column, typed_columns
-from margrove.workbench.tables.prepare.frame_columns import Cells, frame_columns, library_of
+from margrove.workbench.tables.prepare.frame_columns import frame_columns
 from margrove.workbench.tables.prepare.tree_tables import as_tree_table
 from margrove.workbench.tables.read.cell_texts import shown
 
@@ -198,7 +206,7 @@ class TablePreparation(TransformerMixin, Estimator):
     def _matched(self, X: Any) -> dict[str, Cells]:
         """The columns that are needed, by the names of training."""
         has_names = hasattr(self, "feature_names_in_")
-        if library_of(X) != "numpy" and has_names:
+        if is_frame(X) and has_names:
             return self._by_name(X)
         table = frame_columns(X, self)
         _check_feature_names(self, X, reset=False)
@@ -208,22 +216,19 @@ class TablePreparation(TransformerMixin, Estimator):
         return {name: replace(own, name=name) for name, own in zip(known, table.cells, strict=True)}
 
     def _by_name(self, X: Any) -> dict[str, Cells]:
-        import narwhals.stable.v2 as nw
-
         needed = [part.name for part in self.parts_]
         feature_names(X)
-        frame = nw.from_native(X, eager_only=True)
-        there = set(frame.columns)
-        absent = [name for name in needed if name not in there]
+        there = column_names(X)
+        absent = sorted(set(needed) - set(there), key=needed.index)
         if absent:
             named = ", ".join(shown(name) for name in absent[:5])
             raise InvalidDataError(
                 f"X lacks the column{'s' if len(absent) > 1 else ''} {named}"
                 f"{f' and {len(absent) - 5} more' if len(absent) > 5 else ''}, which training had. "
-                f"It has {', '.join(shown(name) for name in frame.columns[:20])}"
+                f"It has {', '.join(shown(name) for name in there[:20])}"
                 f"{' and more' if len(there) > 20 else ''}."
             )
-        read = frame_columns(frame[needed].to_native(), self)
+        read = frame_columns(select_columns(X, needed), self)
         return {own.name: own for own in read.cells}
 
     def _numbers(self, cells: dict[str, Cells], unknown: Unknown) -> Any:

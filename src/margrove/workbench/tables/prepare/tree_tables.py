@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from margrove._data import LabelCells, NumberCells
 from margrove._runtime.memory import require_memory
 from margrove.workbench.tables.prepare.column_encoders import TreeColumn
-from margrove.workbench.tables.prepare.frame_columns import LabelCells, NumberCells
 
 __all__ = ["as_tree_table"]
 

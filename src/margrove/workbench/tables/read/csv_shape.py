@@ -52,7 +52,7 @@ def checked_shape(data: bytes, delimiter: str, name: str) -> CsvShape:
 
 
 class _Scan:
-    """Where a pass over the bytes has got to."""
+    """The state of a pass over the bytes."""
 
     def __init__(self, data: bytes, delimiter: int, name: str) -> None:
         self.data, self.delimiter, self.name = data, delimiter, name

@@ -1,4 +1,4 @@
-"""What separates the cells of a line."""
+"""Which character separates the cells of a line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LINES = 200
 
 
 def likely_delimiter(data: bytes) -> str:
-    """The one that parts most of the first lines into equally many cells, as many as possible.
+    """The delimiter that splits most of the first lines into the same, largest number of cells.
 
     Without any, the table has a single column, and it is a comma.
     """

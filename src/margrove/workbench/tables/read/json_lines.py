@@ -156,7 +156,7 @@ def refuse_nested(schema: Mapping[str, Any], name: str) -> None:
 
 
 def ignored_nests(schema: Mapping[str, Any], is_ignored: Callable[[str], bool]) -> list[str]:
-    """Columns that hold no plain values, and need not."""
+    """Nested columns that are to be ignored anyway."""
     return [column for column, dtype in schema.items() if _is_nest(dtype) and is_ignored(column)]
 
 

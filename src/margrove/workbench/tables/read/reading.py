@@ -132,7 +132,7 @@ def _require_polars() -> None:
 
 
 def check_types(types: Mapping[str, str] | None) -> dict[str, str]:
-    """Types of columns as somebody gave them."""
+    """Check types of columns as given by the user."""
     if types is None:
         return {}
     if not isinstance(types, Mapping):

@@ -8,8 +8,7 @@ import sys
 
 import pytest
 
-from margrove.exchange import atomic_files
-from margrove.exchange.atomic_files import write_atomically
+from margrove._files import atomic_files, write_atomically
 
 pytestmark = pytest.mark.nojit
 
@@ -57,7 +56,7 @@ def test_a_file_that_may_not_grow(tmp_path) -> None:
     path.write_bytes(b"old")
     code = (
         "import resource, sys\n"
-        "from margrove.exchange.atomic_files import write_atomically\n"
+        "from margrove._files import write_atomically\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))\n"
         f"try: write_atomically({str(path)!r}, [bytes(100_000)])\n"
         "except OSError as error: print(error.errno)\n"

@@ -15,8 +15,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from margrove.exceptions import ModelFileError, UnsavableModelError
-from margrove.exchange.model_file.archive import (
+from margrove._files import (
     FORMAT_VERSION,
     MAGIC,
     pack,
@@ -25,6 +24,7 @@ from margrove.exchange.model_file.archive import (
     unpack,
     write_archive,
 )
+from margrove.exceptions import ModelFileError, UnsavableModelError
 
 pytestmark = pytest.mark.nojit
 
