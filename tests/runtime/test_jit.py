@@ -26,10 +26,10 @@ logging.basicConfig(level="INFO")
 import numpy as np
 from margrove import Perceptron
 from margrove._runtime.jit import cache_directory
-from margrove.margin.solvers.perceptron.perceptron import _visit_rows
+from margrove.margin.solvers.perceptron.perceptron_steps import visit_rows
 X = np.array([[2.0, 1.0], [1.0, 3.0], [-1.0, -2.0], [-2.0, -1.0]])
 model = Perceptron().fit(X, [1, 1, 0, 0])
-stats = getattr(_visit_rows, "stats", None)
+stats = getattr(visit_rows, "stats", None)
 print(json.dumps({
     "coef": model.coef_.tolist(),
     "directory": str(cache_directory()),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-__all__ = ["available_memory", "require_memory"]
+__all__ = ["available_memory", "readable_bytes", "require_memory"]
 
 _SMALL = 64_000_000
 _CGROUP = Path("/sys/fs/cgroup")
@@ -34,12 +34,13 @@ def require_memory(n_bytes: float, what: str, way_out: str) -> None:
     available = available_memory()
     if available is not None and n_bytes > available:
         raise MemoryError(
-            f"{what} needs {_readable(n_bytes)} of memory and {_readable(available)} is available. "
-            f"{way_out}"
+            f"{what} needs {readable_bytes(n_bytes)} of memory and {readable_bytes(available)} is "
+            f"available. {way_out}"
         )
 
 
-def _readable(n_bytes: float) -> str:
+def readable_bytes(n_bytes: float) -> str:
+    """An amount of memory in words: "1.5 GB"."""
     for unit in ("B", "kB", "MB"):
         if n_bytes < 1000:
             return f"{n_bytes:.3g} {unit}"

@@ -38,7 +38,7 @@ class Unkeepable(Exception):  # noqa: N818, the fit goes on
 
 
 def taken(owner: Any, names: Sequence[str]) -> dict[str, Any]:
-    """Attributes of an object, arrays as copies."""
+    """The named attributes of an object, arrays copied."""
     return {name: _copied(getattr(owner, name)) for name in names}
 
 
@@ -85,7 +85,7 @@ def array_of(value: Any, dtype: Any, shape: tuple[int | None, ...], name: str) -
 
 
 def finite_array(value: Any, shape: tuple[int | None, ...], name: str) -> np.ndarray:
-    """Floats without NaN and infinity."""
+    """A float64 array of this shape without NaN or infinity, or MisfitError."""
     found = array_of(value, np.float64, shape, name)
     if not np.isfinite(found).all():
         raise MisfitError(f"{name} has NaN or infinity in it")
@@ -93,14 +93,14 @@ def finite_array(value: Any, shape: tuple[int | None, ...], name: str) -> np.nda
 
 
 def numbers_of(values: Any, name: str) -> list[float]:
-    """A list of floats."""
+    """The list, if it has floats only, or MisfitError."""
     if not isinstance(values, list) or not all(isinstance(own, float) for own in values):
         raise MisfitError(f"{name} is no list of numbers")
     return values.copy()
 
 
 def whole_number(value: Any, name: str, least: int = 0, most: int = 2**62) -> int:
-    """A whole number within bounds."""
+    """The value as an int, if it is whole and within bounds, or MisfitError."""
     is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not is_whole or not least <= value <= most:
         raise MisfitError(f"{name} is not a whole number from {least} to {most}")
@@ -108,20 +108,20 @@ def whole_number(value: Any, name: str, least: int = 0, most: int = 2**62) -> in
 
 
 def one_of(value: Any, allowed: Sequence[Any], name: str) -> Any:
-    """One of some plain values."""
+    """The value, if it is one of those allowed, or MisfitError."""
     if not any(type(value) is type(own) and value == own for own in allowed):
         raise MisfitError(f"{name} is none of {list(allowed)}")
     return value
 
 
 def table_of(records: Sequence[Any]) -> np.ndarray:
-    """Records of numbers, one a row."""
+    """Dataclasses of numbers as an array, one a row, one field a column."""
     rows = [[float(getattr(own, field.name)) for field in fields(own)] for own in records]
     return np.array(rows) if rows else np.empty((0, 0))
 
 
 def records_of(kind: type[Record], table: Any, name: str) -> list[Record]:
-    """The records that were made into a table."""
+    """The dataclasses that `table_of` made into an array."""
     names = [(own.name, own.type == "int") for own in fields(kind)]  # type: ignore[arg-type]
     found = array_of(table, np.float64, (None, None), name)
     if len(found) and (found.shape[1] != len(names) or np.isnan(found[:, 0]).any()):

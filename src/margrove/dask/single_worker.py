@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove._data import seed_of
-from margrove._runtime.memory import _readable
+from margrove._runtime.memory import readable_bytes
 from margrove._runtime.slices import watch
 from margrove.dask.cluster.errors import WorkerLost
 from margrove.dask.cluster.kernels import warm_kernels
@@ -124,10 +124,11 @@ def _roomy_workers(client: Any, workers: list[str], n_rows: int, needed: float) 
     roomy = [worker for worker, limit in limits.items() if not limit or limit >= needed]
     if not roomy:
         raise ClusterError(
-            f"This learner needs all {n_rows} rows on one worker, about {_readable(needed)}, and "
-            f"the largest may use {_readable(max(limits.values()))}. Use a worker with more "
-            "memory, fewer columns or float32; HistGradientBoostingClassifier and -Regressor "
-            "leave the rows where they are."
+            f"This learner needs all {n_rows} rows on one worker, about "
+            f"{readable_bytes(needed)}, and the largest may use "
+            f"{readable_bytes(max(limits.values()))}. Use a worker with more memory, fewer "
+            "columns or float32; HistGradientBoostingClassifier and -Regressor leave the rows "
+            "where they are."
         )
     return roomy
 

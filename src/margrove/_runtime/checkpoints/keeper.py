@@ -52,7 +52,7 @@ class Keeper:
         self._interrupts = Interrupts()
 
     def seed(self, drawn: int) -> int:
-        """The same seed for the same place in the order of draws."""
+        """The k-th seed that was drawn in the session that is resumed, or the new one."""
         if self._n_seeds == len(self._seeds):
             self._seeds.append(drawn)
         self._n_seeds += 1
@@ -122,11 +122,11 @@ class Keeper:
             )
 
     def close(self) -> None:
-        """At the end of the block: what is not yet in the file."""
+        """At the end of the block, write what is not in the file yet."""
         self._write()
 
     def warn_if_nobody_came(self) -> None:
-        """Who asks for a checkpoint and has none should not find out when it is needed."""
+        """Warn if no fit of the block was kept, before somebody needs the file."""
         if not self._n_asked:
             warnings.warn(
                 "Nothing was kept in the checkpoint: `fit` of no model of margrove was called in "
@@ -138,7 +138,7 @@ class Keeper:
             )
 
     def _begin(self, process: Process, entry: dict[str, Any], number: int) -> None:
-        """Go on from the state of this number, if there is one."""
+        """Restore the state that the file holds under this number, if there is one."""
         self._n_begun += 1
         if number == len(self._entries):
             self._entries.append(entry)
@@ -164,7 +164,7 @@ class Keeper:
         return self._every is not None and time.monotonic() - self._written_at >= self._every
 
     def _take(self, process: Process, number: int) -> None:
-        """As it is now; what cannot be kept, as it was last."""
+        """Take the current state; if that is not possible, the previous one stays."""
         try:
             state = process.state()  # type: ignore[attr-defined]
         except Unkeepable as reason:
@@ -178,7 +178,7 @@ class Keeper:
         self._is_written = False
 
     def _write(self) -> None:
-        """What is new; a disk that is full is no reason to lose the fit as well."""
+        """Write the file if something is new. A full disk is a warning: the fit goes on."""
         from margrove._files import write_archive
 
         if self._is_written:

@@ -34,7 +34,7 @@ _RUN_CONTROL = {"n_jobs", "verbose", "max_time", "on_interrupt", "cache_size"}
 
 
 def require_free(target: Path) -> None:
-    """What took hours is not overwritten by a line that was meant to go on from it."""
+    """Refuse to overwrite a checkpoint of a fit that is not finished."""
     if not target.exists():
         return
     try:
@@ -96,7 +96,7 @@ _ENTRIES = {"learner": str, "parameters": dict, "data": dict, "start": str, "fin
 
 
 def _is_entry(entry: Any) -> bool:
-    """Whether this is what `_description` makes."""
+    """Whether an entry of a file has the fields and types that `description` writes."""
     return (
         isinstance(entry, dict)
         and set(entry) == set(_ENTRIES)
@@ -107,7 +107,7 @@ def _is_entry(entry: Any) -> bool:
 
 
 def description(process: Process, estimator: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """All that must agree, and room for the state."""
+    """The record of a process: what must be the same on resuming, and room for its state."""
     if not hasattr(process, "state"):
         raise Unkeepable("its state cannot be taken between two steps")
     return {
@@ -122,7 +122,7 @@ def description(process: Process, estimator: Any, given: Mapping[str, Any]) -> d
 
 
 def _parameters(estimator: Any) -> dict[str, str]:
-    """Those that decide about the result, of estimators inside as well, as text."""
+    """The parameters that can change the result, those of inner estimators too, as text."""
     given = estimator.get_params(deep=True)
     return {
         name: as_text(given[name])
@@ -132,7 +132,7 @@ def _parameters(estimator: Any) -> dict[str, str]:
 
 
 def difference(recorded: dict[str, Any], entry: dict[str, Any], process: Process) -> str:
-    """What a recorded process differs in, in words; nothing if it is the same."""
+    """How a recorded process differs from this one, in words; "" if it is the same."""
     if recorded["learner"] != entry["learner"]:
         return f"it is of a {recorded['learner']}, and this is a {entry['learner']}"
     was, now = recorded["parameters"], entry["parameters"]

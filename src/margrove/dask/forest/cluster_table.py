@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from margrove._data import canonical_form_by_hash
-from margrove._runtime.memory import _readable
+from margrove._runtime.memory import readable_bytes
 from margrove.dask.cluster.errors import ClusterError
 from margrove.dask.cluster.waiting import gathered
 from margrove.dask.cluster.workers import workers_of
@@ -211,10 +211,11 @@ class ForestTable(TreeTable):
                 )
                 raise ClusterError(
                     f"Forests are grown by workers that hold the whole table as codes: {n_rows} "
-                    f"rows of {len(cell)} columns need {_readable(needed)} (codes "
-                    f"{_readable(codes)}), and worker {address} may use {_readable(limit)}. "
-                    f"{fewer}or use fewer columns, fewer threads a worker, or workers with more "
-                    "memory. HistGradientBoostingClassifier and -Regressor need no such copies."
+                    f"rows of {len(cell)} columns need {readable_bytes(needed)} (codes "
+                    f"{readable_bytes(codes)}), and worker {address} may use "
+                    f"{readable_bytes(limit)}. {fewer}or use fewer columns, fewer threads a "
+                    "worker, or workers with more memory. HistGradientBoostingClassifier and "
+                    "-Regressor need no such copies."
                 )
 
 

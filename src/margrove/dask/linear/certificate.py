@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from margrove.exceptions import InvalidDataError
-from margrove.margin.linear.certificate import _objective_unit
+from margrove.margin.linear.certificate import objective_unit
 from margrove.margin.linear.linear_machine import LinearRecord
 from margrove.margin.solvers.linear.result import LinearResult
 from margrove.margin.svm.certificate import Certificate, MachineCertificate
@@ -98,7 +98,7 @@ def _machine(record: LinearRecord, name: str, outcome: MachineOutcome) -> Machin
     result, of_rows = outcome.result, outcome.of_rows
     factor = record.target_scale.factor
     primal, dual = float(result.primal[0]), float(result.dual[0])
-    unit = _objective_unit(record, primal)
+    unit = objective_unit(record, primal)
     with np.errstate(over="ignore", under="ignore"):
         unit_of_alpha = float(np.prod(record.units)) / factor
     unit_of_alpha = unit_of_alpha if 0.0 < unit_of_alpha < np.inf else 1.0

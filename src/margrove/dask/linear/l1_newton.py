@@ -17,14 +17,9 @@ import numpy as np
 
 from margrove.dask.linear.plan import LinearPlan
 from margrove.margin.solvers.linear.l1_newton import (
-    _ARMIJO,
-    _INNER_SHARE,
-    _MOST_HALVINGS,
-    _PATIENCE,
-    _SWEEPS,
-    _WORK_AT_ONCE,
-    _descend,
+    L1_NEWTON,
     best_l1_dual,
+    descend_parabola,
 )
 from margrove.margin.solvers.linear.newton import MOST_FEATURES, solved
 from margrove.margin.solvers.linear.result import EpochPoint, LinearDemand, LinearResult
@@ -89,7 +84,7 @@ class ClusterL1Newton:
         self.rounds += 1
         self._measure()
         self._idle = 0 if self._primal - self._dual < 0.99 * before else self._idle + 1
-        self._stuck = not moved or self._idle > _PATIENCE
+        self._stuck = not moved or self._idle > L1_NEWTON.patience
         return work
 
     def weights(self) -> tuple[np.ndarray, np.ndarray]:
@@ -162,7 +157,7 @@ class ClusterL1Newton:
         )
         # Steps cost messages, sweeps do not; and of some features only, loose sweeps go astray.
         tol = self._demand.tol if columns is None else min(self._demand.tol, _TIGHT)
-        new = parabola.minimum(_INNER_SHARE * tol * abs(self._primal))
+        new = parabola.minimum(L1_NEWTON.inner_share * tol * abs(self._primal))
         step = np.zeros_like(self._w)
         step[places] = new - self._w[places]
         after = np.abs(self._w + step) - np.abs(self._w)
@@ -173,11 +168,11 @@ class ClusterL1Newton:
         machines = [self._number]
         self._group.call("set_direction", machines, step[None, :-1], step[-1:], reduce="none")
         length = 1.0
-        for _ in range(_MOST_HALVINGS):
+        for _ in range(L1_NEWTON.most_halvings):
             w = self._w + length * step
             losses = self._group.call("losses_along", machines, np.array([length]), reduce="sum")
             primal = float(self._penalty @ np.abs(w)) + float(losses[0])
-            if primal <= self._primal + _ARMIJO * length * expected:
+            if primal <= self._primal + L1_NEWTON.armijo * length * expected:
                 self._w = w
                 self._group.call("move", machines, np.array([length]), reduce="none")
                 return True
@@ -204,9 +199,15 @@ class _Parabola:
         new = self._w.copy()
         n_variables = len(new) if self._has_bias else len(new) - 1
         slopes = self._gradient.copy()  # of the parabola, at `new`
-        at_once = min(_SWEEPS, max(1, int(_WORK_AT_ONCE / n_variables**2))) if n_variables else 1
-        for _ in range(0, _SWEEPS, at_once):  # pieces that an interrupt can come between
-            if _descend(self._system, slopes, self._penalty, new, n_variables, goal, at_once):
+        at_once = (
+            min(L1_NEWTON.sweeps, max(1, int(L1_NEWTON.work_at_once / n_variables**2)))
+            if n_variables
+            else 1
+        )
+        for _ in range(0, L1_NEWTON.sweeps, at_once):  # pieces that an interrupt can come between
+            if descend_parabola(
+                self._system, slopes, self._penalty, new, n_variables, goal, at_once
+            ):
                 break
         return self._polished(new)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from margrove.margin.solvers.linear.newton import _GROWTH, _SLOPE_LEFT
+from margrove.margin.solvers.linear.newton import NEWTON
 
 __all__ = ["LineSearch", "conjugate_gradients"]
 
@@ -32,7 +32,7 @@ class LineSearch:
 
     def update(self, pull: float, second: float) -> None:
         slope = self.straight + self.length * self.bend - pull
-        if abs(slope) <= -_SLOPE_LEFT * self.first_slope:
+        if abs(slope) <= -NEWTON.slope_left * self.first_slope:
             self.is_over = True
             return
         if slope < 0.0:
@@ -42,7 +42,7 @@ class LineSearch:
         curvature = self.bend + second
         guess = self.length - slope / curvature if curvature > 0.0 else np.inf
         if np.isinf(self.high):
-            guess = min(guess, _GROWTH * self.length)
+            guess = min(guess, NEWTON.growth * self.length)
         if not self.low < guess < self.high:
             guess = 0.5 * (self.low + self.high)
         self.is_over = guess == self.length

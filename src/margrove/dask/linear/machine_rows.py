@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from margrove.dask.linear.problem_rows import ProblemRows
-from margrove.margin.linear.certificate import _AT_BOUND, _losses, _violation
+from margrove.margin.linear.certificate import AT_BOUND, row_losses, worst_violation
 from margrove.margin.linear.problems import LossOfRows
-from margrove.margin.solvers.linear.newton import _pulls, smoothed_rows, total_loss
+from margrove.margin.solvers.linear.newton import pulls_along, smoothed_rows, total_loss
 
 __all__ = ["GROUPS_OF_KINKED", "GROUPS_OF_SMOOTH", "MachineRows"]
 
@@ -115,7 +115,7 @@ class MachineRows:
 
     def slopes_along(self, length: float, width: float) -> tuple[float, float]:
         centre = self._or_zeros(self._centre)
-        first, second = _pulls(*self._loss(), self._values, self._moves, length, centre, width)
+        first, second = pulls_along(*self._loss(), self._values, self._moves, length, centre, width)
         return float(first), float(second)
 
     def loss_along(self, length: float) -> float:
@@ -143,14 +143,14 @@ class MachineRows:
         if not self._m:
             return 0.0, -1
         loss = self._loss()
-        return _violation(loss, self._or_zeros(self._kept), loss.target - self._values)
+        return worst_violation(loss, self._or_zeros(self._kept), loss.target - self._values)
 
     def of_rows(self) -> dict[str, np.ndarray]:
         """In the units of the solver: dual variables, values, and what they miss by."""
         loss, beta = self._loss(), self._or_zeros(self._kept)
         bound = np.maximum(loss.high, -loss.low)
-        at_bound = np.isfinite(bound) & (np.abs(beta) >= bound * (1 - _AT_BOUND)) & (beta != 0)
-        slack = _losses(loss, loss.target - self._values)[0] if self._m else beta
+        at_bound = np.isfinite(bound) & (np.abs(beta) >= bound * (1 - AT_BOUND)) & (beta != 0)
+        slack = row_losses(loss, loss.target - self._values)[0] if self._m else beta
         return {"alpha": beta, "decision": self._values, "errors": slack, "is_bounded": at_bound}
 
 

@@ -29,11 +29,7 @@ from margrove.dask.linear.line_search import LineSearch, conjugate_gradients
 from margrove.dask.linear.machine_rows import GROUPS_OF_KINKED, GROUPS_OF_SMOOTH
 from margrove.dask.linear.plan import LinearPlan
 from margrove.margin.solvers.linear.newton import (
-    _LEAST_WIDTH,
-    _MOST_TRIALS,
-    _PATIENCE,
-    _SHRINK,
-    _SOLVED,
+    NEWTON,
     solved,
 )
 from margrove.margin.solvers.linear.result import EpochPoint, LinearDemand, LinearResult
@@ -138,11 +134,11 @@ class ClusterNewton:
         to_move = []
         for point, gap, slope in zip(active, before, slopes, strict=True):
             point.idle = 0 if point.gap < 0.98 * gap else point.idle + 1
-            point.stuck = point.idle > _PATIENCE
+            point.stuck = point.idle > NEWTON.patience
             falls = slope < 0.0
             if self._plan.is_smooth:
                 point.stuck |= not falls
-            elif point.of_bend >= _SOLVED * point.current_gap or not falls:
+            elif point.of_bend >= NEWTON.solved * point.current_gap or not falls:
                 to_move.append(point)
         self._move_centres([point for point in to_move if self._wants_more(point)])
         return work
@@ -240,7 +236,7 @@ class ClusterNewton:
 
     def _move_centres(self, points: list[Point]) -> None:
         for point in points:
-            point.width = max(point.width * _SHRINK, _LEAST_WIDTH * self._reach)
+            point.width = max(point.width * NEWTON.shrink, NEWTON.least_width * self._reach)
         self._measure(points, recentre=True)
 
     # -- a step --
@@ -317,7 +313,7 @@ class ClusterNewton:
             )
             for point, step, slope in zip(points, steps, slopes, strict=True)
         ]
-        for _ in range(_MOST_TRIALS):
+        for _ in range(NEWTON.most_trials):
             open_ones = [k for k, search in enumerate(searches) if not search.is_over]
             if not open_ones:
                 break

@@ -24,7 +24,7 @@ from margrove._data import (
 from margrove._data.scan import scan_rows
 from margrove.dask.linear.plan import LinearPlan
 from margrove.exceptions import InvalidDataError
-from margrove.margin.svm.data_warnings import _ROWS_LOOKED_AT, warn_of_unequal_scales
+from margrove.margin.svm.data_warnings import sampling_step, warn_of_unequal_scales
 from margrove.margin.svm.single_machine import TargetScale
 
 __all__ = [
@@ -208,11 +208,6 @@ class MergedSummary:
     classes: np.ndarray | None = None
     factors: np.ndarray | None = None
     targets: np.ndarray | None = None
-
-
-def sampling_step(n_rows: int) -> int:
-    """Every so many rows are looked at for columns of unequal scales."""
-    return max(1, n_rows // _ROWS_LOOKED_AT)
 
 
 def merged_summary(facts: Sequence[dict[str, Any]], model: Any, names: Any) -> MergedSummary:

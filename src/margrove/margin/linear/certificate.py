@@ -23,9 +23,16 @@ from margrove.margin.svm.certificate import Certificate, MachineCertificate
 if TYPE_CHECKING:
     from margrove.margin.linear.linear_machine import LinearRecord
 
-__all__ = ["certificate_of_linear", "certificate_of_record"]
+__all__ = [
+    "AT_BOUND",
+    "certificate_of_linear",
+    "certificate_of_record",
+    "objective_unit",
+    "row_losses",
+    "worst_violation",
+]
 
-_AT_BOUND = 1e-9  # relative
+AT_BOUND = 1e-9  # relative
 _PROOF_TOL = 1e-6  # of our own fit, where the model brings no dual variables
 
 
@@ -124,7 +131,7 @@ class _Part:
 
 def _certify(part: _Part, X: Any, beta: np.ndarray, record: LinearRecord) -> MachineCertificate:
     loss, price = part.problem.loss, part.problem.bias_price
-    slack, losses = _losses(loss, loss.target - part.values)
+    slack, losses = row_losses(loss, loss.target - part.values)
     beta = np.clip(beta, loss.low, loss.high)
     beta = balanced(beta, loss.low, loss.high) if price == 0.0 else beta
     is_l1 = record.kind == "l1"
@@ -139,12 +146,12 @@ def _certify(part: _Part, X: Any, beta: np.ndarray, record: LinearRecord) -> Mac
     primal += float(losses.sum())
     linear = loss.target * beta - loss.tube * np.abs(beta)
     dual += float((linear - 0.5 * loss.damping * beta**2).sum())
-    violation, worst = _violation(loss, beta, loss.target - part.values)
-    kept, unit = np.flatnonzero(record.form.group_of >= 0), _objective_unit(record, primal)
+    violation, worst = worst_violation(loss, beta, loss.target - part.values)
+    kept, unit = np.flatnonzero(record.form.group_of >= 0), objective_unit(record, primal)
     group = record.form.group_of[kept]
     factor = record.target_scale.factor
     bound = np.maximum(loss.high, -loss.low)
-    at_bound = np.isfinite(bound) & (np.abs(beta) >= bound * (1 - _AT_BOUND)) & (beta != 0)
+    at_bound = np.isfinite(bound) & (np.abs(beta) >= bound * (1 - AT_BOUND)) & (beta != 0)
     signed = beta if isinstance(record.problem, LinearProblem) else np.abs(beta)
     return MachineCertificate(
         name=part.name,
@@ -162,7 +169,7 @@ def _certify(part: _Part, X: Any, beta: np.ndarray, record: LinearRecord) -> Mac
     )
 
 
-def _losses(loss: LossOfRows, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def row_losses(loss: LossOfRows, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """By how much each row misses, and what that costs."""
     above = np.where(loss.high > 0, np.maximum(residual - loss.tube, 0.0), 0.0)
     below = np.where(loss.low < 0, np.maximum(-residual - loss.tube, 0.0), 0.0)
@@ -191,7 +198,7 @@ def _l1_excess(combined: np.ndarray, total: float, price: float) -> float:
     return max(1.0, largest, _shared(price, abs(total)))
 
 
-def _objective_unit(record: LinearRecord, primal: float) -> float:
+def objective_unit(record: LinearRecord, primal: float) -> float:
     """The factor from the solver's objective to that of the data, 1 where it is beyond numbers."""
     factor = np.float64(record.target_scale.factor)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -206,12 +213,12 @@ def _dual_variables(record: LinearRecord, beta: np.ndarray) -> np.ndarray:
     return record.form.share_out(beta) * (unit if 0.0 < unit < np.inf else 1.0)
 
 
-def _violation(loss: LossOfRows, beta: np.ndarray, residual: np.ndarray) -> tuple[float, int]:
+def worst_violation(loss: LossOfRows, beta: np.ndarray, residual: np.ndarray) -> tuple[float, int]:
     """The largest violation of the optimality conditions, and its row."""
     gradient = loss.damping * beta - residual
     left = np.where(beta > 0, gradient + loss.tube, gradient - loss.tube)
     right = np.where(beta < 0, gradient - loss.tube, gradient + loss.tube)
-    slip = _AT_BOUND * np.where(np.isinf(loss.high - loss.low), 0.0, loss.high - loss.low)
+    slip = AT_BOUND * np.where(np.isinf(loss.high - loss.low), 0.0, loss.high - loss.low)
     down = np.where(beta > loss.low + slip, left, 0.0)
     up = np.where(beta < loss.high - slip, -right, 0.0)
     misses = np.maximum(np.maximum(down, up), 0.0)
@@ -241,7 +248,7 @@ def _certify_joint(
     dual -= _shared(price, float((alpha.sum(axis=0) ** 2).sum()) / 2)
     others = scores.copy()
     others[own] = -np.inf
-    kept, unit = np.flatnonzero(record.form.group_of >= 0), _objective_unit(record, primal)
+    kept, unit = np.flatnonzero(record.form.group_of >= 0), objective_unit(record, primal)
     group = record.form.group_of[kept]
     return MachineCertificate(
         name=f"all {problem.n_machines} classes",
@@ -255,5 +262,5 @@ def _certify_joint(
         alpha=_dual_variables(record, alpha[own])[kept],
         decision=(scores[own] - others.max(axis=1))[group],
         errors=slack[group],
-        is_bounded=(alpha[own] >= problem.C * (1 - _AT_BOUND))[group],
+        is_bounded=(alpha[own] >= problem.C * (1 - AT_BOUND))[group],
     )

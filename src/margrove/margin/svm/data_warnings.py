@@ -16,6 +16,7 @@ from margrove.margin.kernels.kernel import Kernel, Points
 
 __all__ = [
     "require_sound_function",
+    "sampling_step",
     "warn_of_degenerate_kernel",
     "warn_of_indefinite_kernel",
     "warn_of_unequal_features",
@@ -47,7 +48,7 @@ def warn_of_unequal_features(X: Any, kernel: Kernel) -> None:
 
 def warn_of_unequal_scales(X: Any) -> None:
     """The same for linear machines, on a sample of the rows: they must be fast on many."""
-    step = max(1, X.shape[0] // _ROWS_LOOKED_AT)
+    step = sampling_step(X.shape[0])
     sample = X[::step]
     if sp.issparse(sample):
         largest = np.zeros(X.shape[1])
@@ -65,6 +66,11 @@ def warn_of_unequal_scales(X: Any) -> None:
             f"feature {int(np.argmin(np.where(largest > 0, largest, np.inf)))}, whose weight is "
             "then penalised as much more. Scale the features, for example with StandardScaler."
         )
+
+
+def sampling_step(n_rows: int) -> int:
+    """Every so many rows are looked at for columns of unequal scales."""
+    return max(1, n_rows // _ROWS_LOOKED_AT)
 
 
 def warn_of_degenerate_kernel(kernel: Kernel, points: Points) -> None:

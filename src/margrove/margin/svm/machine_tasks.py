@@ -134,7 +134,7 @@ class SpreadMachines:
         return {"violation": max((own.violation for own in self._found), default=np.inf)}
 
     def results(self) -> list[SolverResult]:
-        """Of every machine; of those that nobody waited for, the start."""
+        """The result of every machine; of those not waited for, the starting point."""
         missing = self._machines[len(self._found) :]
         return self._found + (_many(self._shared, missing).results() if missing else [])
 
@@ -146,7 +146,7 @@ def _many(shared: Any, machines: list[Machine]) -> ManyProblems:
 
 
 def _solved(shared: Any, machines: list[Machine]) -> list[SolverResult]:
-    """What a task does."""
+    """Solve one machine, in a worker process."""
     with single_threaded_blas():
         process = _many(shared, machines)
         while not process.finished:

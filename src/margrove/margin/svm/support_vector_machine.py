@@ -187,7 +187,7 @@ class SupportVectorMachine(KernelMachine):
         return np.clip(bounds, 1.0 / LARGEST_BOUND, LARGEST_BOUND)
 
     def _given(self) -> dict[str, Any]:
-        """The parameters, as they are now."""
+        """The current values of the parameters, which a certificate needs later."""
         return {name: getattr(self, name) for name in self._parameter_constraints}
 
     def _price(self) -> float:

@@ -44,7 +44,7 @@ class PriceSearch(Estimator):
 
 
 class ClassifierSearch(ClassifierMixin, PriceSearch):
-    """The same for classes."""
+    """A search over classifiers: classes, decisions and probabilities of the best one."""
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Signed values of the best machine: how clearly each row belongs to a class.

@@ -18,7 +18,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove._runtime.threads import run_tiles
-from margrove.margin.solvers.dual.c_path import BROKEN_OFF, follow_path, new_progress
+from margrove.margin.solvers.dual.c_path import (
+    BROKEN_OFF,
+    PathMachine,
+    PathPoint,
+    PathResults,
+    follow_path,
+)
 from margrove.select.machines.gram_series import GramSeries
 
 __all__ = ["FoldMachine", "FoldPaths", "MachinePath", "PathRule", "PathSearch"]
@@ -90,9 +96,7 @@ class MachinePath:
         n_points, n_variables, n_prices = machine.n_points, len(machine.y), len(rule.Cs)
         self.machine = machine
         self._rule = rule
-        self._alpha = np.zeros(n_variables)
-        self._values = np.zeros(n_points)
-        self._progress = new_progress()
+        self._at = PathPoint.at_start(np.zeros(n_variables), np.zeros(n_points))
         self.alphas: Any = np.zeros((n_prices, n_variables))
         self.rhos = np.zeros(n_prices)
         self.violations = np.full(n_prices, np.inf)
@@ -102,21 +106,24 @@ class MachinePath:
         self.seconds = 0.0
 
     def advance(self, tile: np.ndarray) -> bool:
-        """Some steps more; whether the path is done."""
+        """Follow the path for some steps more; returns whether it is done."""
         start = time.perf_counter()
         machine, rule = self.machine, self._rule
+        variables = PathMachine(machine.rows, machine.y, machine.p, machine.weight)
+        found = PathResults(
+            self.alphas, self.rhos, self.violations, self.objectives, self.steps, self.endings
+        )
+        budget = rule.budget(len(machine.y))
         is_done = follow_path(
-            tile, machine.rows, machine.y, machine.p, machine.weight, rule.Cs, rule.tol,
-            rule.budget(len(machine.y)), _SLICE_STEPS, self._alpha, self._values, *self._progress,
-            self.alphas, self.rhos, self.violations, self.objectives, self.steps, self.endings,
-        )  # fmt: skip
+            tile, variables, rule.Cs, rule.tol, budget, _SLICE_STEPS, self._at, found
+        )
         self.seconds += time.perf_counter() - start
         return bool(is_done)
 
     def compress(self) -> None:
-        """Keep of each solution what is not zero."""
+        """Store the solutions as a sparse matrix."""
         self.alphas = sp.csr_array(self.alphas)
-        self._alpha = self._values = np.empty(0)
+        self._at = PathPoint.at_start(np.empty(0), np.empty(0))
 
     @property
     def converged(self) -> np.ndarray:

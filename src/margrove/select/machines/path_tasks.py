@@ -119,7 +119,7 @@ def _calls(n_kernels: int, n_folds: int, n_workers: int) -> list[tuple[int, tupl
 
 
 def _followed(shared: _Shared, kernel: int, folds: tuple[int, ...]) -> list[_Followed]:
-    """What a task does."""
+    """Follow the paths of one kernel in some folds, in a worker process."""
     judge = shared.judge.bare()  # tasks of one process share what they are given
 
     def judged(_: int, place: int, K: np.ndarray, paths: FoldPaths) -> None:

@@ -111,7 +111,7 @@ class SupportVectorSearch(PriceSearch):
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but the machines of the folds, which are many."""
+        """The state without `paths_`: the machines of all folds are too many to pickle."""
         return {name: value for name, value in super().__getstate__().items() if name != "paths_"}
 
     # -- the steps of fit --
@@ -126,11 +126,11 @@ class SupportVectorSearch(PriceSearch):
 
     @abstractmethod
     def _judge(self, task: Any, folds: list[Fold], shape: tuple[int, int]) -> Judge:
-        """Who scores the cells."""
+        """The object that scores the machines of a fold on its held-out rows."""
 
     @abstractmethod
     def _target_attributes(self, task: Any) -> dict[str, Any]:
-        """What is remembered of y."""
+        """Fitted attributes that depend on y, such as `classes_`."""
 
     def _widths(self, task: SvmTask, given: np.ndarray | int) -> np.ndarray:
         if not has_width(self.kernel):

@@ -164,7 +164,7 @@ def svm_path(
 
 
 def _followed(estimator: Any, task: SvmTask, prices: np.ndarray) -> list[MachinePath]:
-    """Every machine over all rows, nobody held out."""
+    """The path of every machine, fitted to all rows."""
     everyone = np.flatnonzero(task.weight > 0)
     fold = Fold(everyone, everyone[:0])
     found: list[MachinePath] = []

@@ -7,23 +7,34 @@ of s a, s a'p + s^2 a'Qa / 2, has its minimum at a known s, from 1 (nothing is a
 the solution is the same for every larger C) to the ratio of the two C (all is at the bound).
 
 A round takes the free variables and the worst violators, gathers their tile of K in float32 and
-solves it by pair steps (`pairs.solve_tile`). What changed is then carried over to the values
+solves it by pair steps (`pair_steps.solve_tile`). What changed is then carried over to the values
 (K c)_i of all rows in float64, so that rounding in the tile is repaired by the next round, and
 stopping is on the violation over all variables, always. Where pair steps creep and few variables
-are free, Newton steps on their face (see `faces`) end it; where float32 gets nowhere, tiles become
-float64.
+are free, Newton steps on their face (see `face_newton`) end it; where float32 gets nowhere, tiles
+become float64.
 
 The loop returns after a number of pair steps, to be called again with the same arrays.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from margrove._runtime.jit import kernel
+from margrove.margin.solvers.dual.face_newton import FEW, add_row, newton_step
 from margrove.margin.solvers.dual.pair_steps import FLOAT32_ETA, FLOAT64_ETA, solve_tile
 
-__all__ = ["BROKEN_OFF", "CONVERGED", "UNCHANGED", "follow_path", "new_progress"]
+__all__ = [
+    "BROKEN_OFF",
+    "CONVERGED",
+    "UNCHANGED",
+    "PathMachine",
+    "PathPoint",
+    "PathResults",
+    "follow_path",
+]
 
 CONVERGED, UNCHANGED, BROKEN_OFF = 1, 2, 3  # how a machine ended
 
@@ -33,11 +44,9 @@ _BLOCK, _NEWCOMERS = 256, 64
 _LARGEST_BLOCK = 4096
 _INNER_SHARE = 0.1  # a block is solved to this share of the violation at its start
 _STEPS_A_VARIABLE = 50  # in a tile, before it is looked at again
-_FEW = 200  # free variables whose Newton step costs less than the pair steps it saves
 _STEPS_BEFORE_NEWTON = 30  # a free variable
 _LEAST_NEWTON_STEPS, _MOST_NEWTON_STEPS = 3, 50  # in a round
 _NEWTON_WORK = 512  # steps times free variables
-_RIDGE, _LARGEST_RIDGE = 1e-13, 1e-6  # of the mean of the diagonal
 _PROGRESS = 0.5
 _PATIENCE = 4  # rounds without progress before float32 is given up
 _LAST_PATIENCE = 40  # and before float64 is
@@ -48,22 +57,61 @@ _POINT, _BEGUN, _STEPS, _STALLS, _IS_DOUBLE = range(5)
 _BEST = 0
 
 
-def new_progress() -> tuple[np.ndarray, np.ndarray]:
-    """Where a path stands at its start: whole numbers, and the least violation so far."""
-    return np.zeros(5, dtype=np.int64), np.full(1, np.inf)
+class PathMachine(NamedTuple):
+    """A machine of m variables, for every C: the row of K of each, y, p, and its bound over C."""
+
+    rows: np.ndarray
+    y: np.ndarray
+    p: np.ndarray
+    weight: np.ndarray
+
+
+class PathPoint(NamedTuple):
+    """Where a path stands.
+
+    alpha     float64 (m,)
+    values    float64 (n,) (K c)_i of all rows
+    progress  int64 (5,)
+    least     float64 (1,) the least violation so far
+    """
+
+    alpha: np.ndarray
+    values: np.ndarray
+    progress: np.ndarray
+    least: np.ndarray
+
+    @classmethod
+    def at_start(cls, alpha: np.ndarray, values: np.ndarray) -> PathPoint:
+        return cls(alpha, values, np.zeros(5, dtype=np.int64), np.full(1, np.inf))
+
+
+class PathResults(NamedTuple):
+    """What is found for each of k values of C.
+
+    alphas      float64 (k, m)
+    rhos, violations, objectives   float64 (k,)
+    steps       int64 (k,)
+    endings     int8 (k,) CONVERGED, UNCHANGED or BROKEN_OFF
+    """
+
+    alphas: np.ndarray
+    rhos: np.ndarray
+    violations: np.ndarray
+    objectives: np.ndarray
+    steps: np.ndarray
+    endings: np.ndarray
 
 
 @kernel
-def follow_path(
-    K, rows, y, p, weight, Cs, tol, budget, slice_steps, alpha, values, progress, least,
-    alphas, rhos, violations, objectives, steps, endings,
-):  # fmt: skip
+def follow_path(K, machine, Cs, tol, budget, slice_steps, at, found):
     """Go on along the path for about `slice_steps`; whether its end has been reached.
 
-    K: float64 (n, n). rows, y, p, weight: the variables (m,). alpha (m,) and values (n,) are the
-    current point, `progress` and `least` as made by `new_progress`. What is found for each C goes
-    to alphas (n_C, m) and the arrays (n_C,) after it.
+    K: float64 (n, n). `machine` is a `PathMachine`, Cs float64 (k,), `at` a `PathPoint`, and
+    `found` the `PathResults` to write to.
     """
+    rows, y, p, weight = machine
+    alpha, values, progress, least = at
+    alphas, rhos, violations, objectives, steps, endings = found
     m = len(alpha)
     f, u = np.empty(m), np.empty(m)
     nobody, nothing = np.empty(0, np.int64), np.empty(0)
@@ -106,7 +154,7 @@ def follow_path(
                 )  # fmt: skip
             _carry_over(K, rows, y, chosen, moved, alpha, values)
             creeps = taken >= most
-            if creeps and n_free <= 2 * _FEW:
+            if creeps and n_free <= 2 * FEW:
                 _newton_steps(K, rows, y, p, u, n_free, alpha, values, f)
             # With violators left out, or steps left to do, the worst violation need not fall.
             _notice_stall((is_all and not creeps) or taken == 0, violation, progress, least)
@@ -132,7 +180,7 @@ def follow_path(
 @kernel
 def _most_steps(n_chosen, n_free):
     """Pair steps in one tile, before Newton steps are tried or others are chosen."""
-    if n_free <= _FEW:
+    if n_free <= FEW:
         return _STEPS_BEFORE_NEWTON * max(n_free, 16) + n_chosen
     return _STEPS_A_VARIABLE * n_chosen
 
@@ -344,14 +392,8 @@ def _carry_over(K, rows, y, chosen, moved, alpha, values):
     for a in range(len(chosen)):
         v = chosen[a]
         if moved[a] != alpha[v]:
-            _add_row(K[rows[v]], y[v] * (moved[a] - alpha[v]), values)
+            add_row(K[rows[v]], y[v] * (moved[a] - alpha[v]), values)
             alpha[v] = moved[a]
-
-
-@kernel(fast_sums=True)
-def _add_row(row, factor, total):
-    for i in range(len(total)):
-        total[i] += factor * row[i]
 
 
 @kernel
@@ -359,114 +401,5 @@ def _newton_steps(K, rows, y, p, u, n_free, alpha, values, f):
     """Newton steps from bound to bound, the more of them the less they cost."""
     for _ in range(max(_LEAST_NEWTON_STEPS, min(_MOST_NEWTON_STEPS, _NEWTON_WORK // (n_free + 1)))):
         _measure(rows, y, p, u, alpha, values, f)
-        if not _newton_step(K, rows, y, u, alpha, values, f):
+        if not newton_step(K, rows, y, u, alpha, values, f):
             return
-
-
-@kernel
-def _newton_step(K, rows, y, u, alpha, values, f):
-    """All free variables towards the lowest point of their face, to the first bound.
-
-    Whether to take another: not after a full step, nor where there is nothing to be had.
-    """
-    free, n = np.empty(2 * _FEW, np.int64), 0
-    for v in range(len(alpha)):
-        if alpha[v] > 0.0 and alpha[v] < u[v]:
-            if n == len(free):
-                return False
-            free[n] = v
-            n += 1
-    if n < 2:
-        return False
-    L = np.empty((n, n))
-    ridge = _RIDGE
-    while not _factorised(K, rows, free[:n], ridge, L):
-        ridge *= 100.0  # free variables that depend on each other
-        if ridge > _LARGEST_RIDGE:
-            return False
-    towards, ones = np.empty(n), np.empty(n)
-    for a in range(n):
-        towards[a], ones[a] = -f[free[a]], 1.0
-    _solve_factorised(L, towards)
-    _solve_factorised(L, ones)
-    shift = _sum(towards) / _sum(ones)
-    for a in range(n):
-        towards[a] -= shift * ones[a]
-    mean = _sum(towards) / n  # rounding must not move the sum
-    slope, length, hit = 0.0, 1.0, -1
-    for a in range(n):
-        towards[a] -= mean
-        v = free[a]
-        slope += f[v] * towards[a]
-        change = y[v] * towards[a]
-        room = np.inf
-        if change > 0.0:
-            room = (u[v] - alpha[v]) / change
-        elif change < 0.0:
-            room = -alpha[v] / change
-        if room < length:
-            length, hit = room, a
-    if not slope < 0.0:
-        return False
-    for a in range(n):
-        v = free[a]
-        before = alpha[v]
-        after = min(u[v], max(0.0, before + length * y[v] * towards[a]))
-        if a == hit:  # landing is exact
-            after = u[v] if y[v] * towards[a] > 0.0 else 0.0
-        alpha[v] = after
-        _add_row(K[rows[v]], y[v] * (after - before), values)
-    return hit >= 0
-
-
-@kernel
-def _factorised(K, rows, free, ridge, L):
-    """L <- Cholesky's factor of the tile of the free variables; whether there is one."""
-    trace = 0.0
-    for a in range(len(free)):
-        row = K[rows[free[a]]]
-        for b in range(a + 1):
-            L[a, b] = row[rows[free[b]]]
-        trace += L[a, a]
-    for a in range(len(free)):
-        L[a, a] += ridge * trace / len(free)
-    return _factorise(L)
-
-
-@kernel
-def _sum(values):
-    total = 0.0
-    for a in range(len(values)):
-        total += values[a]
-    return total
-
-
-@kernel(fast_sums=True)
-def _factorise(L):
-    """Cholesky's factor in place of the lower triangle; False where it does not exist."""
-    for i in range(len(L)):
-        for j in range(i + 1):
-            total = L[i, j]
-            for k in range(j):
-                total -= L[i, k] * L[j, k]
-            if i > j:
-                L[i, j] = total / L[j, j]
-            elif total > 0.0:
-                L[i, i] = np.sqrt(total)
-            else:
-                return False
-    return True
-
-
-@kernel(fast_sums=True)
-def _solve_factorised(L, x):
-    n = len(L)
-    for i in range(n):
-        total = x[i]
-        for k in range(i):
-            total -= L[i, k] * x[k]
-        x[i] = total / L[i, i]
-    for i in range(n - 1, -1, -1):
-        x[i] /= L[i, i]
-        for k in range(i):
-            x[k] -= L[i, k] * x[i]

@@ -21,6 +21,7 @@ is zero at a solution and says when to stop.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,6 +40,15 @@ _EPS = float(np.finfo(np.float64).eps)
 _EPOCHS_BETWEEN_REFRESHES = 50
 _EPOCHS_BETWEEN_FACES = 200
 _POINTS_IN_TRACE = 200
+
+
+class DualVariables(NamedTuple):
+    """What the compiled steps read of a `DualProblem` of m variables, all (m,)."""
+
+    y: np.ndarray
+    p: np.ndarray
+    u: np.ndarray
+    rows: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -80,7 +90,9 @@ class CoordinateProcess:
             raise ValueError(f"K must hold every pair of rows. Got shape {K.shape}.")
         self._K = read_only(np.ascontiguousarray(K, dtype=np.float64))
         self._problem = problem
-        self._given = tuple(map(read_only, (problem.y, problem.p, problem.u, problem.rows)))
+        self._given = DualVariables(
+            *map(read_only, (problem.y, problem.p, problem.u, problem.rows))
+        )
         self._tol = tol
         self._seed = seed
         self._names = (np.arange(len(K)) if names is None else names)[problem.rows]
@@ -129,7 +141,7 @@ class CoordinateProcess:
             shuffle(self._order, np.uint64(self._seed), np.uint64(self._epoch))
         count = max(1, int(min(work / (len(self._K) + 10.0), float(len(problem)))))
         self._cursor = _visit(
-            self._K, *self._given, self._order, self._cursor,
+            self._K, self._given, self._order, self._cursor,
             min(len(problem), self._cursor + count), self.alpha, self._f, self._epoch, self._steps,
             self._records, self._n_records,
         )  # fmt: skip
@@ -223,13 +235,14 @@ def projected_gradient(problem: DualProblem, alpha: np.ndarray, f: np.ndarray) -
 
 
 @kernel
-def _visit(
-    K, y, p, u, rows, order, start, end, alpha, f, epoch, steps, records, n_records
-):  # fmt: skip
+def _visit(K, variables, order, start, end, alpha, f, epoch, steps, records, n_records):
     """Coordinate steps on order[start:end]; returns where it stopped: early if the trace is full.
 
-    steps[0] counts the variables that moved.
+    K: float64 (n, n); `variables` are m `DualVariables`, alpha float64 (m,) their values and f
+    float64 (n,) the products K(alpha y). steps[0] counts the variables that moved. records:
+    float64 (r, 4), empty if nobody listens, of which n_records[0] are used.
     """
+    y, p, u, rows = variables
     for t in range(start, end):
         if records.shape[0] > 0 and n_records[0] >= records.shape[0] - 1:  # the last is kept free
             return t

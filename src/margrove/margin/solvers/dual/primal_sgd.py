@@ -33,6 +33,7 @@ one over the number of epochs at best, and alpha moves in steps of C / epochs.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -49,6 +50,19 @@ __all__ = ["SubgradientProcess", "SubgradientStep", "best_bias", "primal_objecti
 
 _EPOCHS_BETWEEN_CHECKS = 5
 _NO_GAP = 8.0 * float(np.finfo(np.float64).eps)
+
+
+class SubgradientSums(NamedTuple):
+    """What the compiled steps of n rows add up.
+
+    visits   float64 (n,) how often each row violated, times its price
+    sums     float64 (n,) K(visits * y)
+    balance  float64 (1,) visits.y
+    """
+
+    visits: np.ndarray
+    sums: np.ndarray
+    balance: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -141,8 +155,9 @@ class SubgradientProcess:
         count = max(1, int(min(work / cost, float(len(problem)))))
         self._cursor = _visit(
             self._K_of_steps, self._y, self._C, self._gamma, self._centre, self._order,
-            self._cursor, min(len(problem), self._cursor + count), self._epoch, self._visits,
-            self._sums, self._balance, self._records, self._n_records,
+            self._cursor, min(len(problem), self._cursor + count), self._epoch,
+            SubgradientSums(self._visits, self._sums, self._balance), self._records,
+            self._n_records,
         )  # fmt: skip
         done = self._cursor - before
         if self._cursor == len(problem):
@@ -217,13 +232,13 @@ def best_bias(f: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
 
 
 @kernel
-def _visit(
-    K, y, C, gamma, centre, order, start, end, epoch, visits, sums, balance, records, n_records
-):  # fmt: skip
+def _visit(K, y, C, gamma, centre, order, start, end, epoch, totals, records, n_records):
     """Subgradient steps on order[start:end]; returns where it stopped: early if the trace is full.
 
-    `visits` are the weights of the subgradients so far, sums = K(visits * y), balance = visits.y.
+    K: float64 (n, n); y, C: float64 (n,). records: float64 (r, 3), empty if nobody listens, of
+    which n_records[0] are used.
     """
+    visits, sums, balance = totals
     n = len(order)
     for t in range(start, end):
         if records.shape[0] > 0 and n_records[0] == records.shape[0]:

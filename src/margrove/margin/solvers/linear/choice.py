@@ -37,10 +37,10 @@ Start = LinearResult | None
 
 
 class SideBySide(ManyProblems):
-    """Machines that are solved one by one, or each on a thread of its own."""
+    """Machines that are solved one after the other, or one on each thread."""
 
     def advance(self, work: float) -> float:
-        """The last one, too, sums as if others were at work beside it."""
+        """One BLAS thread even for the last machine, so that its sums have the same order."""
         with single_threaded_blas():
             return super().advance(work)
 

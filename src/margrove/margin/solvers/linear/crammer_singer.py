@@ -17,11 +17,11 @@ matrix of what passes between any two classes is then scaled as in the balancing
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from margrove._data import read_only
+from margrove._data import Rows, read_only
 from margrove._runtime.jit import kernel
 from margrove.margin.linear.problems import OneVsRest
 from margrove.margin.solvers.linear.dual_coordinate_descent import free_gain
@@ -37,6 +37,27 @@ _EPOCHS_BETWEEN_CHECKS = 20
 _BALANCING_SWEEPS = 200
 
 
+class JointRows(NamedTuple):
+    """m rows of X, their classes and their prices: rows and codes int64 (m,), C float64 (m,)."""
+
+    X: Rows
+    rows: np.ndarray
+    codes: np.ndarray
+    C: np.ndarray
+
+
+class JointPoint(NamedTuple):
+    """Dual variables of K classes, and what follows from them, all float64.
+
+    alpha (m, K), W (d, K) the sum of alpha x over the rows, bias (K,), balance (K,) sums of alpha
+    """
+
+    alpha: np.ndarray
+    W: np.ndarray
+    bias: np.ndarray
+    balance: np.ndarray
+
+
 class CrammerSingerProcess:
     """Epochs of steps, a row each; see `slices.Process`."""
 
@@ -49,7 +70,7 @@ class CrammerSingerProcess:
         self._demand = demand
         self.total: int | None = demand.epochs
         m, K = len(problem), problem.n_machines
-        self._given = (
+        self._given = JointRows(
             problem.X,
             read_only(problem.rows),
             read_only(problem.codes),
@@ -100,9 +121,10 @@ class CrammerSingerProcess:
             self._active = self._active[order]
             self._sums[:] = 0.0
         end = min(len(self._active), self._cursor + max(1, int(work / self._cost)))
+        point = JointPoint(self._alpha, self._W, self._bias, self._balance)
         _visit(
-            *self._given, self._norms, self._gain, self._active, self._cursor, end, self._alpha,
-            self._W, self._bias, self._balance, self._worst, self._kept, self._sums,
+            self._given, self._norms, self._gain, self._active, self._cursor, end, point,
+            self._worst, self._kept, self._sums,
         )  # fmt: skip
         done = self._cost * (end - self._cursor)
         self._cursor = end
@@ -150,7 +172,7 @@ class CrammerSingerProcess:
         self._W = self._weights()
         sums = np.zeros(3)
         for start, end in self._pieces():
-            _examine(*self._given, start, end, self._alpha, self._W, self._bias, sums)
+            _examine(self._given, start, end, self._alpha, self._W, self._bias, sums)
         squared = 0.5 * float(np.einsum("jk,jk->", self._W, self._W))
         if not self._is_free and self._gain > 0.0:
             squared += float(self._bias @ self._bias) / (2.0 * self._gain)
@@ -184,7 +206,7 @@ class CrammerSingerProcess:
 
     def _weights(self) -> np.ndarray:
         W = np.zeros(self._W.shape)
-        X, rows = self._given[:2]
+        X, rows = self._given.X, self._given.rows
         for start, end in self._pieces():
             _weigh(X, rows, start, end, self._alpha, W)
         return W
@@ -256,10 +278,14 @@ def _add(X, row, steps, W):
 
 
 @kernel
-def _visit(
-    X, rows, codes, C, norms, gain, active, start, end, alpha, W, bias, balance, worst, kept, sums
-):  # fmt: skip
-    """Exact steps on the rows active[start:end]."""
+def _visit(data, norms, gain, active, start, end, point, worst, kept, sums):
+    """Exact steps on the rows active[start:end].
+
+    kept: bool (m,), whether a row stays in the pass, given the largest violation `worst` of the
+    last one. sums: float64 (3,), losses, shares of the gap, the largest violation.
+    """
+    X, rows, codes, C = data
+    alpha, W, bias, balance = point
     K = alpha.shape[1]
     gradient = np.empty(K)
     level = np.empty(K)
@@ -351,8 +377,9 @@ def _weigh(X, rows, start, end, alpha, W):
 
 
 @kernel
-def _examine(X, rows, codes, C, start, end, alpha, W, bias, sums):
+def _examine(data, start, end, alpha, W, bias, sums):
     """sums: losses, the dual's linear part, the largest violation."""
+    X, rows, codes, C = data
     K = alpha.shape[1]
     gradient = np.empty(K)
     for i in range(start, end):

@@ -50,6 +50,8 @@ from margrove._runtime.threads import run_tiles, single_threaded_blas
 from margrove.margin.linear.problems import LinearProblem, OneVsRest, balanced
 from margrove.margin.solvers.linear.dual_coordinate_loops import (
     LANES,
+    DescentState,
+    LaneTargets,
     examine_lanes,
     examine_one,
     visit_lanes,
@@ -137,7 +139,7 @@ class CoordinateDescent:
 
 
 def _continued(block: _Block | _Chain) -> _Block | _Chain:
-    """The block itself, or what is better where it creeps."""
+    """The block, or a faster process in its place if it makes little progress."""
     if not isinstance(block, _Block) or not block.creeps:
         return block
     is_single = not isinstance(block, _LaneBlock)
@@ -155,7 +157,7 @@ def _from_coordinates(
 
 
 class _Chain:
-    """The machines of a block one after the other, from where it had come."""
+    """Solves the machines of a block one after the other, from the point it had reached."""
 
     def __init__(
         self, block: _Block, starts: list[LinearResult], epoch: int, estimate: float
@@ -307,7 +309,7 @@ class _Block:
             self.finished |= is_last
 
     def _speed_up(self) -> None:
-        """Whatever helps coordinates along, at the end of an epoch."""
+        """At the end of an epoch: a step that speeds up convergence, if there is one."""
 
     def _check(self) -> None:
         """Measure the true gap; where it is too large, go on with all rows."""
@@ -331,7 +333,7 @@ class _Block:
         self._worst[:] = np.inf
 
     def _give_up(self) -> None:
-        """Rounding allows no more: go to float64, and from there nowhere."""
+        """Rounding prevents progress: switch to float64, or finish if that is in use."""
         if self.beta.dtype == np.float64:
             self.finished = True
             return
@@ -375,7 +377,7 @@ class _Block:
         return self.gap <= self.demand.tol * np.abs(self.primal)
 
     def result(self) -> LinearResult:
-        """Where it stands, measured."""
+        """The current point with its measured objectives and gap."""
         if self._measured_at != (self.epoch, self._cursor):
             self._measure()
         K = self._n_machines
@@ -412,11 +414,18 @@ class _Block:
         return [(start, min(start + step, m)) for start in range(0, m, step)]
 
     def machines(self) -> list[Callable[[], LinearProblem]]:
-        """Makers of the problem of each machine on its own."""
+        """For each machine, a function that returns its problem."""
         raise NotImplementedError
 
     def _bounds(self, lane: int) -> tuple[np.ndarray, np.ndarray]:
         raise NotImplementedError
+
+    def _descent(self) -> DescentState:
+        """What the compiled steps write to."""
+        return DescentState(
+            self.beta, self._W, self._bias, self._balance, self._worst, self._next_worst,
+            self._kept, self._sums,
+        )  # fmt: skip
 
     def _visit(self, start: int, end: int) -> None:
         raise NotImplementedError
@@ -458,10 +467,7 @@ class _SingleBlock(_Block):
         return self._single.loss.low, self._single.loss.high
 
     def _visit(self, start: int, end: int) -> None:
-        visit_one(
-            *self._given, self._gain, self._active, start, end, self.beta, self._W, self._bias,
-            self._balance, self._worst, self._next_worst, self._kept, self._sums,
-        )  # fmt: skip
+        visit_one(*self._given, self._gain, self._active, start, end, self._descent())
 
     def _weigh(self, start: int, end: int, W: np.ndarray) -> None:
         X, rows = self._given[:2]
@@ -489,11 +495,13 @@ class _LaneBlock(_Block):
             problem.X,
             read_only(problem.rows),
             read_only(problem.norms),
-            read_only(problem.codes),
-            read_only(problem.C),
-            machines.start,
-            len(machines),
-            problem.squared,
+            LaneTargets(
+                read_only(problem.codes),
+                read_only(problem.C),
+                machines.start,
+                len(machines),
+                problem.squared,
+            ),
         )
         self._all = problem
         self._own = machines
@@ -508,10 +516,7 @@ class _LaneBlock(_Block):
         return -high, high
 
     def _visit(self, start: int, end: int) -> None:
-        visit_lanes(
-            *self._given, self._gain, self._active, start, end, self.beta, self._W, self._bias,
-            self._balance, self._worst, self._next_worst, self._kept, self._sums,
-        )  # fmt: skip
+        visit_lanes(*self._given, self._gain, self._active, start, end, self._descent())
 
     def _weigh(self, start: int, end: int, W: np.ndarray) -> None:
         X, rows = self._given[:2]
@@ -520,10 +525,8 @@ class _LaneBlock(_Block):
     def _examine(
         self, start: int, end: int, W: np.ndarray, bias: np.ndarray, sums: np.ndarray
     ) -> None:
-        X, rows, _, codes, C, first, n_machines, squared = self._given
-        examine_lanes(
-            X, rows, codes, C, first, n_machines, squared, start, end, self.beta, W, bias, sums
-        )
+        X, rows, _, targets = self._given
+        examine_lanes(X, rows, targets, start, end, self.beta, W, bias, sums)
 
 
 def _zeros(shape: tuple[int, int], kind: Any) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The loops of dual coordinate descent for linear machines; see `linear_cd`.
+"""The loops of dual coordinate descent for linear machines; see `dual_coordinate_descent`.
 
 Each exists for one machine with any loss, and for LANES one-vs-rest machines at once:
 
@@ -9,6 +9,8 @@ Each exists for one machine with any loss, and for LANES one-vs-rest machines at
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from margrove._runtime.jit import kernel
@@ -16,6 +18,8 @@ from margrove.margin.linear.problems import row_loss
 
 __all__ = [
     "LANES",
+    "DescentState",
+    "LaneTargets",
     "examine_lanes",
     "examine_one",
     "visit_lanes",
@@ -26,6 +30,45 @@ __all__ = [
 
 LANES = 16
 _UNBOUNDED = 1e30
+
+
+class DescentState(NamedTuple):
+    """What coordinate steps change, of L machines over m rows and d features; L is 1 or LANES.
+
+    beta        (m, L) dual variables, float64, or float32 for lanes where that is enough
+    W           (d, L) of the same type: the sum of beta x over the rows
+    bias        (L,)   the intercepts
+    balance     (L,)   sums of beta
+    worst       (L,)   the largest violation of the last pass
+    next_worst  (L,)   the same of this pass
+    kept        bool (m,) whether the row stays in the pass
+    sums        float64 (3, L): losses, beta times values, shares of the duality gap
+    """
+
+    beta: np.ndarray
+    W: np.ndarray
+    bias: np.ndarray
+    balance: np.ndarray
+    worst: np.ndarray
+    next_worst: np.ndarray
+    kept: np.ndarray
+    sums: np.ndarray
+
+
+class LaneTargets(NamedTuple):
+    """What one-vs-rest machines want of m rows.
+
+    codes       int64 (m,) the class of each row; machine k wants +1 of class first + k, else -1
+    C           float64 (m,) the price of each row
+    n_machines  how many of the lanes have a machine
+    squared     whether the loss is the squared hinge
+    """
+
+    codes: np.ndarray
+    C: np.ndarray
+    first: int
+    n_machines: int
+    squared: bool
 
 
 # -- one machine -----------------------------------------------------------------------------------
@@ -66,11 +109,9 @@ def _left_and_right(gradient, beta, tube):
 
 
 @kernel
-def visit_one(
-    X, rows, norms, loss, gain, active, start, end,
-    beta, w, bias, balance, worst, next_worst, kept, sums,
-):  # fmt: skip
+def visit_one(X, rows, norms, loss, gain, active, start, end, state):
     """Coordinate steps on the rows active[start:end]."""
+    beta, w, bias, balance, worst, next_worst, kept, sums = state
     tube, threshold = loss.tube, worst[0]
     for t in range(start, end):
         i = active[t]
@@ -180,15 +221,14 @@ def _add_to_lanes(X, row, steps, W):
 
 
 @kernel(fast_sums=True)
-def visit_lanes(
-    X, rows, norms, codes, C, first, n_machines, squared, gain, active, start, end,
-    beta, W, bias, balance, worst, next_worst, kept, sums,
-):  # fmt: skip
+def visit_lanes(X, rows, norms, targets, gain, active, start, end, state):
     """The same for LANES machines at once; lanes without a machine never move.
 
     Everything is of the type of beta, and free of branches, so that lanes are vectors. Sums go
     to float64 every few rows.
     """
+    beta, W, bias, balance, worst, next_worst, kept, sums = state
+    codes, C, first, n_machines, squared = targets
     number = beta.dtype.type
     zero, one, half = number(0.0), number(1.0), number(0.5)
     values = np.empty(LANES, beta.dtype)
@@ -267,7 +307,8 @@ def weigh_lanes(X, rows, start, end, beta, W):
 
 
 @kernel
-def examine_lanes(X, rows, codes, C, first, n_machines, squared, start, end, beta, W, bias, sums):
+def examine_lanes(X, rows, targets, start, end, beta, W, bias, sums):
+    codes, C, first, n_machines, squared = targets
     values = np.empty(LANES, np.float64)
     for i in range(start, end):
         values[:] = bias

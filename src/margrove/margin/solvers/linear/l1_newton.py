@@ -13,7 +13,7 @@ of the dual  max sum_i t_i beta_i - e |beta_i| - d_i beta_i^2 / 2;  sum_i beta_i
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,15 +23,39 @@ from margrove.margin.solvers.linear.newton import smoothed_rows, solved, total_l
 from margrove.margin.solvers.linear.normal_equations import NormalEquations, reading_order
 from margrove.margin.solvers.linear.result import EpochPoint, LinearDemand, LinearResult
 
-__all__ = ["L1NewtonProcess", "best_l1_dual", "is_empty_too_early", "l1_violation"]
+__all__ = [
+    "L1_NEWTON",
+    "L1NewtonProcess",
+    "L1NewtonRule",
+    "best_l1_dual",
+    "descend_parabola",
+    "is_empty_too_early",
+    "l1_violation",
+]
 
-_SWEEPS = 1000
-_WORK_AT_ONCE = 50_000_000
-_INNER_SHARE = 1e-3  # of the tolerance, that a sweep may still gain
-_ARMIJO = 0.01
-_MOST_HALVINGS = 40
-_PATIENCE = 20
 _NO_VIOLATION = 1e-9
+
+
+class L1NewtonRule(NamedTuple):
+    """The constants of the method, on one machine or on a cluster.
+
+    sweeps        most sweeps over the coordinates of one parabola
+    work_at_once  multiply-adds between two looks for an interrupt
+    inner_share   of the tolerance, that a sweep may still gain
+    armijo        share of the promised decrease that a step must achieve
+    most_halvings of a step
+    patience      steps without progress before it gives up
+    """
+
+    sweeps: int = 1000
+    work_at_once: int = 50_000_000
+    inner_share: float = 1e-3
+    armijo: float = 0.01
+    most_halvings: int = 40
+    patience: int = 20
+
+
+L1_NEWTON = L1NewtonRule()
 
 
 class L1NewtonProcess:
@@ -98,7 +122,7 @@ class L1NewtonProcess:
         self.rounds += 1
         self._measure()
         self._idle = 0 if self._primal - self._dual < 0.99 * before else self._idle + 1
-        self._stuck = not moved or self._idle > _PATIENCE
+        self._stuck = not moved or self._idle > L1_NEWTON.patience
         return float(len(self._sums)) * self._problem.n_features
 
     def result(self) -> LinearResult:
@@ -147,12 +171,12 @@ class L1NewtonProcess:
         tiny = np.where(diagonal > 0.0, 1e-12 * diagonal, 1.0)
         system[np.arange(d + 1), np.arange(d + 1)] += tiny
         new = self._w.copy()
-        goal = _INNER_SHARE * self._demand.tol * abs(self._primal)
+        goal = L1_NEWTON.inner_share * self._demand.tol * abs(self._primal)
         n_variables = d + 1 if self._has_bias else d
         slopes = self._gradient.copy()  # of the parabola, at `new`
-        at_once = min(_SWEEPS, max(1, int(_WORK_AT_ONCE / n_variables**2)))
-        for _ in range(0, _SWEEPS, at_once):  # pieces that an interrupt can come between
-            if _descend(system, slopes, self._penalty, new, n_variables, goal, at_once):
+        at_once = min(L1_NEWTON.sweeps, max(1, int(L1_NEWTON.work_at_once / n_variables**2)))
+        for _ in range(0, L1_NEWTON.sweeps, at_once):  # pieces that an interrupt can come between
+            if descend_parabola(system, slopes, self._penalty, new, n_variables, goal, at_once):
                 break
         new = self._polished(system, new)
         step = new - self._w
@@ -180,10 +204,10 @@ class L1NewtonProcess:
         """Halve the step until F falls by a fair share of what it promised."""
         moves = self._sums.products(step[:-1]) + step[-1]
         length = 1.0
-        for _ in range(_MOST_HALVINGS):
+        for _ in range(L1_NEWTON.most_halvings):
             w, values = self._w + length * step, self._values + length * moves
             primal = float(self._penalty @ np.abs(w)) + total_loss(*self._loss, values)
-            if primal <= self._primal + _ARMIJO * length * expected:
+            if primal <= self._primal + L1_NEWTON.armijo * length * expected:
                 self._w, self._values = w, values
                 return True
             length *= 0.5
@@ -235,7 +259,7 @@ def best_l1_dual(
 
 
 @kernel
-def _descend(system, slopes, penalty, new, n_variables, goal, most_sweeps):
+def descend_parabola(system, slopes, penalty, new, n_variables, goal, most_sweeps):
     """Sweeps over the coordinates of a parabola plus a penalty; whether they gain little now.
 
     slopes are those of the parabola at `new`, kept up to date.

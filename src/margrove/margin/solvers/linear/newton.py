@@ -2,7 +2,7 @@
 
     minimise  P(w, b) = 1/2 ||w||^2 + k/2 b^2 + sum_i loss_i(t_i - w.x_i - b)
 
-(see `linear_problems`). Squared losses have a gradient that is linear in pieces, on which Newton
+(see `linear.problems`). Squared losses have a gradient that is linear in pieces, on which Newton
 steps with an exact line search end after finitely many (Mangasarian 2002, Keerthi and DeCoste
 2005). The others have a kink. They are replaced by
 
@@ -19,7 +19,7 @@ After each step beta is a point of the dual: made feasible, it proves how good (
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
@@ -35,16 +35,42 @@ from margrove.margin.linear.problems import (
 from margrove.margin.solvers.linear.normal_equations import NormalEquations, reading_order
 from margrove.margin.solvers.linear.result import EpochPoint, LinearDemand, LinearResult
 
-__all__ = ["MOST_FEATURES", "NewtonProcess", "smoothed_rows", "solved", "total_loss"]
+__all__ = [
+    "MOST_FEATURES",
+    "NEWTON",
+    "NewtonProcess",
+    "NewtonRule",
+    "pulls_along",
+    "smoothed_rows",
+    "solved",
+    "total_loss",
+]
 
 MOST_FEATURES = 1500  # beyond which systems take too long to factorise
-_SHRINK = 0.3  # of the width, when the smoothed problem is solved
-_SOLVED = 0.5  # of the gap at a point, that is due to the bend alone
-_LEAST_WIDTH = 1e-9  # of the residuals
-_PATIENCE = 25  # steps without progress
-_SLOPE_LEFT = 0.05  # of the slope at the start, that a line search may leave
-_MOST_TRIALS = 60
-_GROWTH = 8.0  # of a step, from one trial to the next
+
+
+class NewtonRule(NamedTuple):
+    """The constants of the method, on one machine or on a cluster.
+
+    shrink       of the width of the bend, when the smoothed problem is solved
+    solved       it is when this share of the gap is due to the bend alone
+    least_width  of the bend, as a share of the residuals
+    patience     steps without progress before it gives up
+    slope_left   share of the slope at the start that a line search may leave
+    most_trials  of a line search
+    growth       of a step, from one trial to the next
+    """
+
+    shrink: float = 0.3
+    solved: float = 0.5
+    least_width: float = 1e-9
+    patience: int = 25
+    slope_left: float = 0.05
+    most_trials: int = 60
+    growth: float = 8.0
+
+
+NEWTON = NewtonRule()
 
 
 class NewtonProcess:
@@ -95,7 +121,7 @@ class NewtonProcess:
         self._b = float(start.intercept[0]) if self._has_bias else 0.0
         self._values = self._sums.products(self._w) + self._b
         self._centre = np.clip(start.beta[self._order, 0], self._loss.low, self._loss.high)
-        self._width *= _SHRINK
+        self._width *= NEWTON.shrink
 
     @property
     def converged(self) -> bool:
@@ -131,9 +157,9 @@ class NewtonProcess:
             self._measure_afresh()
         progress = self._gap() < 0.98 * before
         self._idle = 0 if progress else self._idle + 1
-        self._stuck = self._idle > _PATIENCE
+        self._stuck = self._idle > NEWTON.patience
         if not self._problem.is_smooth:
-            if self._of_bend >= _SOLVED * self._gap_here or not slope < 0.0:
+            if self._of_bend >= NEWTON.solved * self._gap_here or not slope < 0.0:
                 self._move_centre()
         elif not slope < 0.0:
             self._stuck = True
@@ -250,10 +276,10 @@ class NewtonProcess:
         straight += self._price * self._b * bias_step
         bend = float(step @ step) + self._price * bias_step**2
         low, high, length = 0.0, np.inf, 1.0
-        for _ in range(_MOST_TRIALS):
-            pulls = _pulls(*self._loss, self._values, moves, length, self._centre, self._width)
+        for _ in range(NEWTON.most_trials):
+            pulls = pulls_along(*self._loss, self._values, moves, length, self._centre, self._width)
             here = straight + length * bend - pulls[0]
-            if abs(here) <= -_SLOPE_LEFT * slope:
+            if abs(here) <= -NEWTON.slope_left * slope:
                 break
             if here < 0.0:
                 low = length
@@ -262,7 +288,7 @@ class NewtonProcess:
             curvature = bend + pulls[1]
             guess = length - here / curvature if curvature > 0.0 else np.inf
             if np.isinf(high):
-                guess = min(guess, _GROWTH * length)
+                guess = min(guess, NEWTON.growth * length)
             if not low < guess < high:
                 guess = 0.5 * (low + high)
             if guess == length:
@@ -276,7 +302,9 @@ class NewtonProcess:
         A line search that does not read X.
         """
         nothing, ones = np.zeros(0), np.ones(len(self._values))
-        pull, curvature = _pulls(*self._loss, self._values, ones, 0.0, self._centre, self._width)
+        pull, curvature = pulls_along(
+            *self._loss, self._values, ones, 0.0, self._centre, self._width
+        )
         if pull != 0.0 and curvature == 0.0:
             direction = 1.0 if pull > 0.0 else -1.0
             start = direction * self._reach
@@ -286,7 +314,7 @@ class NewtonProcess:
 
     def _move_centre(self) -> None:
         self._centre = self._beta
-        self._width = max(self._width * _SHRINK, _LEAST_WIDTH * self._reach)
+        self._width = max(self._width * NEWTON.shrink, NEWTON.least_width * self._reach)
         self._measure()
 
 
@@ -354,7 +382,7 @@ def smoothed_rows(
 
 
 @kernel(fast_sums=True)
-def _pulls(target, low, high, damping, tube, values, moves, length, centre, width):
+def pulls_along(target, low, high, damping, tube, values, moves, length, centre, width):
     """Sum of beta times move, and of curvature times move^2, at a point of the line."""
     first = 0.0
     second = 0.0

@@ -19,7 +19,7 @@ Iterate and average are kept as  w = a V  and  p (U + q V),  so that a row costs
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,7 +34,6 @@ __all__ = ["SgdRows", "SgdState", "StochasticProcess"]
 _LATER_COUNT_MORE = 3.0
 _STEADY_ROWS = 1000.0
 _ROWS_TO_LOOK_AT = 65_536
-_STREAM = ("V", "U", "bias", "mean_bias", "scales")
 
 
 @dataclass(frozen=True)
@@ -59,6 +58,26 @@ class SgdRows:
     is_regression: bool
     bias_gain: float  # 0: none, s^2: LIBLINEAR's constant feature of size s
     is_bias_free: bool
+
+
+class Presented(NamedTuple):
+    """What the compiled steps read of `SgdRows`: m rows, and what is asked of them.
+
+    X, rows, norms  the table, the number (m,) of each row in it, and their squared norms (m,)
+    targets, weight float64 (m,)
+    gain, is_free   what a step adds to the intercept, 0 for none; whether it is not penalised
+    """
+
+    X: Rows
+    rows: np.ndarray
+    norms: np.ndarray
+    targets: np.ndarray
+    weight: np.ndarray
+    is_regression: bool
+    squared: bool
+    tube: float
+    gain: float
+    is_free: bool
 
 
 @dataclass
@@ -133,7 +152,7 @@ class StochasticProcess:
         self.total: int | None = demand.epochs
         weight = float(data.weight.sum()) if total_weight is None else total_weight
         self._decay = 1.0 / max(data.C * weight, 1e-300)
-        self._given = (
+        self._presented = Presented(
             data.X, read_only(data.rows), read_only(data.norms), read_only(data.targets),
             read_only(data.weight), data.is_regression, data.squared, data.tube, data.bias_gain,
             data.is_bias_free,
@@ -166,7 +185,7 @@ class StochasticProcess:
         end = min(len(self._order), self._cursor + count)
         state = self._stream
         _present(
-            *self._given, self._decay, state.length, self._order, self._cursor, end, state.V,
+            self._presented, self._decay, state.length, self._order, self._cursor, end, state.V,
             state.U, state.bias, state.mean_bias, state.scales,
         )  # fmt: skip
         if not np.isfinite(state.scales).all() or not np.isfinite(state.bias).all():
@@ -201,10 +220,8 @@ class StochasticProcess:
         losses = np.zeros(len(coef))
         W = np.ascontiguousarray(coef.T)
         for start in range(0, len(data.rows), _ROWS_TO_LOOK_AT):
-            _add_losses(
-                *self._given[:8], start, min(start + _ROWS_TO_LOOK_AT, len(data.rows)), W,
-                intercept, losses,
-            )  # fmt: skip
+            end = min(start + _ROWS_TO_LOOK_AT, len(data.rows))
+            _add_losses(self._presented, start, end, W, intercept, losses)
         return 0.5 * np.einsum("kj,kj->k", coef, coef) + data.C * losses
 
     def result(self) -> LinearResult:
@@ -247,11 +264,9 @@ def _target_of(value, k, n_machines, is_regression):
 
 
 @kernel(fast_sums=True)
-def _present(
-    X, rows, norms, targets, weight, is_regression, squared, tube, gain, is_free, decay, length,
-    order, start, end, V, U, bias, mean_bias, scales,
-):  # fmt: skip
-    """Steps on the rows order[start:end]."""
+def _present(data, decay, length, order, start, end, V, U, bias, mean_bias, scales):
+    """Steps on the rows order[start:end] of `Presented`; V to scales are those of `SgdState`."""
+    X, rows, norms, targets, weight, is_regression, squared, tube, gain, is_free = data
     K = V.shape[1]
     values = np.empty(K)
     steps = np.empty(K)
@@ -316,9 +331,9 @@ def _present(
 
 
 @kernel(fast_sums=True)
-def _add_losses(
-    X, rows, norms, targets, weight, is_regression, squared, tube, start, end, W, intercept, losses
-):  # fmt: skip
+def _add_losses(data, start, end, W, intercept, losses):
+    """losses (K,) += those of the rows start to end of `Presented`, for weights W (d, K)."""
+    X, rows, _, targets, weight, is_regression, squared, tube, _, _ = data
     K = W.shape[1]
     values = np.empty(K)
     for i in range(start, end):

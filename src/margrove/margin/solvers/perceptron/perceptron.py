@@ -31,14 +31,19 @@ from typing import Any
 import numpy as np
 
 from margrove._data import kernel_rows, read_only
-from margrove._runtime.jit import kernel
 from margrove._runtime.matrix_tiles import row_products
 from margrove._runtime.slices import step_capacity
 from margrove._runtime.threads import run_tiles
 from margrove.exceptions import NumericalOverflowError
 from margrove.margin.solvers.perceptron.early_stopping import Patience
+from margrove.margin.solvers.perceptron.perceptron_steps import (
+    BlockArrays,
+    StepRule,
+    StepTrace,
+    gather_rows,
+    visit_rows,
+)
 from margrove.margin.solvers.perceptron.row_order import Visits, shuffle
-from margrove.margin.solvers.perceptron.separation import scores_csr, scores_dense
 
 __all__ = [
     "LinearState",
@@ -113,7 +118,7 @@ class LinearState:
 
 
 class _Block:
-    """A few one-vs-rest problems trained together by one thread; all that the kernel writes to."""
+    """A few one-vs-rest problems trained together by one thread."""
 
     def __init__(
         self, problems: np.ndarray, state: LinearState, *, is_dense: bool, with_l1: bool
@@ -131,6 +136,13 @@ class _Block:
         self.loss = np.zeros(len(problems))
         self.mistakes = np.zeros(len(problems))
         self.active = np.ones(len(problems), dtype=np.bool_)
+
+    def arrays(self) -> BlockArrays:
+        """What the compiled steps write to."""
+        return BlockArrays(
+            self.W, self.b, self.drift_W, self.drift_b, self.l1_done, self.scalars, self.loss,
+            self.mistakes, self.active,
+        )  # fmt: skip
 
     def _laid_out(self, coef: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(coef if self.is_dense else coef.T)
@@ -285,7 +297,7 @@ class PerceptronProcess:
 
         def gather(tile: int) -> None:
             part = slice(tile * _ROWS_PER_GATHER, (tile + 1) * _ROWS_PER_GATHER)
-            _gather_rows(self._view, rows[part], self._buffer[part])
+            gather_rows(self._view, rows[part], self._buffer[part])
 
         run_tiles(gather, -(-len(rows) // _ROWS_PER_GATHER), self._n_threads)
 
@@ -293,15 +305,14 @@ class PerceptronProcess:
         reached = np.full(len(self._blocks), until)
 
         def learn(b: int) -> None:
-            block, rule, visits = self._blocks[b], self._rule, self._visits
-            reached[b] = _visit_rows(
-                self._view, self._gathered, visits.rows, visits.codes, visits.weight, visits.norms,
-                self._cursor, until, block.problems[0], block.W, block.b,
-                block.drift_W, block.drift_b, block.l1_done, block.scalars, block.loss,
-                block.mistakes, block.active, self._trace, self._n_traced, self._epoch, rule.eta,
-                rule.margin, rule.fit_intercept, rule.l1, rule.l2, rule.average_from,
+            block = self._blocks[b]
+            reached[b] = visit_rows(
+                self._view, self._gathered, self._visits, self._cursor, until, block.problems[0],
+                block.arrays(), trace, self._epoch, rule,
             )  # fmt: skip
 
+        own, trace = self._rule, StepTrace(self._trace, self._n_traced)
+        rule = StepRule(own.eta, own.margin, own.fit_intercept, own.l1, own.l2, own.average_from)
         run_tiles(learn, len(self._blocks), self._n_threads)
         return int(reached[0])
 
@@ -374,130 +385,3 @@ class _Validation:
         scores = row_products(self._X, attributes["coef_"].T) + attributes["intercept_"]
         wrong = (scores > 0) != (self._codes[:, None] == np.arange(scores.shape[1]))
         return self._weight @ wrong
-
-
-@kernel
-def _gather_rows(X, rows, out):
-    """out[c] = row rows[c] of a dense X, in float64."""
-    for c in range(len(rows)):
-        i = rows[c]
-        for j in range(out.shape[1]):
-            out[c, j] = X.dense[i, j]
-
-
-@kernel
-def _add_dense(buffer, c, W, k, step):
-    """w_k += step * x"""
-    for j in range(W.shape[1]):
-        W[k, j] += step * buffer[c, j]
-
-
-@kernel
-def _add_csr(data, indices, first, last, W, k, step):
-    for p in range(first, last):
-        W[np.uint64(indices[p]), k] += step * data[p]
-
-
-@kernel
-def _truncate(W, done, j, by_class, scale, budget):
-    """L1 by cumulative penalty (Tsuruoka, Tsujii and Ananiadou 2009), feature j, all problems."""
-    for k in range(W.shape[0] if by_class else W.shape[1]):
-        a, b = (k, j) if by_class else (j, k)
-        before = W[a, b] * scale
-        after = before
-        if before > 0.0:
-            after = max(0.0, before - (budget + done[a, b]))
-        elif before < 0.0:
-            after = min(0.0, before + (budget - done[a, b]))
-        done[a, b] += after - before
-        W[a, b] = after / scale
-
-
-@kernel
-def _rescale(W, scale):
-    # A loop where NumPy would do: an array expression in a kernel costs a second of compilation.
-    for a in range(W.shape[0]):
-        for b in range(W.shape[1]):
-            W[a, b] *= scale
-
-
-@kernel
-def _visit_rows(
-    X, buffer, rows, codes, weights, norms, start, end, first_problem, W, b, drift_W, drift_b,
-    l1_done, scalars, loss, mistakes, active, trace, n_traced, epoch, eta, margin, fit_intercept,
-    l1, l2, average_from,
-):  # fmt: skip
-    """Present rows[start:end] to the problems of one block; returns where it stopped.
-
-    Dense rows are read from buffer[0], buffer[1], ..., sparse ones from X. It stops early only
-    when the trace is full. Problem k asks whether codes[t] == k. scalars =
-    (scale of W, cumulative L1 penalty, presentations so far, 1 if a score was NaN).
-    """
-    n_problems = len(b)
-    f = np.empty(n_problems)
-    scale, l1_budget, clock = scalars[0], scalars[1], scalars[2]
-    stopped = end
-    c, first, last = 0, 0, 0
-    for t in range(start, end):
-        if trace.shape[0] > 0 and n_traced[0] + n_problems > trace.shape[0]:
-            stopped = t
-            break
-        weight = weights[t]
-        if X.is_dense:
-            c = t - start
-            scores_dense(buffer, c, W, f)
-        else:
-            first, last = X.indptr[rows[t]], X.indptr[rows[t] + 1]
-            scores_csr(X.data, X.indices, first, last, W, f)
-        score_scale = scale  # rows are scored before the penalty shrinks the weights
-        if l2 > 0.0:
-            scale *= max(0.0, 1.0 - eta * l2) ** weight
-            if scale < 1e-9:
-                _rescale(W, scale)
-                scale = 1.0
-        for k in range(n_problems):
-            sign = 1.0 if codes[t] == first_problem + k else -1.0
-            value = sign * (f[k] * score_scale + b[k])
-            if value > margin or not active[k]:
-                continue
-            if not value <= margin:
-                scalars[3] = 1.0
-                continue
-            step = weight
-            if weight > 1.0:
-                norm = norms[t] + (1.0 if fit_intercept else 0.0)
-                if norm > 0.0:
-                    step = min(weight, np.floor((margin - value) / (eta * norm)) + 1.0)
-            loss[k] += weight * (margin - value)
-            mistakes[k] += step
-            change = eta * step * sign
-            late = (clock - average_from) * change
-            averaging = average_from >= 0 and clock > average_from
-            if X.is_dense:
-                _add_dense(buffer, c, W, k, change / scale)
-                if averaging:
-                    _add_dense(buffer, c, drift_W, k, late)
-            else:
-                _add_csr(X.data, X.indices, first, last, W, k, change / scale)
-                if averaging:
-                    _add_csr(X.data, X.indices, first, last, drift_W, k, late)
-            if fit_intercept:
-                b[k] += change
-                if averaging:
-                    drift_b[k] += late
-            if trace.shape[0] > 0:
-                m = n_traced[0]
-                trace[m, 0], trace[m, 1], trace[m, 2] = epoch, rows[t], first_problem + k
-                trace[m, 3], trace[m, 4] = value + 0.0, step  # never -0.0
-                n_traced[0] = m + 1
-        if l1 > 0.0:
-            l1_budget += eta * l1 * weight
-            if X.is_dense:
-                for j in range(buffer.shape[1]):
-                    _truncate(W, l1_done, j, X.is_dense, scale, l1_budget)
-            else:
-                for p in range(first, last):
-                    _truncate(W, l1_done, np.int64(X.indices[p]), X.is_dense, scale, l1_budget)
-        clock += weight
-    scalars[0], scalars[1], scalars[2] = scale, l1_budget, clock
-    return stopped

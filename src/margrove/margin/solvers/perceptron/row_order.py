@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,9 +11,12 @@ from margrove._runtime.jit import kernel
 __all__ = ["Visits", "shuffle"]
 
 
-@dataclass(frozen=True)
-class Visits:
-    """The rows of an epoch in the order of their presentation."""
+class Visits(NamedTuple):
+    """The m rows of an epoch in the order of their presentation.
+
+    rows, codes     int64 (m,) the number of each in X, and its class
+    weight, norms   float64 (m,) weights and squared norms
+    """
 
     rows: np.ndarray
     codes: np.ndarray
