@@ -41,7 +41,7 @@ def surface_of(model: Any, cells: Cells, wanted: Wanted = "score") -> Surface:
     classes = np.asarray(model.classes_)
     points = within_domain(model, cells.points)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fit has said what there is to say
+        warnings.simplefilter("ignore")  # the picture shows the warnings of the fit
         if len(classes) == 2:
             values, kind = _of_two(model, points, wanted)
             winner = classes[(values > (0.5 if kind == "probability" else 0.0)).astype(int)]
@@ -55,7 +55,7 @@ def surface_of(model: Any, cells: Cells, wanted: Wanted = "score") -> Surface:
 
 
 def within_domain(model: Any, points: np.ndarray) -> np.ndarray:
-    """Kernels of histograms know no negative numbers: there, what is said at 0 is drawn."""
+    """Histogram kernels have no negative numbers: the value at 0 is drawn there."""
     from margrove.margin.kernels.registry import needs_nonnegative
 
     is_positive = needs_nonnegative(getattr(model, "kernel", None))
