@@ -1,4 +1,4 @@
-"""What the lectures show without points in a plane: impurities, the bootstrap, and two tables.
+"""Contents of the lectures without points: impurities, the bootstrap, and two tables.
 
 answer_impurity    criteria of the library over the share of one of two classes
 answer_bootstrap   `margrove.bootstrap` of a list of numbers
@@ -155,7 +155,7 @@ def _tree_parameter(name: Any, value: Any) -> Any:
 
 
 def impurities_at(share: float) -> dict[str, float]:
-    """What each criterion for classes says of two classes with shares `share` and the rest."""
+    """The value of each criterion for two classes, one with share `share`."""
     pair = np.array([[share, 1.0 - share]])
     return {name: float(of_shares(pair)[0]) for name, of_shares in _impurities().items()}
 

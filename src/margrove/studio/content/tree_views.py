@@ -1,4 +1,4 @@
-"""Trees for the tree viewer: all nodes of a tree as a list, and the way of a row through it."""
+"""Trees for the tree viewer: all nodes of a tree as a list, and the path of a row through it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a regressor says over one feature, as the page draws it."""
+"""Predictions of a regressor over one feature, as the page draws them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def places_of(scene: Scene, n: int = _PLACES) -> np.ndarray:
 def curve_of(
     model: Any, scene: Scene, *, support: bool = True, members: bool = True, facts: Any = None
 ) -> dict[str, Any]:
-    """What a fitted regressor says over the view of a scene, and what it made of its points.
+    """Predictions of a fitted regressor over the view of a scene, and facts about its points.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ def _is_linear(model: Any) -> bool:
 
 
 def _outermost(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Rows at corners of the hulls, which are all that matters, if there are many."""
+    """If there are many rows, only those at the corners of the hulls."""
     if len(y) <= _FEW:
         return np.arange(len(y))
     kept = []

@@ -1,4 +1,4 @@
-"""The members of an ensemble: what some of them say each."""
+"""Predictions of single members of an ensemble."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WITH_MEMBERS = (
 
 
 def members_of(model: Any, most: int = MOST_MEMBERS) -> list[Any]:
-    """The first members of an ensemble; [] of other models, and of one that has but one."""
+    """The first members of an ensemble; [] for other models, or if there is only one."""
     if type(model).__name__ not in _WITH_MEMBERS:
         return []
     members = model.estimators_
@@ -58,7 +58,7 @@ def curves_of_members(model: Any, x: np.ndarray) -> np.ndarray | None:
 
 
 def _classes(model: Any, member: Any, points: np.ndarray) -> np.ndarray:
-    """Members may have been taught numbers of classes in place of the classes themselves."""
+    """Classes that a member predicts; some members know codes instead of classes."""
     predicted = np.asarray(member.predict(points)).astype(np.int64)
     if np.isin(member.classes_, model.classes_).all():
         return predicted

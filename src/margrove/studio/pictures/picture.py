@@ -1,4 +1,4 @@
-"""A picture: what a learner makes of a scene."""
+"""The picture of a scene: a fit, and all that the page draws of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["picture_of"]
 
 
 def picture_of(scene: Scene, grid: Sequence[int], surface: Wanted = "score") -> dict[str, Any]:
-    """Fit the learner of a scene and draw what it says.
+    """Fit the learner of a scene and return what the page draws.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a classifier says over two features, as the page draws it."""
+"""Predictions of a classifier over two features, as the page draws them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def plane_of(
     members: bool = True,
     facts: Any = None,
 ) -> dict[str, Any]:
-    """What a fitted classifier says over the view of a scene, and what it made of its points.
+    """Predictions of a fitted classifier over the view of a scene, and facts about its points.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a fitted model made of each point: dual variable, slack, where it lies, weight."""
+"""Facts about each point: dual variable, slack, kind of support vector, weight."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CODES = {3: (1, 2, 3), 2: (1, 3)}
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """One each for all points of a scene; None where it means nothing."""
+    """Arrays over all points of a scene; None where a fact does not apply."""
 
     alpha: np.ndarray
     slack: np.ndarray | None
@@ -29,7 +29,7 @@ class Support:
 
 
 def support_of(model: Any, scene: Scene, facts: Any = None) -> Support | None:
-    """Of a support vector machine or a kernel perceptron; None of other learners."""
+    """Facts of a support vector machine or a kernel perceptron; None for other learners."""
     if type(model).__name__ not in MACHINES:
         return None
     facts = describe(model) if facts is None else facts

@@ -1,4 +1,4 @@
-"""Fitting the learner of a scene, once: the last few models are remembered by what they learnt."""
+"""Fits of the learner of a scene; the last models are cached by their training data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HAVE_CALIBRATION = ("SVC", "NuSVC")  # probabilities on request only, since the
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A fitted model, how long that took, and what it warned of."""
+    """A fitted model, the time of its fit, and its warnings."""
 
     model: Any
     seconds: float
@@ -33,7 +33,7 @@ class Fitted:
 
     @cached_property
     def facts(self) -> Any:
-        """What is known of the model, with its proof where it has one."""
+        """Facts about the model, with its certificate if it has one."""
         return describe(self.model)
 
 

@@ -15,7 +15,7 @@ __all__ = ["regions_of"]
 
 
 def regions_of(model: Any, view: View) -> list[dict[str, Any]]:
-    """Of a tree whose questions are thresholds; [] of other models."""
+    """The rectangles of a tree with threshold splits; [] for other models."""
     if not isinstance(model, DecisionTree) or np.any(model.arrays_.kind == OBLIQUE):
         return []
     found = tree_regions(model)

@@ -35,7 +35,7 @@ _MOST_MARKED = 12  # points with a weight; at the start it is all of them
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """corners are those of the hulls in the plane, None in another feature space."""
+    """`corners` are those of the hulls in the plane, None for a kernel."""
 
     scene: Scene
     fitted: Any
@@ -103,7 +103,7 @@ def _estimator(scene: Scene) -> Any:
 
 
 def nearest_points(model: Any) -> np.ndarray:
-    """(2, 2): the averages of the support vectors of each class, as the coefficients weigh them."""
+    """The weighted mean of the support vectors of each class, shape (2, 2)."""
     signed = model.dual_coef_[0]
     found = []
     for is_class in (signed < 0, signed > 0):

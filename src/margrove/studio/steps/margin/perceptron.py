@@ -42,7 +42,7 @@ class _Fit:
         return {"weights": weights.tolist(), "intercept": float(intercept), "role": role}
 
     def model(self, number: int) -> Any:
-        """The estimator with the weights that it had then."""
+        """The estimator with the weights that it had after a step."""
         model = copy(self.fitted)
         model.coef_ = self.found.weights[number][None, :]
         model.intercept_ = self.found.intercepts[[number]]
@@ -88,7 +88,7 @@ def trace(scene: Scene) -> Trace:
 
 
 def _wrong_sides(found: PerceptronSteps, numbers: list[int]) -> np.ndarray:
-    """How many points are not on their side of the line at the start and after each step."""
+    """The number of misclassified points at the start and after each step."""
     values = found.rows.points @ found.weights[numbers].T + found.intercepts[numbers]
     wrong: np.ndarray = (values * found.rows.signs[:, None] <= 0.0).sum(axis=0)
     return wrong

@@ -40,7 +40,7 @@ _MODELS = 64
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """boxes are those of the first steps that the lectures' formula explains."""
+    """`boxes` are those of the first steps, as far as the formula of the lectures holds."""
 
     scene: Scene
     fitted: Any
@@ -110,7 +110,7 @@ def _require_boxes(estimator: Any) -> None:
 
 
 def _objectives(fit: _Fit) -> np.ndarray:
-    """The dual objective at the start and after each step that is shown; NaN where not known."""
+    """The dual objective at the start and after each shown step; NaN where it is unknown."""
     gains = np.array([float(box.gain(*box.after)) for box in fit.boxes])
     known = np.concatenate([[0.0], np.cumsum(gains)])
     numbers = np.array(fit.heard.numbers)

@@ -24,7 +24,7 @@ Look = Callable[[Any, list[Any]], bool]  # of a solver and its steps; True ends 
 
 
 class _Stepwise:
-    """A solver that takes small steps, and lets somebody look at it after each; see `Process`."""
+    """A solver that takes one step at a time and calls `look` after each; see `Process`."""
 
     def __init__(self, solver: Any, look: Look) -> None:
         self._solver, self._look = solver, look
@@ -62,7 +62,7 @@ class _Stepwise:
 
 
 class _StepwiseSVC(SVC):
-    """An SVC that is looked at; for solvers that take the whole Gram matrix."""
+    """An SVC with a stepwise solver, for solvers that take the whole Gram matrix."""
 
     _look: Look
 
@@ -99,5 +99,5 @@ def fitted_with(estimator: SVC, X: np.ndarray, y: np.ndarray, look: Look) -> SVC
 
 
 def ended_after(estimator: SVC, X: np.ndarray, y: np.ndarray, n_steps: int) -> SVC:
-    """What the machine has learnt after so many elementary steps of its solver."""
+    """The machine after some elementary steps of its solver."""
     return fitted_with(estimator, X, y, lambda solver, steps: len(steps) >= n_steps)

@@ -45,7 +45,7 @@ _MOST_POINTS = 2_000
 
 @dataclass(frozen=True, eq=False)
 class Iterate:
-    """An iterate as an expansion over the learnt rows; alpha says how often each row violated."""
+    """An iterate, expanded over the training rows; alpha counts the violations of each row."""
 
     rows: np.ndarray
     coef: np.ndarray
@@ -143,7 +143,7 @@ def _iterates(estimator: Any, X: np.ndarray, y: np.ndarray) -> list[Iterate]:
 
 
 def iterate_of(solver: Any, means: np.ndarray) -> Iterate:
-    """What a `SubgradientProcess` has learnt at the moment; see the module for the formula.
+    """The current iterate of a `SubgradientProcess`; see the module for the formula.
 
     `means` are those of the rows of its Gram matrix.
     """

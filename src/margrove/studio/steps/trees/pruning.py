@@ -1,4 +1,4 @@
-"""Cost-complexity pruning: from the whole tree to its root, as a leaf becomes dearer."""
+"""Cost-complexity pruning: from the whole tree to its root, with a rising price of a leaf."""
 
 from __future__ import annotations
 
@@ -123,6 +123,6 @@ def _describe(fit: _Fit, position: int) -> dict[str, Any]:
 
 
 def _chosen(fit: _Fit) -> int:
-    """The tree that the scene's own price of a leaf leads to."""
+    """The step whose tree belongs to the `ccp_alpha` of the scene."""
     price = float(fit.scene.estimator().ccp_alpha)
     return int(np.searchsorted(fit.errors.ccp_alphas, price, side="right")) - 1

@@ -1,4 +1,4 @@
-"""A tree, split by split: what each node could have asked, and the tree so far.
+"""A tree, split by split: the candidate splits of each node, and the tree so far.
 
 For points of a scene, and for the tables of the lectures.
 """

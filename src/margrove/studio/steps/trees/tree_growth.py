@@ -60,13 +60,13 @@ class Growth:
         return ordered
 
     def after(self, number: int) -> Any:
-        """The tree with the first so many of its splits."""
+        """The tree with only the first splits."""
         if number == len(self.order):
             return self.model
         return prune(self.model, "nodes", nodes=self.order[number:])
 
     def number_of(self, node: int, number: int) -> int:
-        """How a node of the whole tree is numbered in the tree after so many splits."""
+        """The number of a node of the whole tree in the tree after some splits."""
         is_told = np.zeros(len(self.arrays), dtype=bool)
         is_told[self.order[:number]] = True
         is_there = np.append(True, is_told[self.arrays.parent[1:]])
@@ -85,7 +85,7 @@ class Growth:
             return np.asarray(self.model.apply(self.X))
 
     def rows_of(self, node: int) -> np.ndarray:
-        """The rows that come by a node: its subtree is a run of numbers."""
+        """The rows that reach a node; the numbers of its subtree are consecutive."""
         found: np.ndarray = np.flatnonzero(
             (self.leaves >= node) & (self.leaves < self.arrays.ends[node])
         )
