@@ -6,7 +6,7 @@ import "./looks/stage.css";
 import { effect } from "@preact/signals";
 import { render } from "preact";
 import { ALL_MODES, App } from "./app";
-import { ask, connectionState, startConversation } from "./connection/studio";
+import { ask, connectionState, startConnection } from "./connection/studio";
 import { followTheme } from "./looks/theme";
 import { drawFirst } from "./panel/presets";
 import { modeFromAddress } from "./state/mode";
@@ -20,7 +20,7 @@ import {
   scene,
 } from "./state/scene";
 
-startConversation(); // First of all: it takes the token out of the address bar.
+startConnection(); // First of all: it takes the token out of the address bar.
 followTheme();
 const followAddress = () => modeFromAddress(ALL_MODES.map((entry) => entry.name));
 followAddress();

@@ -8,8 +8,8 @@ export {
   isSuperseded,
   Superseded,
 } from "./connection/answers";
-export type { AskOptions } from "./connection/conversation";
 export { ask, cancel, connectionState, uploadTable, welcome } from "./connection/studio";
+export type { AskOptions } from "./connection/studioConnection";
 export { type Answer, type PictureOptions, useAnswer, usePicture } from "./connection/useAnswer";
 export { ErrorNote, Fence, Note, type NoteKind, ProgressNote } from "./errors/notes";
 export { classColour } from "./looks/colours";

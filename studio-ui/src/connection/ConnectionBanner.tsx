@@ -44,7 +44,7 @@ function NewLinkBanner() {
   return (
     <div class="banner critical" role="alert" data-testid="connection-refused">
       <p>
-        <strong>{wasOpen ? "The studio was started again." : refusal.value}</strong>{" "}
+        <strong>{wasOpen ? "The studio was restarted." : refusal.value}</strong>{" "}
         {wasOpen
           ? "Your points are kept in this tab. Paste the new link that the terminal shows."
           : "Open it, or paste it here."}

@@ -1,27 +1,27 @@
-/** The page's one conversation, as signals. */
+/** The page's one connection, as signals. */
 
 import { signal } from "@preact/signals";
 import type { Welcome } from "../protocol";
 import type { Answers, AskKind, AskOf } from "./answers";
+import { storedKey, storeKey, takeToken } from "./keys";
 import {
   type AskOptions,
-  Conversation,
-  type ConversationState,
-  type Keeper,
+  type ConnectionState,
+  type KeyStore,
   type Socket,
-} from "./conversation";
-import { storedKey, storeKey, takeToken } from "./keys";
+  StudioConnection,
+} from "./studioConnection";
 
 export const SOCKET_PATH = "/socket";
 
-export const connectionState = signal<ConversationState>("connecting");
+export const connectionState = signal<ConnectionState>("connecting");
 export const welcome = signal<Welcome | null>(null);
 export const refusal = signal("");
 
 let token: string | null = null;
 let key: string | null = storedKey();
 
-const keeper: Keeper = {
+const keyStore: KeyStore = {
   token() {
     const taken = token;
     token = null; // A token is good for one attempt.
@@ -41,42 +41,42 @@ function connect(): Socket {
   return new WebSocket(address) as Socket;
 }
 
-const conversation = new Conversation(connect, keeper, (changed) => {
+const connection = new StudioConnection(connect, keyStore, (changed) => {
   connectionState.value = changed.state;
   welcome.value = changed.welcome;
   refusal.value = changed.refusal;
 });
 
-export function startConversation(): void {
+export function startConnection(): void {
   token = takeToken();
-  conversation.start();
+  connection.start();
   // A new link pasted into the address bar of this tab changes the fragment only.
   window.addEventListener("hashchange", () => {
     const fresh = takeToken();
     if (fresh !== null) useToken(fresh);
   });
-  window.addEventListener("online", () => conversation.hurry());
+  window.addEventListener("online", () => connection.reconnectNow());
 }
 
 /** Begins again with the token of a new link. */
 export function useToken(fresh: string): void {
   token = fresh;
-  conversation.start();
+  connection.start();
 }
 
 export function retryNow(): void {
-  conversation.hurry();
+  connection.reconnectNow();
 }
 
 export function ask<Kind extends AskKind>(
   request: AskOf<Kind> & { kind: Kind },
   options?: AskOptions,
 ): Promise<Answers[Kind]> {
-  return conversation.ask<Kind>(request, options);
+  return connection.ask<Kind>(request, options);
 }
 
 export function cancel(channel: string): void {
-  conversation.cancel(channel);
+  connection.cancel(channel);
 }
 
 interface Uploaded {
@@ -99,7 +99,7 @@ export function uploadTable(
       reject(new Error("The table could not be sent; is the studio running?"));
     request.onload = () => {
       if (request.status === 200) resolve((JSON.parse(request.responseText) as Uploaded).table);
-      else reject(new Error(request.responseText || "The studio did not take the table."));
+      else reject(new Error(request.responseText || "The studio refused the table."));
     };
     request.send(file);
   });

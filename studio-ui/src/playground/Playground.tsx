@@ -102,14 +102,14 @@ function FiguresSection(props: { picture: Answer<Picture>; value: Picture | null
       aria-busy={props.picture.isWaiting}
       data-testid="figures-panel"
     >
-      <h2>What came out</h2>
+      <h2>Results</h2>
       {value ? (
         <FiguresPanel figures={value.figures} task={value.task} />
       ) : (
         <p class="hint">
           {props.picture.error
-            ? "Nothing was learnt: what is wrong stands on the picture."
-            : "Nothing is learnt yet."}
+            ? "There is no result: the picture shows the error."
+            : "There is no result yet."}
         </p>
       )}
     </section>

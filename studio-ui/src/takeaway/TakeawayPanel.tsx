@@ -33,8 +33,8 @@ export function TakeawayPanel(props: { painting: () => Painting | null }) {
     if (file.current) file.current.value = "";
   };
   return (
-    <section class="panel" aria-label="Take it along" data-testid="takeaway-panel">
-      <h2>Take it along</h2>
+    <section class="panel" aria-label="Export" data-testid="takeaway-panel">
+      <h2>Export</h2>
       <div class="button-grid">
         <TakeButton
           wide

@@ -1,4 +1,4 @@
-"""Connections that are lost and found, a studio that is started again, and two tabs at once."""
+"""Connections that are lost and found, a studio that is restarted, and two tabs at once."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_studio_that_is_started_again_asks_for_its_new_link(tabs):
     expect(visit.at("connection-lost")).to_be_visible()
     second = RunningStudio("--port", port)
     try:
-        expect(visit.at("connection-refused")).to_contain_text("started again")
+        expect(visit.at("connection-refused")).to_contain_text("restarted")
         assert visit.scene() == scene.as_dict()
         visit.at("new-link").fill("no link at all")
         visit.at("use-link").click()

@@ -13,7 +13,7 @@ from margrove.studio.content.lectures import LECTURE_TABLES, lecture_table
 from margrove.studio.content.scenes import StudioError, scene_from
 from margrove.studio.content.tree_views import answer_tree
 from margrove.studio.lessons import LESSONS
-from margrove.studio.lessons.bootstrap_of_a_median import WAITING_TIMES
+from margrove.studio.lessons.ensembles.bootstrap_of_a_median import WAITING_TIMES
 from margrove.studio.lessons.lesson import preset_scene
 from margrove.studio.pictures import picture_of
 from margrove.studio.steps import STEPS, step_of, steps_of

@@ -45,7 +45,7 @@ for _ in range(900):
         ({"x": [["0", "1"]], "y": [0]}, "numbers"),
         ({"x": [[None, 1]], "y": [0]}, "numbers"),
         ({"x": [[True, False]], "y": [0]}, "numbers"),
-        ({"x": [[0.0, 1.0], [1.0]], "y": [0, 1]}, "as many numbers"),
+        ({"x": [[0.0, 1.0], [1.0]], "y": [0, 1]}, "equally many numbers"),
         ({"x": [[0.0]], "y": [0]}, "two coordinates"),
         ({"x": [[[0.0, 1.0]]], "y": [0]}, "two coordinates"),
         ({"x": "points", "y": [0]}, "list of numbers"),

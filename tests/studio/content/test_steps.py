@@ -11,9 +11,9 @@ from margrove.studio.content.scenes import Scene, StudioError, scene_from
 from margrove.studio.learners.registry import LEARNERS
 from margrove.studio.pictures import picture_of
 from margrove.studio.steps import MOST_STEPS, STEPS, step_of, steps_of
-from margrove.studio.steps.traces import FirstAndLast, shown_numbers, told
+from margrove.studio.steps.traces import FirstAndLast, shown_numbers, step_record
 from margrove.studio.worker.answers import ANSWERS
-from margrove.studio.worker.recent_fits import Recent, key_of
+from margrove.studio.worker.lru_cache import LruCache, key_of
 from margrove.studio.worker.worker_main import Job
 
 KEYS = {
@@ -183,7 +183,7 @@ def test_other_content_has_another_key():
 
 
 def test_what_was_not_used_for_longest_is_forgotten():
-    kept: Recent[int] = Recent(2)
+    kept: LruCache[int] = LruCache(2)
     assert [kept.get(key, lambda key=key: key) for key in (1, 2, 1, 3)] == [1, 2, 1, 3]
     assert kept.get(1, lambda: -1) == 1
     assert kept.get(2, lambda: -2) == -2
@@ -214,11 +214,13 @@ def test_a_listener_keeps_what_is_shown(total):
 
 
 def test_figures_are_what_json_can_hold():
-    figures = told("A step.", y_f=np.nan, count=np.int64(3), is_it=np.True_, name="a", no=None)
+    figures = step_record(
+        "A step.", y_f=np.nan, count=np.int64(3), is_it=np.True_, name="a", no=None
+    )
     assert figures["figures"] == {"y f": None, "count": 3, "is it": "yes", "name": "a", "no": None}
     require_sendable(figures)
     with pytest.raises(TypeError):
-        told("A step.", array=np.zeros(2))
+        step_record("A step.", array=np.zeros(2))
 
 
 # -- errors ----------------------------------------------------------------------------------------
@@ -315,7 +317,7 @@ def test_what_goes_wrong_in_a_state_is_told_too(monkeypatch):
 
     shown = scene("moons", "SVC")
     assert steps_of("smo", shown)["steps"]
-    monkeypatch.setattr("margrove.studio.steps.smo.plane_of", fail)
+    monkeypatch.setattr("margrove.studio.steps.margin.smo.plane_of", fail)
     with pytest.raises(StudioError, match="nothing can be drawn"):
         step_of("smo", shown, 1, GRID)
 

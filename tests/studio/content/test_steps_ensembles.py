@@ -9,7 +9,7 @@ from tests.studio.content.scene_cases import GRID, scene
 import margrove
 from margrove.studio.pictures import cells_of, places_of
 from margrove.studio.steps import step_of, steps_of
-from margrove.studio.steps.members import first_members
+from margrove.studio.steps.ensembles.member_steps import first_members
 
 CLASS_BAGS = ("BaggingClassifier", "RandomForestClassifier", "ExtraTreesClassifier")
 NUMBER_BAGS = ("BaggingRegressor", "RandomForestRegressor", "ExtraTreesRegressor")

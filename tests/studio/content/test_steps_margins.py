@@ -14,9 +14,9 @@ from margrove.margin.solvers.dual.primal_sgd import SubgradientStep
 from margrove.studio.content.scenes import StudioError
 from margrove.studio.pictures import cells_of
 from margrove.studio.steps import MOST_STEPS, step_of, steps_of
-from margrove.studio.steps.hull import nearest_points
-from margrove.studio.steps.stepwise_machines import ended_after, fitted_with
-from margrove.studio.steps.subgradient import iterate_of
+from margrove.studio.steps.margin.hull import nearest_points
+from margrove.studio.steps.margin.stepwise_solver import ended_after, fitted_with
+from margrove.studio.steps.margin.subgradient import iterate_of
 from margrove.teaching.facts.hulls import hull_facts
 
 

@@ -10,7 +10,7 @@ import margrove
 from margrove.facts import gain_curves
 from margrove.studio.content.lectures import lecture_table
 from margrove.studio.steps import step_of, steps_of
-from margrove.studio.steps.growth import Growth
+from margrove.studio.steps.trees.tree_growth import Growth
 
 TENNIS_GAINS = {"outlook": 0.246, "temperature": 0.029, "humidity": 0.151, "wind": 0.048}
 

@@ -25,7 +25,7 @@ def tidy_positions(parent: Sequence[int | None], widths: Sequence[float], gap: f
     for node, above in enumerate(parent):
         if above is not None:
             children[above].append(node)
-    mirrored = [own[::-1] for own in children]
+    mirrored = [below[::-1] for below in children]
     from_left = _pushed_together(parent, children, widths, gap)
     from_right = _pushed_together(parent, mirrored, widths, gap)
     return 0.5 * (from_left - from_right)

@@ -1,4 +1,4 @@
-"""What the lectures show without points in a plane: impurities, the bootstrap, and two tables.
+"""Contents of the lectures without points: impurities, the bootstrap, and two tables.
 
 answer_impurity    criteria of the library over the share of one of two classes
 answer_bootstrap   `margrove.bootstrap` of a list of numbers
@@ -155,7 +155,7 @@ def _tree_parameter(name: Any, value: Any) -> Any:
 
 
 def impurities_at(share: float) -> dict[str, float]:
-    """What each criterion for classes says of two classes with shares `share` and the rest."""
+    """The value of each criterion for two classes, one with share `share`."""
     pair = np.array([[share, 1.0 - share]])
     return {name: float(of_shares(pair)[0]) for name, of_shares in _impurities().items()}
 
@@ -169,9 +169,9 @@ def _impurities() -> dict[str, Callable[[np.ndarray], np.ndarray]]:
     return found
 
 
-def answer_impurity(ask: dict[str, Any], job: Any = None) -> dict[str, Any]:
+def answer_impurity(request: dict[str, Any], job: Any = None) -> dict[str, Any]:
     """Answer to "impurity": a curve for each criterion, and its value at `share`."""
-    share = _number(ask.get("share"), "share", 0.0, 1.0)
+    share = _number(request.get("share"), "share", 0.0, 1.0)
     shares = np.linspace(0.0, 1.0, _POINTS)
     both = np.stack([shares, 1.0 - shares], axis=1)
     at = impurities_at(share)
@@ -205,23 +205,23 @@ def bootstrapped(values: Any, statistic: str, resamples: int, seed: int) -> Boot
         )
 
 
-def answer_bootstrap(ask: dict[str, Any], job: Any = None) -> dict[str, Any]:
+def answer_bootstrap(request: dict[str, Any], job: Any = None) -> dict[str, Any]:
     """Answer to "bootstrap": estimate, interval, and a histogram of the resamples."""
-    values = _numbers(ask.get("values"))
-    statistic = ask.get("statistic")
+    values = _numbers(request.get("values"))
+    statistic = request.get("statistic")
     if not isinstance(statistic, str) or statistic not in STATISTICS:
         raise StudioError(f"statistic must be median or mean. Got {statistic!a:.60}.")
-    resamples = _whole(ask.get("resamples"), "resamples", 2, _MOST_RESAMPLES)
-    seed = _whole(ask.get("seed"), "seed", 0, _LARGEST_SEED)
+    resamples = _whole(request.get("resamples"), "resamples", 2, _MOST_RESAMPLES)
+    seed = _whole(request.get("seed"), "seed", 0, _LARGEST_SEED)
     found = bootstrapped(values, statistic, resamples, seed)
-    told = bootstrap_histogram(found, bins=_bins(found.resamples))
+    histogram = bootstrap_histogram(found, bins=_bins(found.resamples))
     return {
-        "estimate": told.estimate,
-        "low": told.low,
-        "high": told.high,
-        "standardError": told.standard_error,
-        "edges": told.edges.astype(np.float32),
-        "counts": told.counts.astype(np.float32),
+        "estimate": histogram.estimate,
+        "low": histogram.low,
+        "high": histogram.high,
+        "standardError": histogram.standard_error,
+        "edges": histogram.edges.astype(np.float32),
+        "counts": histogram.counts.astype(np.float32),
     }
 
 

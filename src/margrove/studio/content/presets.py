@@ -1,4 +1,4 @@
-"""Sets of points to start from: those of the lectures, and small generated ones."""
+"""Presets: sets of points to start from, of the lectures or generated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from margrove.studio.content.scenes import MAX_POINTS, StudioError, View
 
 __all__ = ["PRESETS", "Points", "Preset", "points_of", "view_of"]
 
-_ROOM = 0.12  # beside the points, as a share of their range
+_MARGIN = 0.12  # beside the points, as a share of their range
 _MOST_NOISE = 5.0
 _LARGEST_SEED = 2**32 - 1
 
@@ -31,7 +31,7 @@ class Points:
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """A set of points by name; `draw(size, noise, seed)` gives them."""
+    """A named set of points; `draw(size, noise, seed)` returns them."""
 
     name: str
     title: str
@@ -77,20 +77,20 @@ def points_of(preset: Any, *, size: Any, noise: Any, seed: Any) -> dict[str, Any
     if not isinstance(preset, str) or preset not in PRESETS:
         raise StudioError(f"There is no set of points {ascii(preset)[:60]}. There are "
                           f"{', '.join(PRESETS)}.")  # fmt: skip
-    own = PRESETS[preset]
+    chosen = PRESETS[preset]
     n = int(_within(size, "size", 1, MAX_POINTS, whole=True))
     amount = _within(noise, "noise", 0.0, _MOST_NOISE)
-    lot = int(_within(seed, "seed", 0, _LARGEST_SEED, whole=True))
+    seed_number = int(_within(seed, "seed", 0, _LARGEST_SEED, whole=True))
     try:
-        points = own.draw(n, amount, lot)
+        points = chosen.draw(n, amount, seed_number)
     except ValueError as error:
         raise StudioError(str(error)) from None
     codes = points.y.tolist()
     return {
-        "task": own.task,
+        "task": chosen.task,
         "x": points.x.tolist(),
         "y": codes,
-        "view": view_of(points.x, points.y if own.task == "regression" else None).as_dict(),
+        "view": view_of(points.x, points.y if chosen.task == "regression" else None).as_dict(),
         "features": list(points.features),
         "target": points.target,
         "classes": list(points.classes),
@@ -98,7 +98,7 @@ def points_of(preset: Any, *, size: Any, noise: Any, seed: Any) -> dict[str, Any
 
 
 def view_of(x: np.ndarray, y: np.ndarray | None = None) -> View:
-    """A view with some room around points; `y` is what one feature is drawn over."""
+    """A view with a margin around the points; `y` is the target of a single feature."""
     second = x[:, 1] if y is None else y
     return View(_range(x[:, 0]), _range(second))
 
@@ -107,10 +107,10 @@ def _range(values: np.ndarray) -> tuple[float, float]:
     if not len(values):
         return -1.0, 1.0
     low, high = float(values.min()), float(values.max())
-    room = _ROOM * (high - low)
-    if room <= 1e-9 * max(abs(low), abs(high)):
-        room = 0.5 * abs(low) or 1.0
-    return low - room, high + room
+    margin = _MARGIN * (high - low)
+    if margin <= 1e-9 * max(abs(low), abs(high)):
+        margin = 0.5 * abs(low) or 1.0
+    return low - margin, high + margin
 
 
 def _within(given: Any, name: str, low: float, high: float, *, whole: bool = False) -> float:
@@ -142,8 +142,8 @@ def _xor(n: int, noise: float, seed: int) -> Points:
 
 def _separable(n: int, noise: float, seed: int) -> Points:
     x, y = datasets.make_separable_clouds(max(n, 8), random_state=seed, return_X_y=True)
-    lot = np.random.default_rng(seed)
-    return Points(x + noise * lot.standard_normal(x.shape), (y > 0).astype(np.int64))
+    rng = np.random.default_rng(seed)
+    return Points(x + noise * rng.standard_normal(x.shape), (y > 0).astype(np.int64))
 
 
 def _gaussians(n: int, noise: float, seed: int) -> Points:
@@ -168,19 +168,19 @@ def _unequal(n: int, noise: float, seed: int) -> Points:
 
 
 def _four_clouds(n: int, noise: float, seed: int) -> Points:
-    lot = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     y = np.arange(n) % 4
     centres = np.array([[-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]])
-    return Points(centres[y] + noise * lot.standard_normal((n, 2)), y, classes=("A", "B", "C", "D"))
+    return Points(centres[y] + noise * rng.standard_normal((n, 2)), y, classes=("A", "B", "C", "D"))
 
 
 def _spirals(n: int, noise: float, seed: int) -> Points:
-    lot = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     y = np.arange(n) % 2
-    turn = np.sqrt(lot.uniform(0.02, 1.0, n)) * 3.0 * np.pi
+    turn = np.sqrt(rng.uniform(0.02, 1.0, n)) * 3.0 * np.pi
     angle = turn + np.pi * y
     x = (turn / np.pi)[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
-    return Points(x + noise * lot.standard_normal((n, 2)), y)
+    return Points(x + noise * rng.standard_normal((n, 2)), y)
 
 
 def _boosting_points(n: int, noise: float, seed: int) -> Points:
@@ -193,13 +193,13 @@ def _iris_ratios(n: int, noise: float, seed: int) -> Points:
 
 
 def _iris_like(found: Any, columns: tuple[int, int] = (0, 1)) -> Points:
-    first, second = (str(found.feature_names[own]) for own in columns)
+    first, second = (str(found.feature_names[column]) for column in columns)
     return Points(
         np.asarray(found.data, dtype=np.float64)[:, columns],
         np.asarray(found.target),
         features=(first, second),
         target="species",
-        classes=tuple(str(own) for own in found.target_names),
+        classes=tuple(str(name) for name in found.target_names),
     )
 
 
@@ -210,44 +210,44 @@ def _petals(n: int, noise: float, seed: int) -> Points:
 # -- numbers of one feature ------------------------------------------------------------------------
 
 
-def _numbers(x: np.ndarray, y: np.ndarray, noise: float, lot: np.random.Generator) -> Points:
+def _numbers(x: np.ndarray, y: np.ndarray, noise: float, rng: np.random.Generator) -> Points:
     return Points(
-        x[:, None], y + noise * lot.standard_normal(len(x)), ("x", "y"), target="y", classes=()
+        x[:, None], y + noise * rng.standard_normal(len(x)), ("x", "y"), target="y", classes=()
     )
 
 
 def _sine(n: int, noise: float, seed: int) -> Points:
-    lot = np.random.default_rng(seed)
-    x = np.sort(lot.uniform(0.0, 2.0 * np.pi, n))
-    return _numbers(x, np.sin(x), noise, lot)
+    rng = np.random.default_rng(seed)
+    x = np.sort(rng.uniform(0.0, 2.0 * np.pi, n))
+    return _numbers(x, np.sin(x), noise, rng)
 
 
 def _staircase(n: int, noise: float, seed: int) -> Points:
-    lot = np.random.default_rng(seed)
-    x = np.sort(lot.uniform(0.0, 4.0, n))
+    rng = np.random.default_rng(seed)
+    x = np.sort(rng.uniform(0.0, 4.0, n))
     heights = np.array([0.0, 1.5, 0.5, 2.0])
-    return _numbers(x, heights[np.minimum(x.astype(np.int64), 3)], noise, lot)
+    return _numbers(x, heights[np.minimum(x.astype(np.int64), 3)], noise, rng)
 
 
 def _outliers(n: int, noise: float, seed: int) -> Points:
-    lot = np.random.default_rng(seed)
-    x = np.sort(lot.uniform(-2.0, 2.0, n))
+    rng = np.random.default_rng(seed)
+    x = np.sort(rng.uniform(-2.0, 2.0, n))
     y = 0.8 * x + 0.3
-    far = lot.permutation(n)[: max(1, n // 12)]
-    y[far] += lot.uniform(2.0, 4.0, len(far))
-    return _numbers(x, y, noise, lot)
+    far = rng.permutation(n)[: max(1, n // 12)]
+    y[far] += rng.uniform(2.0, 4.0, len(far))
+    return _numbers(x, y, noise, rng)
 
 
 def _widening(n: int, noise: float, seed: int) -> Points:
-    lot = np.random.default_rng(seed)
-    x = np.sort(lot.uniform(0.0, 4.0, n))
-    y = 0.5 * x + (0.1 + x / 2.0) * noise * lot.standard_normal(n)
-    return _numbers(x, y, 0.0, lot)
+    rng = np.random.default_rng(seed)
+    x = np.sort(rng.uniform(0.0, 4.0, n))
+    y = 0.5 * x + (0.1 + x / 2.0) * noise * rng.standard_normal(n)
+    return _numbers(x, y, 0.0, rng)
 
 
 PRESETS: dict[str, Preset] = {
-    own.name: own
-    for own in (
+    preset.name: preset
+    for preset in (
         Preset(
             name="separable_clouds", title="Two clouds", size=40, draw=_separable,
             summary="A line separates them; without noise the widest margin is 3.",

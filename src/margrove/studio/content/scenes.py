@@ -1,4 +1,4 @@
-"""Scenes: points, a view, a learner with its parameters. What the page sends is checked here."""
+"""Scenes: points, a view, and a learner with its parameters, checked when the page sends them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["MAX_CLASSES", "MAX_POINTS", "Scene", "StudioError", "View", "scene_f
 
 MAX_POINTS = 20_000
 MAX_CLASSES = 4
-_LARGEST = 1e9  # coordinates beyond are of no use on a screen
+_LARGEST = 1e9  # of coordinates
 _LONGEST_NAME = 200
 _LARGEST_SEED = 2**32 - 1
-_FEW_POINTS = 500  # for which threads cost more than they bring
+_FEW_POINTS = 500  # threads would take longer
 _KEYS = (
     "version", "task", "x", "y", "testShare", "seed", "view", "features", "target", "classes",
     "learner", "parameters",
@@ -26,7 +26,7 @@ _KEYS = (
 
 
 class StudioError(ValueError):
-    """Something that the person at the page can do something about; its text is shown there."""
+    """An error that the user of the page can correct; its text is shown there."""
 
 
 @dataclass(frozen=True)
@@ -83,39 +83,40 @@ class Scene:
 
     @cached_property
     def is_test(self) -> np.ndarray:
-        """Which points are kept for testing; every class keeps a point to learn from.
+        """Which points are kept for testing; every class keeps at least one training point.
 
-        The choice hardly changes when a point is added: each has its lot, drawn in order, and the
-        lowest are the test points.
+        Each point has a random number, drawn in order, and the lowest ones are the test points. So
+        the choice hardly changes when a point is added.
         """
         n = len(self.y)
         found = np.zeros(n, dtype=bool)
         n_test = min(round(self.test_share * n), n - 1)
         if n_test > 0:
-            lots = np.random.default_rng(self.seed).random(n)
-            found[np.argsort(lots, kind="stable")[:n_test]] = True
+            draws = np.random.default_rng(self.seed).random(n)
+            found[np.argsort(draws, kind="stable")[:n_test]] = True
             if self.task == "classification":
                 for label in np.unique(self.y).tolist():
-                    own = np.flatnonzero(self.y == label)
-                    if found[own].all():
-                        found[own[np.argmax(lots[own])]] = False
+                    members = np.flatnonzero(self.y == label)
+                    if found[members].all():
+                        found[members[np.argmax(draws[members])]] = False
         found.flags.writeable = False
         return found
 
     @cached_property
     def training_rows(self) -> np.ndarray:
-        """Numbers of the points that are learnt from."""
+        """Indices of the training points."""
         return np.flatnonzero(~self.is_test)
 
     def training(self) -> tuple[np.ndarray, np.ndarray]:
-        """X and y of the points that are learnt from."""
+        """X and y of the training points."""
         return self.x[self.training_rows], self.y[self.training_rows]
 
     def testing(self) -> tuple[np.ndarray, np.ndarray]:
+        """X and y of the test points."""
         return self.x[self.is_test], self.y[self.is_test]
 
     def estimator(self) -> Any:
-        """A new estimator with the parameters of the scene; the same whatever the threads."""
+        """A new estimator with the parameters of the scene; threads do not change its result."""
         n_jobs = 1 if len(self.y) <= _FEW_POINTS else None
         return self.offered.made(self.parameters, self.seed, n_jobs=n_jobs)
 
@@ -124,7 +125,7 @@ class Scene:
         return replace(self, learner=learner, parameters=_parameters(learner, parameters or {}))
 
     def as_dict(self) -> dict[str, Any]:
-        """As the page keeps it."""
+        """The scene as the page stores it."""
         return {
             "version": 1,
             "task": self.task,
@@ -145,12 +146,12 @@ class Scene:
 
 
 def scene_from(given: Any) -> Scene:
-    """A scene from what the page sent, or from a file that somebody saved.
+    """A scene from a request of the page or from a saved file.
 
     Parameters
     ----------
     given : dict
-        As `Scene.as_dict` gives it. Nothing in it is trusted.
+        As `Scene.as_dict` returns it; everything in it is checked.
 
     Returns
     -------
@@ -205,7 +206,7 @@ def _check_keys(given: dict[Any, Any]) -> None:
     version = given["version"]
     if isinstance(version, bool) or version != 1:
         raise StudioError(
-            f"This scene is of version {_brief(version)}, and this studio knows version 1."
+            f"This scene has version {_brief(version)}, and this studio reads version 1."
         )
 
 
@@ -246,9 +247,9 @@ def _array(given: Any, name: str) -> np.ndarray:
     try:
         found = np.asarray(given)
     except ValueError:
-        raise StudioError(f"{name} must have as many numbers for each point.") from None
+        raise StudioError(f"{name} must have equally many numbers for each point.") from None
     if found.size and found.dtype.kind not in "iuf":
-        raise StudioError(f"{name} must hold numbers, and nothing else.")
+        raise StudioError(f"{name} must contain numbers only.")
     return found
 
 
@@ -258,8 +259,8 @@ def _finite(found: np.ndarray, name: str) -> np.ndarray:
         raise StudioError(f"{name} has a value that is not finite. Remove that point.")
     if np.abs(values).max(initial=0.0) > _LARGEST:
         raise StudioError(
-            f"{name} has a value beyond {_LARGEST:g}. Divide by a power of ten: pictures and "
-            "machines look the same then."
+            f"{name} has a value beyond {_LARGEST:g}. Divide by a power of ten: the picture "
+            "will look the same."
         )
     return values
 
@@ -288,10 +289,10 @@ def _view(given: Any) -> View:
 def _range(given: Any, name: str) -> tuple[float, float]:
     if not isinstance(given, (list, tuple)) or len(given) != 2:
         raise StudioError(f"{name} must be [low, high].")
-    low, high = (_number(own, name, -10 * _LARGEST, 10 * _LARGEST) for own in given)
+    low, high = (_number(value, name, -10 * _LARGEST, 10 * _LARGEST) for value in given)
     if not high - low > 1e-9 * max(abs(low), abs(high), 1e-30):
         raise StudioError(
-            f"{name} must have its low end below its high one. Got {low:g}, {high:g}."
+            f"{name} must have its low end below its high end. Got {low:g}, {high:g}."
         )
     return low, high
 
@@ -305,7 +306,7 @@ def _features(given: Any) -> tuple[str, str]:
 def _class_names(given: Any, y: np.ndarray) -> tuple[str, ...]:
     if not isinstance(given, (list, tuple)) or len(given) > MAX_CLASSES:
         raise StudioError(f"classes must be at most {MAX_CLASSES} names.")
-    names = [_name(own, "classes") for own in given]
+    names = [_name(value, "classes") for value in given]
     n_needed = int(y.max(initial=-1)) + 1
     names += [f"class {k + 1}" for k in range(len(names), n_needed)]
     return tuple(names)
@@ -314,7 +315,7 @@ def _class_names(given: Any, y: np.ndarray) -> tuple[str, ...]:
 def _name(given: Any, what: str) -> str:
     if not isinstance(given, str):
         raise StudioError(f"{what} must be text. Got {_kind(given)}.")
-    # Half a character, which JSON can write, could be neither sent nor printed.
+    # JSON can contain half a surrogate pair, which can be neither sent nor printed.
     return given[:_LONGEST_NAME].encode("utf-8", "replace").decode("utf-8")
 
 
@@ -322,7 +323,7 @@ def _learner(given: Any, task: Task) -> str:
     if not isinstance(given, str) or given not in LEARNERS:
         raise StudioError(f"There is no learner {_brief(given)}. There are {', '.join(LEARNERS)}.")
     if LEARNERS[given].task != task:
-        fitting = [name for name, own in LEARNERS.items() if own.task == task]
+        fitting = [name for name, entry in LEARNERS.items() if entry.task == task]
         raise StudioError(f"{given} is not for {task}. There are {', '.join(fitting)}.")
     return given
 
@@ -339,7 +340,7 @@ def _parameters(learner: str, given: Any) -> dict[str, Value]:
 def _brief(given: Any) -> str:
     try:
         text = ascii(given)
-    except (RecursionError, ValueError):  # lists in lists in lists, numbers of many thousand digits
+    except (RecursionError, ValueError):  # deeply nested lists, or thousands of digits
         return type(given).__name__
     return text if len(text) <= 60 else f"{text[:57]}..."
 

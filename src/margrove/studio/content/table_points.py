@@ -1,4 +1,4 @@
-"""Two columns of a table, or what two directions show of all of them, as a scene."""
+"""A scene from a table: two of its columns, or two principal components of all of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FEW_LABELS, _LONGEST_LABEL = 4, 12
 def scene_of_table(
     job: Any, table: Any, target: Any, features: Any, rows: Any, seed: Any
 ) -> dict[str, Any]:
-    """A `Scene` of the protocol, from a table, with a forest to begin with.
+    """A `Scene` of the protocol from a table, with a forest as its learner.
 
     Parameters
     ----------
@@ -35,13 +35,13 @@ def scene_of_table(
         Columns to draw; None draws the first two principal components of the prepared table. Of a
         target that is a number only the first is drawn, and the target over it.
     rows : int
-        How many rows, drawn by lot.
+        How many rows, drawn at random.
     seed : int
     """
     task = table_task(job, table, target)
     n = _whole(rows, "rows", 1, MAX_POINTS)
-    lot = np.random.default_rng(_whole(seed, "seed", 0, _LARGEST_SEED))
-    chosen = np.sort(lot.permutation(task.n_rows)[:n])
+    rng = np.random.default_rng(_whole(seed, "seed", 0, _LARGEST_SEED))
+    chosen = np.sort(rng.permutation(task.n_rows)[:n])
     X, y = task.X[chosen], task.y[chosen]
     n_axes = 2 if task.kind == "classification" else 1
     if features is None:
@@ -53,17 +53,19 @@ def scene_of_table(
     if not len(x):
         raise StudioError("These columns have no row with values in both. Choose other columns.")
     second = "" if n_axes == 1 else names[1]
-    told: dict[str, Any] = {"task": task.kind, "features": [names[0], second]}
+    scene: dict[str, Any] = {"task": task.kind, "features": [names[0], second]}
     if task.kind == "classification":
         codes, classes = _classes(y)
-        told |= {"y": codes.tolist(), "classes": classes, "view": view_of(x).as_dict()}
-        told["target"] = task.target
+        scene |= {"y": codes.tolist(), "classes": classes, "view": view_of(x).as_dict()}
+        scene["target"] = task.target
     else:
         values, name = _moderate(np.asarray(y, dtype=np.float64), task.target)
-        told |= {"y": values.tolist(), "classes": [], "view": view_of(x, values).as_dict()}
-        told["target"] = name
-        told["features"][1] = name
-    return scene_from(told | {"x": x.tolist()} | _REST | {"learner": _LEARNER[task.kind]}).as_dict()
+        scene |= {"y": values.tolist(), "classes": [], "view": view_of(x, values).as_dict()}
+        scene["target"] = name
+        scene["features"][1] = name
+    return scene_from(
+        scene | {"x": x.tolist()} | _REST | {"learner": _LEARNER[task.kind]}
+    ).as_dict()
 
 
 # -- coordinates -----------------------------------------------------------------------------------
@@ -71,11 +73,11 @@ def scene_of_table(
 
 def _pair(features: Any, task: Any) -> list[str]:
     is_pair = isinstance(features, (list, tuple)) and len(features) == 2
-    if not is_pair or not all(isinstance(own, str) for own in features):
+    if not is_pair or not all(isinstance(name, str) for name in features):
         raise StudioError("features must be the names of two columns.")
     for name in features:
         if name not in task.X.columns:
-            known = [own for own in task.X.columns if own != name][:10]
+            known = [column for column in task.X.columns if column != name][:10]
             raise StudioError(
                 f"There is no feature {ascii(name)[:60]}. There are {', '.join(map(ascii, known))}."
             )
@@ -83,12 +85,13 @@ def _pair(features: Any, task: Any) -> list[str]:
 
 
 def _drawn_columns(X: Any, names: list[str]) -> tuple[np.ndarray, list[str]]:
-    """Coordinates, and what stands at their axes. Labels keep their numbers, which are told."""
+    """Coordinates and the names of the axes, which explain the numbers of labels."""
     read = [_numbers(X[[name]], name) for name in names]
-    x, told = np.column_stack([own for own, _, _ in read]), [own for _, own, _ in read]
+    x = np.column_stack([values for values, _, _ in read])
+    axis_names = [axis_name for _, axis_name, _ in read]
     if any(is_label for _, _, is_label in read):
-        return x, told
-    return _comparable(x, told)
+        return x, axis_names
+    return _comparable(x, axis_names)
 
 
 def _numbers(column: Any, name: str) -> tuple[np.ndarray, str, bool]:
@@ -118,12 +121,12 @@ def _numbers(column: Any, name: str) -> tuple[np.ndarray, str, bool]:
 
 
 def _with_labels(name: str, labels: list[str], has_gaps: bool) -> str:
-    """A few labels are named; of many, their order."""
+    """The name of an axis of labels: with the labels if they are few."""
     if len(labels) <= _FEW_LABELS:
-        told = ", ".join(f"{k} {label[:_LONGEST_LABEL]}" for k, label in enumerate(labels))
+        described = ", ".join(f"{k} {label[:_LONGEST_LABEL]}" for k, label in enumerate(labels))
     else:
-        told = f"{len(labels)} labels in the order of their names"
-    return f"{name[:_LONGEST]} ({told}{', -1 missing' if has_gaps else ''})"
+        described = f"{len(labels)} labels in the order of their names"
+    return f"{name[:_LONGEST]} ({described}{', -1 missing' if has_gaps else ''})"
 
 
 def _components(X: Any, types: dict[str, str], n_axes: int) -> tuple[np.ndarray, list[str]]:
@@ -143,8 +146,8 @@ def _components(X: Any, types: dict[str, str], n_axes: int) -> tuple[np.ndarray,
     along = along * np.where(along[np.argmax(np.abs(along), axis=0), range(len(order))] < 0, -1, 1)
     x = rows @ along
     names = [
-        f"component {k + 1} ({max(values[own], 0.0) / total:.0%} of the variance)"
-        for k, own in enumerate(order.tolist())
+        f"component {k + 1} ({max(values[axis], 0.0) / total:.0%} of the variance)"
+        for k, axis in enumerate(order.tolist())
     ]
     if x.shape[1] < n_axes:  # a table of one column
         x = np.column_stack([x, np.zeros(len(x))])
@@ -155,7 +158,7 @@ def _components(X: Any, types: dict[str, str], n_axes: int) -> tuple[np.ndarray,
 def _comparable(x: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[str]]:
     """Large numbers in other units; columns of very unequal spread scaled, which machines need."""
     moderate = [_moderate(x[:, k], name) for k, name in enumerate(names)]
-    x = np.column_stack([own for own, _ in moderate])
+    x = np.column_stack([values for values, _ in moderate])
     names = [name for _, name in moderate]
     with np.errstate(invalid="ignore"):
         spreads = np.nanstd(np.where(np.isfinite(x), x, np.nan), axis=0)
@@ -166,7 +169,7 @@ def _comparable(x: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[str]]
 
 
 def _moderate(values: np.ndarray, name: str) -> tuple[np.ndarray, str]:
-    """Divided by a power of ten where numbers are larger than a screen can show well."""
+    """Large numbers divided by a power of ten, and the name with the divisor."""
     finite = np.abs(values[np.isfinite(values)])
     largest = float(finite.max(initial=0.0))
     if largest <= _LARGE:
@@ -179,15 +182,15 @@ def _moderate(values: np.ndarray, name: str) -> tuple[np.ndarray, str]:
 
 
 def _classes(y: np.ndarray) -> tuple[np.ndarray, list[str]]:
-    """Numbers of classes; where there are too many, the most frequent ones and all others."""
+    """Class codes and names; of many classes, the most frequent ones and all others together."""
     labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-    names = [str(own) for own in labels.tolist()]
+    names = [str(label) for label in labels.tolist()]
     if len(labels) <= MAX_CLASSES:
         return codes, names
     frequent = np.sort(np.argsort(-counts, kind="stable")[: MAX_CLASSES - 1])
     number_of = np.full(len(labels), MAX_CLASSES - 1)
     number_of[frequent] = np.arange(len(frequent))
-    kept = [names[own] for own in frequent.tolist()]
+    kept = [names[label] for label in frequent.tolist()]
     other = "other" if "other" not in kept else "all other classes"
     return number_of[codes], [*kept, other]
 

@@ -1,4 +1,4 @@
-"""Trees for the tree viewer: all nodes of a tree as a list, and the way of a row through it."""
+"""Trees for the tree viewer: all nodes of a tree as a list, and the path of a row through it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from margrove.grove.read.conditions import (
 )
 from margrove.grove.serve.tree_arrays import LEAF, MULTIWAY, TreeArrays
 from margrove.studio.content.scenes import Scene, StudioError, scene_from
-from margrove.studio.pictures.fits import fitted
+from margrove.studio.pictures.scene_fits import fitted
 
 __all__ = ["answer_follow", "answer_tree", "follow_of", "member_of", "tree_of"]
 
@@ -183,10 +183,10 @@ def _check_member(member: Any, n: int) -> None:
 
 def _class_names(model: Any, tree: Any, classes: Sequence[str]) -> list[str]:
     """In the order of the tree's shares; [] where it predicts numbers."""
-    own = getattr(tree, "classes_", None)
-    if own is None:
+    tree_classes = getattr(tree, "classes_", None)
+    if tree_classes is None:
         return []
-    labels = np.asarray(own).tolist()
+    labels = np.asarray(tree_classes).tolist()
     known = np.asarray(model.classes_).tolist()
     if not set(labels) <= set(known):  # a member that was taught numbers of the classes
         labels = [known[int(label)] for label in labels]
@@ -233,7 +233,7 @@ def _asked(arrays: TreeArrays, names: TreeNames, node: int, kind: int) -> tuple[
     """The question, and what each branch answers."""
     conditions = branch_conditions(arrays, names, node)
     if kind == MULTIWAY:
-        answers = [", ".join(shown(own) for own in one.categories) for one in conditions]
+        answers = [", ".join(shown(category) for category in one.categories) for one in conditions]
         return shown(conditions[0].feature), answers
     return conditions[0].in_words(decimals=_DECIMALS), ["yes", "no"]
 

@@ -1,34 +1,33 @@
-"""Lessons: the ideas of the lectures, one each, with a question whose answer is computed live.
+"""Lessons: one idea of the lectures each, with a question whose answer is computed.
 
-Each has a small file with a `LESSON`. What is right is never written down: the library computes it
-from the points that are on the page.
+Each has a small file with a `LESSON`. No right answer is written down: the library computes it from
+the points on the page.
 """
 
 from __future__ import annotations
 
-from margrove.studio.lessons import (
+from margrove.studio.lessons.ensembles import (
+    adaboost_bound,
+    adaboost_by_hand,
     bagging_and_forests,
     bootstrap_of_a_median,
-    impurity,
-    kernels_and_gamma,
-    margin_and_hulls,
-    mistakes_of_the_perceptron,
-    overfitting_and_pruning,
-    restaurant,
-    slack_and_price,
-    smo_in_boxes,
-    ten_points,
-    tennis,
-    the_bound,
 )
 from margrove.studio.lessons.lesson import Lesson
+from margrove.studio.lessons.margin import (
+    kernels_and_gamma,
+    margin_and_hulls,
+    perceptron_mistakes,
+    slack_and_price,
+    smo_in_boxes,
+)
+from margrove.studio.lessons.trees import impurity, overfitting_and_pruning, restaurant, tennis
 
 __all__ = ["LESSONS", "Lesson"]
 
 LESSONS: dict[str, Lesson] = {
     module.LESSON.name: module.LESSON
     for module in (
-        mistakes_of_the_perceptron,
+        perceptron_mistakes,
         margin_and_hulls,
         slack_and_price,
         kernels_and_gamma,
@@ -39,7 +38,7 @@ LESSONS: dict[str, Lesson] = {
         overfitting_and_pruning,
         bootstrap_of_a_median,
         bagging_and_forests,
-        ten_points,
-        the_bound,
+        adaboost_by_hand,
+        adaboost_bound,
     )
 }

@@ -31,8 +31,8 @@ class Measure:
     tolerance: float
     why: str
 
-    def judge(self, said: float | str) -> tuple[bool, str]:
-        is_right = isinstance(said, float) and abs(said - self.value) <= self.tolerance
+    def check_answer(self, given: float | str) -> tuple[bool, str]:
+        is_right = isinstance(given, float) and abs(given - self.value) <= self.tolerance
         begin = "Right:" if is_right else "No, it is"
         return is_right, f"{begin} {self.value + 0.0:.4g}. {self.why}"
 
@@ -44,8 +44,8 @@ class Count:
     value: int
     why: str
 
-    def judge(self, said: float | str) -> tuple[bool, str]:
-        is_right = said == self.value
+    def check_answer(self, given: float | str) -> tuple[bool, str]:
+        is_right = given == self.value
         return is_right, f"{'Right:' if is_right else 'No, it is'} {self.value}. {self.why}"
 
 
@@ -56,9 +56,9 @@ class Choice:
     right: tuple[str, ...]
     why: str
 
-    def judge(self, said: float | str) -> tuple[bool, str]:
-        is_right = said in self.right
-        return is_right, f"{'Right:' if is_right else 'No, not'} {said}. {self.why}"
+    def check_answer(self, given: float | str) -> tuple[bool, str]:
+        is_right = given in self.right
+        return is_right, f"{'Right:' if is_right else 'No, not'} {given}. {self.why}"
 
 
 Right = Measure | Count | Choice
@@ -131,7 +131,7 @@ class Lesson:
     @cached_property
     def paragraphs(self) -> tuple[str, ...]:
         """The text without its line breaks."""
-        return tuple(" ".join(own.split()) for own in self.text.strip().split("\n\n"))
+        return tuple(" ".join(paragraph.split()) for paragraph in self.text.strip().split("\n\n"))
 
     @cached_property
     def scene(self) -> Scene | None:
@@ -146,7 +146,7 @@ class Lesson:
             "paragraphs": list(self.paragraphs),
             "stage": self.stage,
             "scene": None if self.scene is None else self.scene.as_dict(),
-            "others": [dict(own) for own in self.others],
+            "others": [dict(other) for other in self.others],
             "steps": self.steps,
             "table": self.table,
             "question": self.question,
@@ -175,10 +175,10 @@ class Lesson:
         >>> LESSONS["impurity"].check("0.46875")["isRight"]
         True
         """
-        said = self._read(answer if isinstance(answer, str) else "")
-        if said is None:
+        given = self._read(answer if isinstance(answer, str) else "")
+        if given is None:
             return {"isRight": False, "text": self._what_to_say()}
-        is_right, why = self.right(self._on_page(scene)).judge(said)
+        is_right, why = self.right(self._on_page(scene)).check_answer(given)
         return {"isRight": is_right, "text": why}
 
     def _read(self, answer: str) -> float | str | None:
@@ -186,7 +186,7 @@ class Lesson:
         if not self.choices:
             return _number_in(answer)
         text = answer.strip().casefold()
-        return next((own for own in self.choices if own.casefold() == text), None)
+        return next((choice for choice in self.choices if choice.casefold() == text), None)
 
     def _what_to_say(self) -> str:
         if self.choices:

@@ -10,10 +10,10 @@ fitted               the fitted model of a scene; the last few are remembered
 """
 
 from margrove.studio.pictures.curves import curve_from_values, curve_of, places_of
-from margrove.studio.pictures.fits import Fitted, fitted
 from margrove.studio.pictures.grids import Cells, cells_of
+from margrove.studio.pictures.picture import picture_of
 from margrove.studio.pictures.planes import plane_from_values, plane_of
-from margrove.studio.pictures.whole import picture_of
+from margrove.studio.pictures.scene_fits import Fitted, fitted
 
 __all__ = [
     "Cells",

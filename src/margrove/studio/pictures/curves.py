@@ -1,4 +1,4 @@
-"""What a regressor says over one feature, as the page draws it."""
+"""Predictions of a regressor over one feature, as the page draws them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from margrove.studio.content.scenes import Scene
-from margrove.studio.pictures.members import curves_of_members
-from margrove.studio.pictures.support import support_of
+from margrove.studio.pictures.member_pictures import curves_of_members
+from margrove.studio.pictures.point_facts import support_of
 from margrove.studio.pictures.surfaces import within_domain
 
 __all__ = ["curve_from_values", "curve_of", "places_of"]
@@ -26,7 +26,7 @@ def places_of(scene: Scene, n: int = _PLACES) -> np.ndarray:
 def curve_of(
     model: Any, scene: Scene, *, support: bool = True, members: bool = True, facts: Any = None
 ) -> dict[str, Any]:
-    """What a fitted regressor says over the view of a scene, and what it made of its points.
+    """Predictions of a fitted regressor over the view of a scene, and facts about its points.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def curve_of(
         Fitted to `scene.training()`.
     scene : Scene
     support : bool, default=True
-        Whether support vectors are told: only if the model was fitted to all training points.
+        Whether support vectors are included: only if the model was fitted to all training points.
     members : bool, default=True
         Whether the members of an ensemble are drawn.
     facts : optional
@@ -47,12 +47,12 @@ def curve_of(
     """
     x = places_of(scene)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fit has said what there is to say
+        warnings.simplefilter("ignore")  # the picture shows the warnings of the fit
         places = within_domain(model, x[:, None])
         y = np.asarray(model.predict(places), dtype=np.float64)
         at_points = np.asarray(model.predict(scene.x)) if len(scene.x) else np.zeros(0)
         low, high, band = _band(model, x, y)
-    told = support_of(model, scene, facts) if support else None
+    facts_of_points = support_of(model, scene, facts) if support else None
     return curve_from_values(
         scene,
         x,
@@ -61,8 +61,8 @@ def curve_of(
         low=low,
         high=high,
         band=band,
-        alpha=None if told is None else told.alpha,
-        support_kind=None if told is None else told.kind,
+        alpha=None if facts_of_points is None else facts_of_points.alpha,
+        support_kind=None if facts_of_points is None else facts_of_points.kind,
         members=curves_of_members(model, x) if members else None,
     )
 

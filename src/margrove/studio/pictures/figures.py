@@ -1,4 +1,4 @@
-"""Numbers beside a picture: errors, counts, and what proves the answer."""
+"""Numbers beside a picture: errors, counts, and the certificate of the solution."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from margrove.facts import (
 from margrove.grove.decision_tree import DecisionTree
 from margrove.grove.serve.tree_arrays import LEAF
 from margrove.studio.content.scenes import Scene
-from margrove.studio.pictures.fits import Fitted
+from margrove.studio.pictures.scene_fits import Fitted
 
 __all__ = ["empty_figures", "figures_of"]
 
-_GOOD_GAP = 0.01  # relative; what tol = 1e-3 comes to, with room
+_GOOD_GAP = 0.01  # relative; tol = 1e-3 stays below
 _FOREST_NAMES = (
     "RandomForestClassifier", "RandomForestRegressor",
     "ExtraTreesClassifier", "ExtraTreesRegressor",
@@ -35,7 +35,7 @@ _NAMES_OF_LOSSES = {"squared_error": "half the mean squared error"}
 def figures_of(found: Fitted, scene: Scene) -> dict[str, Any]:
     """`Figures` of the protocol, of a fitted model of a scene."""
     model = found.model
-    counts, lines = _told(found)
+    counts, lines = _counts_and_certificate(found)
     return {
         "trainError": _error(model, scene, *scene.training()),
         "testError": _error(model, scene, *scene.testing()),
@@ -47,7 +47,7 @@ def figures_of(found: Fitted, scene: Scene) -> dict[str, Any]:
 
 
 def empty_figures(remark: str) -> dict[str, Any]:
-    """Where there was nothing to fit."""
+    """`Figures` for a scene without a fit."""
     return {
         "trainError": None,
         "testError": None,
@@ -64,17 +64,17 @@ def _error(model: Any, scene: Scene, X: np.ndarray, y: np.ndarray) -> float | No
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        said = np.asarray(model.predict(X))
+        predicted = np.asarray(model.predict(X))
     if scene.task == "classification":
-        return float(np.mean(said != y))
-    error = float(np.sqrt(np.mean((said - y) ** 2)))
+        return float(np.mean(predicted != y))
+    error = float(np.sqrt(np.mean((predicted - y) ** 2)))
     return error if math.isfinite(error) else None
 
 
 # -- by kinds of learners --------------------------------------------------------------------------
 
 
-def _told(found: Fitted) -> tuple[dict[str, float], list[Line]]:
+def _counts_and_certificate(found: Fitted) -> tuple[dict[str, float], list[Line]]:
     """Counts, and lines of the certificate."""
     model = found.model
     name = type(model).__name__
@@ -121,22 +121,24 @@ def _of_machine(facts: Facts) -> tuple[dict[str, float], list[Line]]:
     counts: dict[str, float] = {}
     if facts.n_support is not None:
         counts["support vectors"] = int(facts.n_support)
-    if len(facts.machines) == 1:  # how many are wrong is what the training error says
-        counts |= {own.name: int(own.count) for own in facts.kinds if own.name != "misclassified"}
+    if len(facts.machines) == 1:  # the training error tells how many are wrong
+        counts |= {
+            kind.name: int(kind.count) for kind in facts.kinds if kind.name != "misclassified"
+        }
     counts["iterations"] = int(facts.iterations)
     lines = []
     proof = facts.proof
     if proof is not None:
         gap = f"{proof.gap:.2g}: at most {100 * proof.relative_gap:.2g} % from the best"
         lines.append(_line("duality gap", gap, good=proof.relative_gap <= _GOOD_GAP))
-        if not isinstance(facts, LinearFacts):  # which promise the gap
+        if not isinstance(facts, LinearFacts):  # they stop by the gap
             good = proof.violation <= 10.0 * float(facts.parameters["tol"])
             lines.append(_line("largest KKT violation", f"{proof.violation:.2g}", good=good))
         between = f"{proof.dual:.6g} to {proof.primal:.6g}"
         lines.append(_line("the best objective is in", between, good=True))
     if facts.converged is False:
         lines.append(_line("converged", "no", good=False))
-    widths = [own.margin_width for own in facts.machines]
+    widths = [machine.margin_width for machine in facts.machines]
     if len(widths) == 1 and widths[0] is not None and math.isfinite(widths[0]):
         counts["width of the margin"] = float(f"{widths[0]:.4g}")
     return counts, lines
@@ -150,19 +152,21 @@ def _of_perceptron(facts: PerceptronFacts) -> tuple[dict[str, float], list[Line]
     lines = [_line("separates the points", "yes" if separated else "no", good=separated)]
     bound = facts.novikoff_bound
     if bound is not None and math.isfinite(bound):
-        said = f"{facts.mistakes:g} mistakes, the theorem allows {bound:,.0f}"
-        lines.append(_line("Novikoff", said, good=facts.mistakes <= bound))
+        text = f"{facts.mistakes:g} mistakes, the theorem allows {bound:,.0f}"
+        lines.append(_line("Novikoff", text, good=facts.mistakes <= bound))
     return counts, lines
 
 
 def _of_boosting(model: Any) -> tuple[dict[str, float], list[Line]]:
-    """From its history: all that there is to know of its members would take longer than the fit."""
+    """From its history: facts about all members would take longer than the fit."""
     history, n_rounds = model.history_, len(model)
-    error, bound = (float(own[n_rounds - 1]) for own in (history.training_error, history.bound))
+    error, bound = (
+        float(values[n_rounds - 1]) for values in (history.training_error, history.bound)
+    )
     lines = []
     if math.isfinite(bound):
-        said = f"{error:.1%}, the bound says at most {min(bound, 1.0):.1%}"
-        lines.append(_line("training error", said, good=error <= bound + 1e-9))
+        text = f"{error:.1%}, the bound says at most {min(bound, 1.0):.1%}"
+        lines.append(_line("training error", text, good=error <= bound + 1e-9))
     if history.outcome != "complete":
         lines.append(_line("why it stopped", str(history.outcome), good=True))
     return {"rounds": n_rounds}, lines

@@ -61,8 +61,8 @@ def as_grid(values: np.ndarray, dtype: Any = np.float32) -> dict[str, Any]:
 def _checked(grid: Any) -> tuple[int, int]:
     is_pair = isinstance(grid, (list, tuple)) and len(grid) == 2
     if not is_pair or not all(
-        isinstance(own, int) and not isinstance(own, bool) and 2 <= own <= _MOST_CELLS
-        for own in grid
+        isinstance(size, int) and not isinstance(size, bool) and 2 <= size <= _MOST_CELLS
+        for size in grid
     ):
         raise StudioError(f"grid must be [rows, columns], each from 2 to {_MOST_CELLS}.")
     return grid[0], grid[1]

@@ -33,7 +33,7 @@ def hulls_of(model: Any, scene: Scene) -> dict[str, Any] | None:
     except (NotSeparableError, ValueError, ArithmeticError):
         return None
     return {
-        "corners": [X[own].tolist() for own in found.corners],
+        "corners": [X[rows].tolist() for rows in found.corners],
         "nearest": found.nearest.tolist(),
         "distance": float(found.distance),
     }
@@ -45,17 +45,17 @@ def _is_linear(model: Any) -> bool:
 
 
 def _outermost(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Rows at corners of the hulls, which are all that matters, if there are many."""
+    """If there are many rows, only those at the corners of the hulls."""
     if len(y) <= _FEW:
         return np.arange(len(y))
     kept = []
     for label in np.unique(y).tolist():
-        own = np.flatnonzero(y == label)
+        members = np.flatnonzero(y == label)
         try:
-            kept.append(own[ConvexHull(X[own]).vertices] if len(own) > 3 else own)
+            kept.append(members[ConvexHull(X[members]).vertices] if len(members) > 3 else members)
         except QhullError:  # all on a line
-            along = (X[own] - X[own].mean(axis=0)) @ _direction(X[own])
-            kept.append(own[np.unique([np.argmin(along), np.argmax(along)])])
+            along = (X[members] - X[members].mean(axis=0)) @ _direction(X[members])
+            kept.append(members[np.unique([np.argmin(along), np.argmax(along)])])
     return np.sort(np.concatenate(kept))
 
 

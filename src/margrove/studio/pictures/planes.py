@@ -1,4 +1,4 @@
-"""What a classifier says over two features, as the page draws it."""
+"""Predictions of a classifier over two features, as the page draws them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 from margrove.studio.content.scenes import Scene
 from margrove.studio.pictures.grids import as_grid, cells_of
 from margrove.studio.pictures.hulls import hulls_of
-from margrove.studio.pictures.members import classes_of_members
-from margrove.studio.pictures.regions import regions_of
-from margrove.studio.pictures.support import boosting_weights, support_of
+from margrove.studio.pictures.member_pictures import classes_of_members
+from margrove.studio.pictures.point_facts import boosting_weights, support_of
 from margrove.studio.pictures.surfaces import SurfaceKind, Wanted, range_of, surface_of
+from margrove.studio.pictures.tree_regions import regions_of
 
 __all__ = ["plane_from_values", "plane_of"]
 
@@ -28,7 +28,7 @@ def plane_of(
     members: bool = True,
     facts: Any = None,
 ) -> dict[str, Any]:
-    """What a fitted classifier says over the view of a scene, and what it made of its points.
+    """Predictions of a fitted classifier over the view of a scene, and facts about its points.
 
     Parameters
     ----------
@@ -38,10 +38,10 @@ def plane_of(
     grid : pair of int
         Rows and columns.
     surface : "score" or "probability"
-        What is wanted for two classes; a learner that has only one of them gives that.
+        What to draw for two classes; a learner that has only one of them gives that one.
     support : bool, default=True
-        Whether support vectors, slack, hulls and weights of boosting are told: only if the model
-        was fitted to all training points of the scene.
+        Whether support vectors, slack, hulls and weights of boosting are included: only if the
+        model was fitted to all training points of the scene.
     members : bool, default=True
         Whether the members of an ensemble are drawn.
     facts : optional
@@ -54,7 +54,7 @@ def plane_of(
     """
     cells = cells_of(scene.view, grid)
     found = surface_of(model, cells, surface)
-    told = support_of(model, scene, facts) if support else None
+    facts_of_points = support_of(model, scene, facts) if support else None
     return plane_from_values(
         scene,
         values=found.values,
@@ -63,9 +63,9 @@ def plane_of(
         kind=found.kind,
         has_margins=found.has_margins,
         ends=(found.low, found.high),
-        alpha=None if told is None else told.alpha,
-        slack=None if told is None else told.slack,
-        support_kind=None if told is None else told.kind,
+        alpha=None if facts_of_points is None else facts_of_points.alpha,
+        slack=None if facts_of_points is None else facts_of_points.slack,
+        support_kind=None if facts_of_points is None else facts_of_points.kind,
         weight=boosting_weights(model, scene) if support else None,
         hulls=hulls_of(model, scene) if support else None,
         regions=regions_of(model, scene.view),
@@ -132,7 +132,7 @@ def plane_from_values(
         "high": float(high),
         "kind": kind,
         "winner": as_grid(np.asarray(labels), np.uint8),
-        "classes": [int(own) for own in classes],
+        "classes": [int(label) for label in classes],
         "hasMargins": bool(has_margins),
         "alpha": _numbers(alpha),
         "slack": _numbers(slack),

@@ -1,4 +1,4 @@
-"""One call of one public method on all cells of a grid, and which class each of them gets."""
+"""Values and classes on all cells of a grid, from one call of a public method."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Surface:
 
 
 def surface_of(model: Any, cells: Cells, wanted: Wanted = "score") -> Surface:
-    """What a fitted classifier says of the cells."""
+    """Values and classes of the cells from a fitted classifier."""
     classes = np.asarray(model.classes_)
     points = within_domain(model, cells.points)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fit has said what there is to say
+        warnings.simplefilter("ignore")  # the picture shows the warnings of the fit
         if len(classes) == 2:
             values, kind = _of_two(model, points, wanted)
             winner = classes[(values > (0.5 if kind == "probability" else 0.0)).astype(int)]
@@ -55,7 +55,7 @@ def surface_of(model: Any, cells: Cells, wanted: Wanted = "score") -> Surface:
 
 
 def within_domain(model: Any, points: np.ndarray) -> np.ndarray:
-    """Kernels of histograms know no negative numbers: there, what is said at 0 is drawn."""
+    """Histogram kernels have no negative numbers: the value at 0 is drawn there."""
     from margrove.margin.kernels.registry import needs_nonnegative
 
     is_positive = needs_nonnegative(getattr(model, "kernel", None))
@@ -65,7 +65,7 @@ def within_domain(model: Any, points: np.ndarray) -> np.ndarray:
 def range_of(
     values: np.ndarray, kind: SurfaceKind, *, has_margins: bool = False
 ) -> tuple[float, float]:
-    """What the colours span: all of a probability, most of the scores, 0 in the middle."""
+    """The range of the colours: 0 to 1 for probabilities, most scores with 0 in the middle."""
     if kind != "score":
         return 0.0, 1.0
     finite = np.abs(values[np.isfinite(values)])

@@ -1,4 +1,4 @@
-"""What every step mode gives: the steps of one fit as told, and a way to the state after each."""
+"""The trace of a fit: a description of each step, and the state of the model after it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
     "require_two_classes",
     "shown_numbers",
     "state_of",
-    "told",
+    "step_record",
 ]
 
 MOST_STEPS = 500  # that are shown of a fit
@@ -40,9 +40,9 @@ class Trace:
     Attributes
     ----------
     steps : list of dict
-        Text and figures of each step that is shown; see `told`.
+        Text and figures of each step that is shown; see `step_record`.
     total : int
-        How many the fit took.
+        How many steps the fit took.
     curves : list of dict
         See `curve_over_steps`.
     state : callable
@@ -67,9 +67,9 @@ class Trace:
 
 
 def shown_numbers(total: int) -> list[int]:
-    """Which steps of so many are shown, from 0, the start: all, or the first ones and the last.
+    """The numbers of the steps that are shown, from 0: all, or the first ones and the last.
 
-    So the end can always be seen; the last step then stands for all that were left out.
+    So the end is always shown; the last step then includes all that were left out.
     """
     if total <= MOST_STEPS:
         return list(range(total + 1))
@@ -77,9 +77,9 @@ def shown_numbers(total: int) -> list[int]:
 
 
 class FirstAndLast:
-    """Listens to the steps of a fit, and keeps those that are shown: the first ones, and the last.
+    """A callback that keeps the steps that are shown: the first ones and the last one.
 
-    There may be millions between them.
+    A fit may have millions of steps.
     """
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class FirstAndLast:
 
     @property
     def numbers(self) -> list[int]:
-        """Which steps are shown, from 0."""
+        """The numbers of the shown steps, from 0."""
         return shown_numbers(self.total)
 
     def at(self, position: int) -> Any:
@@ -104,8 +104,8 @@ class FirstAndLast:
         return self._last if is_last else self._first[position - 1]
 
 
-def told(text: str, **figures: Any) -> dict[str, Any]:
-    """A step in a sentence and figures; underscores in their names become spaces."""
+def step_record(text: str, **figures: Any) -> dict[str, Any]:
+    """A sentence and figures for a step; underscores in their names become spaces."""
     return {
         "text": text,
         "figures": {name.replace("_", " "): _plain(value) for name, value in figures.items()},
@@ -113,7 +113,7 @@ def told(text: str, **figures: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> float | int | str | None:
-    """What JSON can hold: what is not finite becomes None."""
+    """A value for JSON: a number that is not finite becomes None."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, (bool, np.bool_)):
@@ -122,7 +122,7 @@ def _plain(value: Any) -> float | int | str | None:
         return int(value)
     if isinstance(value, Real):
         return float(value) if math.isfinite(value) else None
-    raise TypeError(f"A figure is a number or a text. Got {type(value).__name__}.")
+    raise TypeError(f"A figure has to be a number or a text. Got {type(value).__name__}.")
 
 
 def curve_over_steps(name: str, values: Sequence[float] | np.ndarray) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def curve_over_steps(name: str, values: Sequence[float] | np.ndarray) -> dict[st
 
 
 def state_of(number: int, **parts: Any) -> dict[str, Any]:
-    """The protocol's Step, with nothing where no part is given."""
+    """A `Step` of the protocol; parts that are not given are empty."""
     nothing: dict[str, Any] = {
         "plane": None,
         "curve": None,
@@ -157,7 +157,7 @@ def require_two_classes(scene: Scene, what: str) -> None:
     if n_classes != 2:
         raise StudioError(
             f"{what} is shown for two classes, and there are {n_classes}: choose points of two "
-            "classes, or look at the finished picture."
+            "classes, or look at the final picture."
         )
 
 

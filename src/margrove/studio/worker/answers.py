@@ -1,7 +1,8 @@
-"""What the studio answers: for each kind of request, a function of the request and its job.
+"""The answers of the studio: for each kind of request, a function of the request and its job.
 
-Requests come from a browser and are not trusted: whatever is wrong with one is told in a
-`StudioError`. Steps, lessons and lectures are imported when they are first asked for.
+Requests come from a browser and are not trusted: an invalid one raises a `StudioError`. Each
+function returns the type of protocol.ts that its docstring names. Steps, lessons and lectures are
+imported when they are first requested.
 """
 
 from __future__ import annotations
@@ -17,107 +18,107 @@ Answer = dict[str, Any]
 _ENVELOPE = ("kind", "id", "channel")
 
 
-def _fields(ask: Any, *names: str) -> list[Any]:
-    """The named fields of a request, which has no others."""
-    if not isinstance(ask, dict):
-        raise StudioError("A request is an object.")
-    unknown = [name for name in ask if name not in names and name not in _ENVELOPE]
+def _fields(request: Any, *names: str) -> list[Any]:
+    """The named fields of a request; other fields are an error."""
+    if not isinstance(request, dict):
+        raise StudioError("A request has to be an object.")
+    unknown = [name for name in request if name not in names and name not in _ENVELOPE]
     if unknown:
         raise StudioError(f"This request has an unknown field {ascii(unknown[0])[:60]}.")
-    lacking = [name for name in names if name not in ask]
+    lacking = [name for name in names if name not in request]
     if lacking:
         raise StudioError(f"This request lacks {', '.join(lacking)}.")
-    return [ask[name] for name in names]
+    return [request[name] for name in names]
 
 
-def _scene(ask: Any) -> Scene:
-    return scene_from(_fields(ask, "scene")[0])
+def _scene(request: Any) -> Scene:
+    return scene_from(_fields(request, "scene")[0])
 
 
 # -- menus and points ------------------------------------------------------------------------------
 
 
-def answer_catalogue(ask: Any, job: Any) -> Answer:
+def answer_catalogue(request: Any, job: Any) -> Answer:
     """`Catalogue`."""
     from margrove.studio.content.lectures import LECTURE_TABLES
     from margrove.studio.content.presets import PRESETS
     from margrove.studio.learners.registry import LEARNERS
     from margrove.studio.lessons import LESSONS
 
-    _fields(ask)
+    _fields(request)
     return {
-        "learners": [own.as_dict() for own in LEARNERS.values()],
-        "presets": [own.as_dict() for own in PRESETS.values()],
-        "lessons": [own.as_dict() for own in LESSONS.values()],
-        "tables": [{"name": own.name, "title": own.title} for own in LECTURE_TABLES.values()],
+        "learners": [learner.as_dict() for learner in LEARNERS.values()],
+        "presets": [preset.as_dict() for preset in PRESETS.values()],
+        "lessons": [lesson.as_dict() for lesson in LESSONS.values()],
+        "tables": [{"name": table.name, "title": table.title} for table in LECTURE_TABLES.values()],
     }
 
 
-def answer_points(ask: Any, job: Any) -> Answer:
+def answer_points(request: Any, job: Any) -> Answer:
     """`Points`."""
     from margrove.studio.content.presets import points_of
 
-    preset, size, noise, seed = _fields(ask, "preset", "size", "noise", "seed")
+    preset, size, noise, seed = _fields(request, "preset", "size", "noise", "seed")
     return points_of(preset, size=size, noise=noise, seed=seed)
 
 
 # -- pictures --------------------------------------------------------------------------------------
 
 
-def answer_picture(ask: Any, job: Any) -> Answer:
+def answer_picture(request: Any, job: Any) -> Answer:
     """`Picture`."""
     from margrove.studio.pictures import picture_of
 
-    scene, grid, surface = _fields(ask, "scene", "grid", "surface")
+    scene, grid, surface = _fields(request, "scene", "grid", "surface")
     return picture_of(scene_from(scene), grid, surface)
 
 
-def answer_map(ask: Any, job: Any) -> Answer:
+def answer_map(request: Any, job: Any) -> Answer:
     """`TuningMap`."""
-    from margrove.studio.content.maps import map_of
+    from margrove.studio.content.tuning_maps import map_of
 
-    return map_of(_scene(ask))
+    return map_of(_scene(request))
 
 
-def answer_code(ask: Any, job: Any) -> Answer:
+def answer_code(request: Any, job: Any) -> Answer:
     """`Code`."""
-    from margrove.studio.content.takeaway import python_of
+    from margrove.studio.content.python_code import python_of
 
-    return {"python": python_of(_scene(ask))}
+    return {"python": python_of(_scene(request))}
 
 
-def answer_tree(ask: Any, job: Any) -> Answer:
+def answer_tree(request: Any, job: Any) -> Answer:
     """`Tree`."""
     from margrove.studio.content import tree_views
 
-    source, member = _fields(ask, "source", "member")
+    source, member = _fields(request, "source", "member")
     return tree_views.answer_tree(source, member)
 
 
-def answer_follow(ask: Any, job: Any) -> Answer:
+def answer_follow(request: Any, job: Any) -> Answer:
     """`Followed`."""
     from margrove.studio.content import tree_views
 
-    source, member, row = _fields(ask, "source", "member", "row")
+    source, member, row = _fields(request, "source", "member", "row")
     return tree_views.answer_follow(source, member, row)
 
 
 # -- steps and lessons -----------------------------------------------------------------------------
 
 
-def answer_steps(ask: Any, job: Any) -> Answer:
+def answer_steps(request: Any, job: Any) -> Answer:
     """`Steps`."""
     from margrove.studio.steps import steps_of
 
-    kind, scene = _fields(ask, "steps", "scene")
+    kind, scene = _fields(request, "steps", "scene")
     return steps_of(kind, _stepped(scene))
 
 
-def answer_step(ask: Any, job: Any) -> Answer:
+def answer_step(request: Any, job: Any) -> Answer:
     """`Step`."""
     from margrove.studio.steps import step_of
 
-    kind, scene, number, grid = _fields(ask, "steps", "scene", "number", "grid")
+    kind, scene, number, grid = _fields(request, "steps", "scene", "number", "grid")
     return step_of(kind, _stepped(scene), number, grid)
 
 
@@ -130,64 +131,64 @@ def _stepped(given: Any) -> Any:
     return scene_from(given)
 
 
-def answer_check(ask: Any, job: Any) -> Answer:
+def answer_check(request: Any, job: Any) -> Answer:
     """`Checked`."""
     from margrove.studio.lessons import LESSONS
 
-    lesson, answer, scene = _fields(ask, "lesson", "answer", "scene")
+    lesson, answer, scene = _fields(request, "lesson", "answer", "scene")
     if not isinstance(lesson, str) or lesson not in LESSONS:
         raise StudioError(f"There is no lesson {ascii(lesson)[:60]}.")
     if not isinstance(answer, str):
-        raise StudioError("An answer is text.")
+        raise StudioError("An answer has to be text.")
     found: Answer = LESSONS[lesson].check(answer, None if scene is None else scene_from(scene))
     return found
 
 
-def answer_impurity(ask: Any, job: Any) -> Answer:
+def answer_impurity(request: Any, job: Any) -> Answer:
     """`Impurity`."""
     from margrove.studio.content import lectures
 
-    _fields(ask, "share")
-    return lectures.answer_impurity(ask, job)
+    _fields(request, "share")
+    return lectures.answer_impurity(request, job)
 
 
-def answer_bootstrap(ask: Any, job: Any) -> Answer:
+def answer_bootstrap(request: Any, job: Any) -> Answer:
     """`Bootstrap`."""
     from margrove.studio.content import lectures
 
-    _fields(ask, "values", "statistic", "resamples", "seed")
-    return lectures.answer_bootstrap(ask, job)
+    _fields(request, "values", "statistic", "resamples", "seed")
+    return lectures.answer_bootstrap(request, job)
 
 
-# -- tables of the user's --------------------------------------------------------------------------
+# -- tables of the user ----------------------------------------------------------------------------
 
 
-def answer_table(ask: Any, job: Any) -> Answer:
+def answer_table(request: Any, job: Any) -> Answer:
     """`Table`."""
     from margrove.studio.content.own_tables import describe_table
 
-    return describe_table(job, *_fields(ask, "table"))
+    return describe_table(job, *_fields(request, "table"))
 
 
-def answer_table_scene(ask: Any, job: Any) -> Answer:
+def answer_table_scene(request: Any, job: Any) -> Answer:
     """`Scene`."""
     from margrove.studio.content.table_points import scene_of_table
 
-    return scene_of_table(job, *_fields(ask, "table", "target", "features", "rows", "seed"))
+    return scene_of_table(job, *_fields(request, "table", "target", "features", "rows", "seed"))
 
 
-def answer_table_compare(ask: Any, job: Any) -> Answer:
+def answer_table_compare(request: Any, job: Any) -> Answer:
     """`Leaderboard`."""
     from margrove.studio.content.own_tables import compare_table
 
-    return compare_table(job, *_fields(ask, "table", "target", "seconds"))
+    return compare_table(job, *_fields(request, "table", "target", "seconds"))
 
 
-def answer_table_report(ask: Any, job: Any) -> Answer:
+def answer_table_report(request: Any, job: Any) -> Answer:
     """`Report`."""
     from margrove.studio.content.own_tables import report_table
 
-    return report_table(job, *_fields(ask, "table", "target", "learner"))
+    return report_table(job, *_fields(request, "table", "target", "learner"))
 
 
 ANSWERS: dict[str, Callable[[Any, Any], Answer]] = {

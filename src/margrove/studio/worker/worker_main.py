@@ -222,8 +222,8 @@ class _Worker:
         page_id, channel, kind = command["id"], command["channel"], command["kind"]
 
         def tell(note: str, done: int, total: int | None) -> None:
-            told = progress(page_id, channel, str(note), int(done), total)
-            self._send(Kind.PROGRESS, message.number, told.encode())
+            text = progress(page_id, channel, str(note), int(done), total)
+            self._send(Kind.PROGRESS, message.number, text.encode())
 
         def keep(name: str, page: str) -> None:
             self._send(Kind.REPORT, message.number, packed_report(name, page))

@@ -98,8 +98,8 @@ def bagged_boundaries(
     >>> from margrove.teaching.facts.bagging import bagged_boundaries
     >>> X, y = margrove.datasets.make_moons(100, return_X_y=True)
     >>> bag = margrove.BaggingClassifier(n_estimators=25, random_state=0).fit(X, y)
-    >>> told = bagged_boundaries(bag, X, y, resolution=30)
-    >>> told.members.shape, bool((told.agreement < 1).any())
+    >>> found = bagged_boundaries(bag, X, y, resolution=30)
+    >>> found.members.shape, bool((found.agreement < 1).any())
     ((10, 30, 30), True)
     """
     rows = plane_rows(X, y, "bagged_boundaries", most_classes=None)
@@ -112,12 +112,12 @@ def bagged_boundaries(
     x, y_, grid = grid_over(rows.points, resolution)
     shape = (len(y_), len(x))
     asked = require_count("n_members", n_members)
-    said = [codes.reshape(shape) for codes in _said(model, grid, asked)]
+    predicted = [codes.reshape(shape) for codes in _predictions(model, grid, asked)]
     return BaggedBoundaries(
         rows=rows,
         x=frozen(x),
         y=frozen(y_),
-        members=frozen(np.stack(said)),
+        members=frozen(np.stack(predicted)),
         vote=frozen(np.searchsorted(known, _quietly(model.predict, grid)).reshape(shape)),
         n_members=len(model.estimators_),
     )
@@ -155,11 +155,11 @@ def _places(member: Any, n_classes: int) -> np.ndarray:
     return np.asarray(member.classes_, dtype=np.int64)  # members of a bag know codes
 
 
-def _said(model: Any, rows: np.ndarray, most: int) -> Iterator[np.ndarray]:
+def _predictions(model: Any, rows: np.ndarray, most: int) -> Iterator[np.ndarray]:
     for member, columns in _members(model, most):
         labels = _quietly(member.predict, rows[:, columns])
-        own = np.searchsorted(member.classes_, labels)
-        yield _places(member, len(model.classes_))[own]
+        places = np.searchsorted(member.classes_, labels)
+        yield _places(member, len(model.classes_))[places]
 
 
 # -- one row -------------------------------------------------------------------------------------
@@ -225,8 +225,8 @@ def member_votes(model: Any, row: Any, *, label: Any = None) -> MemberVotes:
     >>> from margrove.teaching.facts.bagging import member_votes
     >>> X, y = margrove.datasets.make_moons(100, return_X_y=True)
     >>> forest = margrove.RandomForestClassifier(20, max_depth=3, random_state=0).fit(X, y)
-    >>> told = member_votes(forest, X[0], label=1)
-    >>> bool(abs(told.average - forest.predict_proba(X[:1])[0, 1]) < 1e-9)
+    >>> found = member_votes(forest, X[0], label=1)
+    >>> bool(abs(found.average - forest.predict_proba(X[:1])[0, 1]) < 1e-9)
     True
     """
     known = _classes_of(model)
@@ -245,8 +245,8 @@ def member_votes(model: Any, row: Any, *, label: Any = None) -> MemberVotes:
         if not hasattr(member, "predict_proba"):
             raise TypeError(f"Members must have predict_proba. Got {type(member).__name__}.")
         shares = np.zeros(len(known))
-        own = _quietly(member.predict_proba, rows[:, columns])[0]
-        shares[_places(member, len(known))] = own
+        found = _quietly(member.predict_proba, rows[:, columns])[0]
+        shares[_places(member, len(known))] = found
         probabilities.append(shares[code])
         says_so.append(int(np.argmax(shares)) == code)
     return MemberVotes(
@@ -308,8 +308,8 @@ def bootstrap_histogram(result: Any, *, bins: int | str = "auto") -> BootstrapHi
     >>> import margrove
     >>> from margrove.teaching.facts.bagging import bootstrap_histogram
     >>> result = margrove.bootstrap([3, 1, 4, 1, 5, 9, 2, 6], np.median, random_state=0)
-    >>> told = bootstrap_histogram(result, bins=10)
-    >>> told.estimate, int(told.counts.sum())
+    >>> found = bootstrap_histogram(result, bins=10)
+    >>> found.estimate, int(found.counts.sum())
     (3.5, 1000)
     """
     if not isinstance(result, BootstrapResult):

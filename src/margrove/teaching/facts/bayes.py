@@ -138,8 +138,8 @@ def svm_beside_bayes(
     Examples
     --------
     >>> from margrove.teaching.facts.bayes import svm_beside_bayes
-    >>> told = svm_beside_bayes(resolution=20)
-    >>> told.bayes_error < told.test_error < told.bayes_error + 0.05
+    >>> found = svm_beside_bayes(resolution=20)
+    >>> found.bayes_error < found.test_error < found.bayes_error + 0.05
     True
     """
     given = (X is not None, y is not None, bayes_decision is not None)

@@ -118,17 +118,17 @@ def plane_distances(model: Any, X: Any, y: Any) -> PlaneDistances:
 
 
 def _line(model: Any) -> tuple[np.ndarray, float]:
-    told = outline(model)
+    found = outline(model)
     coef = getattr(model, "coef_", None)
-    if coef is None or told.classes is None:
+    if coef is None or found.classes is None:
         raise TypeError(
             "A linear classifier is needed, such as LinearSVC or SVC(kernel='linear'). Got "
-            f"{told.estimator}."
+            f"{found.estimator}."
         )
-    if told.n_features != 2 or len(told.classes) != 2:
+    if found.n_features != 2 or len(found.classes) != 2:
         raise InvalidDataError(
             "A line in the plane is of a model of two features and two classes. Got "
-            f"{told.n_features} features and {len(told.classes)} classes."
+            f"{found.n_features} features and {len(found.classes)} classes."
         )
     weights = coef.toarray() if hasattr(coef, "toarray") else np.asarray(coef)
     return np.ravel(weights).astype(np.float64), float(np.ravel(model.intercept_)[0])
@@ -179,8 +179,8 @@ def multiplier_facts(model: Any, X: Any, y: Any) -> MultiplierFacts:
     >>> import margrove
     >>> from margrove.teaching.facts.distances import multiplier_facts
     >>> X, y = [[0.0], [1.0], [3.0]], [-1, -1, 1]
-    >>> told = multiplier_facts(margrove.SVC(kernel="linear", C=10).fit(X, y), X, y)
-    >>> told.kinds
+    >>> found = multiplier_facts(margrove.SVC(kernel="linear", C=10).fit(X, y), X, y)
+    >>> found.kinds
     ('not a support vector', 'on the margin', 'on the margin')
     """
     found = certificate(model, X, y)

@@ -56,12 +56,12 @@ class HullFacts(Plain):
         """A pandas DataFrame: corners of the hulls, support vectors and nearest points."""
         classes = self.rows.classes
         parts: list[tuple[str, str, np.ndarray, np.ndarray]] = [
-            ("corner", classes[k], self.rows.points[own], np.ones(len(own)))
-            for k, own in enumerate(self.corners)
+            ("corner", classes[k], self.rows.points[corners], np.ones(len(corners)))
+            for k, corners in enumerate(self.corners)
         ]
         for row, share in zip(self.support.tolist(), self.shares.tolist(), strict=True):
-            own = self.rows.points[[row]]
-            parts.append(("support", classes[self.rows.codes[row]], own, np.array([share])))
+            point = self.rows.points[[row]]
+            parts.append(("support", classes[self.rows.codes[row]], point, np.array([share])))
         parts += [("nearest", classes[k], self.nearest[[k]], np.ones(1)) for k in (0, 1)]
         return data_frame(
             {
@@ -91,8 +91,8 @@ def hull_facts(X: Any, y: Any) -> HullFacts:
     Examples
     --------
     >>> from margrove.teaching.facts.hulls import hull_facts
-    >>> told = hull_facts([[0, 0], [0, 2], [3, 1], [4, 5]], [-1, -1, 1, 1])
-    >>> told.nearest.round(6).tolist(), round(told.distance, 6)
+    >>> found = hull_facts([[0, 0], [0, 2], [3, 1], [4, 5]], [-1, -1, 1, 1])
+    >>> found.nearest.round(6).tolist(), round(found.distance, 6)
     ([[0.0, 1.0], [3.0, 1.0]], 3.0)
     """
     rows = plane_rows(X, y, "hulls")
@@ -100,10 +100,12 @@ def hull_facts(X: Any, y: Any) -> HullFacts:
     signed = machine.dual_coef_[0]
     is_second = signed > 0
     shares = np.abs(signed)
-    for own in (is_second, ~is_second):
-        shares[own] /= shares[own].sum()
+    for is_class in (is_second, ~is_second):
+        shares[is_class] /= shares[is_class].sum()
     vectors = rows.points[machine.support_]
-    nearest = np.stack([shares[own] @ vectors[own] for own in (~is_second, is_second)])
+    nearest = np.stack(
+        [shares[is_class] @ vectors[is_class] for is_class in (~is_second, is_second)]
+    )
     corners = tuple(_corners(rows.points, np.flatnonzero(rows.codes == k)) for k in (0, 1))
     return HullFacts(
         rows=rows,
@@ -119,11 +121,11 @@ def hull_facts(X: Any, y: Any) -> HullFacts:
 
 def _corners(points: np.ndarray, members: np.ndarray) -> np.ndarray:
     """In order around the hull; of points on a line, its ends."""
-    own = points[members]
+    corners = points[members]
     try:
-        return members[ConvexHull(own).vertices] if len(members) > 2 else members
+        return members[ConvexHull(corners).vertices] if len(members) > 2 else members
     except QhullError:
-        centred = own - own.mean(axis=0)
+        centred = corners - corners.mean(axis=0)
         along = centred @ np.linalg.svd(centred)[2][0]
         ends = [int(np.argmin(along)), int(np.argmax(along))]
         return members[np.unique(ends)]
@@ -182,8 +184,8 @@ def separating_lines(X: Any, y: Any, n_lines: int = 8) -> SeparatingLines:
     Examples
     --------
     >>> from margrove.teaching.facts.hulls import separating_lines
-    >>> told = separating_lines([[0, 0], [0, 2], [3, 1], [4, 5]], [-1, -1, 1, 1], n_lines=5)
-    >>> bool((told.margins[:-1] <= told.margins[-1]).all()), round(float(told.margins[-1]), 6)
+    >>> found = separating_lines([[0, 0], [0, 2], [3, 1], [4, 5]], [-1, -1, 1, 1], n_lines=5)
+    >>> bool((found.margins[:-1] <= found.margins[-1]).all()), round(float(found.margins[-1]), 6)
     (True, 1.5)
     """
     rows = plane_rows(X, y, "separating_lines")
@@ -197,8 +199,8 @@ def separating_lines(X: Any, y: Any, n_lines: int = 8) -> SeparatingLines:
         )
         for seed in range(count)
     ]
-    weights = np.stack([own.coef_[0] for own in learners] + [machine.coef_[0]])
-    intercepts = np.array([own.intercept_[0] for own in learners] + [machine.intercept_[0]])
+    weights = np.stack([learner.coef_[0] for learner in learners] + [machine.coef_[0]])
+    intercepts = np.array([learner.intercept_[0] for learner in learners] + [machine.intercept_[0]])
     intercepts[:-1] -= weights[:-1] @ middle
     values = (rows.points @ weights.T + intercepts) * rows.signs[:, None]
     return SeparatingLines(

@@ -69,7 +69,7 @@ class MachineEffects(Plain):
             {
                 "C": [C for C, _ in self.settings],
                 "gamma": gammas,
-                "kernel": [str(own.kernel) for own in self.models],
+                "kernel": [str(model.kernel) for model in self.models],
                 "n_support": self.n_support,
                 "n_bounded": self.n_bounded,
                 "margin": self.margins,
@@ -112,15 +112,15 @@ def machine_effects(X: Any, y: Any, settings: Any = "all") -> MachineEffects:
         with warnings.catch_warnings():  # what too large a gamma does is what is to be seen
             warnings.simplefilter("ignore", DataWarning)
             models.append(SVC(C=C, **kernel).fit(rows.points, rows.codes))
-    machines = [describe(own, rows.points, rows.codes).machines[0] for own in models]
+    machines = [describe(model, rows.points, rows.codes).machines[0] for model in models]
     return MachineEffects(
         rows=rows,
         models=tuple(models),
         settings=chosen,
-        n_support=frozen(np.array([own.n_support for own in machines])),
-        n_bounded=frozen(np.array([own.n_bounded for own in machines])),
-        margins=frozen(np.array([own.margin_width for own in machines]) / 2.0),
-        errors=frozen(np.array([1.0 - own.score(rows.points, rows.codes) for own in models])),
+        n_support=frozen(np.array([machine.n_support for machine in machines])),
+        n_bounded=frozen(np.array([machine.n_bounded for machine in machines])),
+        margins=frozen(np.array([machine.margin_width for machine in machines]) / 2.0),
+        errors=frozen(np.array([1.0 - model.score(rows.points, rows.codes) for model in models])),
     )
 
 
@@ -135,18 +135,20 @@ def _settings(given: Any) -> tuple[Setting, ...]:
         return named[given]
     if not isinstance(given, Sequence) or not given:
         raise ValueError(f"settings must be a list of (C, gamma), or a name. Got {given!r}.")
-    for own in given:
-        if not isinstance(own, (tuple, list)) or len(own) != 2:
+    for pair in given:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise ValueError(
                 "settings must hold pairs (C, gamma), such as (1.0, 0.5), or (1.0, None) for a "
-                f"linear kernel. Got {own!r}."
+                f"linear kernel. Got {pair!r}."
             )
-    return tuple((own[0], own[1]) for own in given)
+    return tuple((pair[0], pair[1]) for pair in given)
 
 
 def _all_settings() -> tuple[Setting, ...]:
     return tuple(
-        dict.fromkeys(own for name in ("gamma", "C", "pairs") for own in LECTURE_SETTINGS[name])
+        dict.fromkeys(
+            setting for name in ("gamma", "C", "pairs") for setting in LECTURE_SETTINGS[name]
+        )
     )
 
 

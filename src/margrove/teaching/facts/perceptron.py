@@ -89,8 +89,8 @@ def perceptron_steps(X: Any, y: Any, *, estimator: Any = None) -> PerceptronStep
     Examples
     --------
     >>> from margrove.teaching.facts.perceptron import perceptron_steps
-    >>> told = perceptron_steps([[2.0, 1.0], [-1.0, -2.0]], [1, -1])
-    >>> told.mistaken.tolist(), told.weights.tolist()
+    >>> found = perceptron_steps([[2.0, 1.0], [-1.0, -2.0]], [1, -1])
+    >>> found.mistaken.tolist(), found.weights.tolist()
     ([0], [[0.0, 0.0], [2.0, 1.0]])
     """
     rows = plane_rows(X, y, "perceptron_steps")

@@ -29,7 +29,7 @@ from margrove.margin.svm.svc import SVC
 
 __all__ = ["CoordinatePath", "SmoBox", "SmoBoxes", "coordinate_path", "smo_boxes"]
 
-_AGREEMENT = 1e-5  # of a step as told and as the formula has it, relative to the bound
+_AGREEMENT = 1e-5  # of a recorded step and the formula, relative to the bound
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -105,18 +105,18 @@ class SmoBoxes(Plain):
     def frame(self) -> Any:
         """A pandas DataFrame, a row for each step."""
         columns: dict[str, Any] = {
-            "step": [own.number for own in self.boxes],
-            "first": [own.first for own in self.boxes],
-            "second": [own.second for own in self.boxes],
-            "y_1": [own.signs[0] for own in self.boxes],
-            "y_2": [own.signs[1] for own in self.boxes],
+            "step": [box.number for box in self.boxes],
+            "first": [box.first for box in self.boxes],
+            "second": [box.second for box in self.boxes],
+            "y_1": [box.signs[0] for box in self.boxes],
+            "y_2": [box.signs[1] for box in self.boxes],
         }
         for name in ("before", "after"):
             for k in (0, 1):
-                columns[f"alpha_{k + 1}_{name}"] = [getattr(own, name)[k] for own in self.boxes]
+                columns[f"alpha_{k + 1}_{name}"] = [getattr(box, name)[k] for box in self.boxes]
         for name, column in (("low", "L"), ("high", "H"), ("unclipped", "unclipped")):
-            columns[column] = [getattr(own, name) for own in self.boxes]
-        return data_frame(columns | {"is_clipped": [own.is_clipped for own in self.boxes]})
+            columns[column] = [getattr(box, name) for box in self.boxes]
+        return data_frame(columns | {"is_clipped": [box.is_clipped for box in self.boxes]})
 
 
 def smo_boxes(X: Any, y: Any, *, estimator: Any = None) -> SmoBoxes:
@@ -189,7 +189,7 @@ def _copies(rows: np.ndarray) -> np.ndarray:
 def _boxes(
     steps: list[Any], K: np.ndarray, signs: np.ndarray, bounds: np.ndarray
 ) -> Iterator[SmoBox]:
-    """As long as the formula and what was told agree."""
+    """The steps for which the formula and the record agree."""
     alpha = np.zeros(len(signs))
     for number, step in enumerate(steps, start=1):
         i, j = pair = [step.first, step.second]
@@ -204,9 +204,9 @@ def _boxes(
             low, high = max(0.0, a2 - a1), min(u2, u1 + a2 - a1)
         else:
             low, high = max(0.0, a1 + a2 - u1), min(u2, a1 + a2)
-        told = a2 - y2 * step.change
+        recorded = a2 - y2 * step.change
         clipped = min(max(unclipped, low), high)
-        if abs(told - clipped) > _AGREEMENT * max(u1, u2):
+        if abs(recorded - clipped) > _AGREEMENT * max(u1, u2):
             return
         box = SmoBox(
             number=number,
@@ -215,7 +215,7 @@ def _boxes(
             signs=(y1, y2),
             bounds=(u1, u2),
             before=frozen(np.array([a1, a2])),
-            after=frozen(np.array([a1 + y1 * step.change, told])),
+            after=frozen(np.array([a1 + y1 * step.change, recorded])),
             unclipped=float(unclipped),
             low=low,
             high=high,
@@ -291,8 +291,8 @@ def coordinate_path(X: Any = None, y: Any = None, *, estimator: Any = None) -> C
     Examples
     --------
     >>> from margrove.teaching.facts.smo import coordinate_path
-    >>> told = coordinate_path()
-    >>> told.path[-1].round(2).tolist()
+    >>> found = coordinate_path()
+    >>> found.path[-1].round(2).tolist()
     [0.6, 0.4]
     """
     if (X is None) != (y is None):

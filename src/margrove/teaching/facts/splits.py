@@ -82,7 +82,7 @@ def split_children(
     >>> from margrove.datasets import load_restaurant
     >>> from margrove.teaching.facts.splits import split_children
     >>> X, y = load_restaurant(return_X_y=True, as_frame=True)
-    >>> [round(own.after, 2) for own in split_children(X, y, ["Pat", "Type"])]
+    >>> [round(children.after, 2) for children in split_children(X, y, ["Pat", "Type"])]
     [0.46, 1.0]
     """
     known = CRITERIA.get(criterion) if isinstance(criterion, str) else None
@@ -170,12 +170,12 @@ class TreeGrowth(Plain):
 
     def frame(self) -> Any:
         """A pandas DataFrame, a row for each region of each tree."""
-        told = [(own, k) for own in self.regions for k in range(len(own.leaves))]
-        columns: dict[str, Any] = {"leaves": [len(own.leaves) for own, _ in told]}
+        leaves = [(region, k) for region in self.regions for k in range(len(region.leaves))]
+        columns: dict[str, Any] = {"leaves": [len(region.leaves) for region, _ in leaves]}
         for axis, name in enumerate("xy"):
-            columns[f"low_{name}"] = [own.low[k, axis] for own, k in told]
-            columns[f"high_{name}"] = [own.high[k, axis] for own, k in told]
-        columns["prediction"] = [own.classes[int(own.values[k])] for own, k in told]
+            columns[f"low_{name}"] = [region.low[k, axis] for region, k in leaves]
+            columns[f"high_{name}"] = [region.high[k, axis] for region, k in leaves]
+        columns["prediction"] = [region.classes[int(region.values[k])] for region, k in leaves]
         return data_frame(columns)
 
 
@@ -197,24 +197,24 @@ def tree_growth(X: Any, y: Any, leaves: Sequence[int] = (2, 3, 4, 5, 6)) -> Tree
     --------
     >>> from margrove.datasets import load_iris_ratios
     >>> from margrove.teaching.facts.splits import tree_growth
-    >>> told = tree_growth(*load_iris_ratios(return_X_y=True), leaves=(2, 3))
-    >>> [len(own.leaves) for own in told.regions]
+    >>> found = tree_growth(*load_iris_ratios(return_X_y=True), leaves=(2, 3))
+    >>> [len(region.leaves) for region in found.regions]
     [2, 3]
     """
     rows = plane_rows(X, y, "tree_growth", most_classes=None)
     if isinstance(leaves, (str, bytes)) or not hasattr(leaves, "__iter__"):
         raise ValueError(f"leaves must be a list of numbers of leaves. Got {leaves!r}.")
-    sizes = [require_count("leaves", own, 2) for own in leaves]
+    sizes = [require_count("leaves", size, 2) for size in leaves]
     if not sizes:
         raise ValueError("leaves must have one number or more. Got none.")
     models = [
-        DecisionTreeClassifier(max_leaf_nodes=own).fit(rows.points, rows.codes) for own in sizes
+        DecisionTreeClassifier(max_leaf_nodes=size).fit(rows.points, rows.codes) for size in sizes
     ]
     return TreeGrowth(
         rows=rows,
         models=tuple(models),
-        regions=tuple(_named(tree_regions(own), rows) for own in models),
-        errors=frozen(np.array([1.0 - own.score(rows.points, rows.codes) for own in models])),
+        regions=tuple(_named(tree_regions(model), rows) for model in models),
+        errors=frozen(np.array([1.0 - model.score(rows.points, rows.codes) for model in models])),
     )
 
 

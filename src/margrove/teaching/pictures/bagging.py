@@ -72,8 +72,8 @@ def bagged_boundaries(
         found.x, found.y, found.vote, cmap=ListedColormap([tint(k) for k in range(n_classes)]),
         vmin=-0.5, vmax=n_classes - 0.5, shading="nearest", rasterized=True, zorder=0,
     ).set_gid("regions")  # fmt: skip
-    for said in found.members:
-        _draw_edges(axes, found.x, found.y, said, "member", colors="0.35", linewidths=0.8)
+    for predicted in found.members:
+        _draw_edges(axes, found.x, found.y, predicted, "member", colors="0.35", linewidths=0.8)
     _draw_edges(axes, found.x, found.y, found.vote, "vote", colors="black", linewidths=3.0)
     handles: list[Any] = draw_rows(axes, found.rows)
     axes.set_xlim(found.x[0], found.x[-1])
@@ -134,9 +134,12 @@ def member_votes(model: Any, row: Any, *, label: Any = None, ax: Axes | None = N
     places = np.arange(len(found.probabilities))
     names = ("votes for it", "votes against it")
     handles = []
-    for code, own in enumerate((found.says_so, ~found.says_so)):
+    for code, is_class in enumerate((found.says_so, ~found.says_so)):
         bars = axes.bar(
-            places[own], found.probabilities[own], color=class_style(code)["color"], width=0.8
+            places[is_class],
+            found.probabilities[is_class],
+            color=class_style(code)["color"],
+            width=0.8,
         )
         for bar in bars:
             bar.set_gid("member")

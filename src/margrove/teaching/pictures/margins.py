@@ -128,7 +128,7 @@ def separating_lines(
         )  # fmt: skip
     frame_plane(axes, found.rows.points, found.rows.names, equal=True)
     if legend:
-        least, most = (float(own) for own in (found.margins[:-1].min(), found.margins[-1]))
+        least, most = (float(margin) for margin in (found.margins[:-1].min(), found.margins[-1]))
         handles += [lines[0], best]
         names += [f"perceptrons, margins from {least:.2g}", f"largest margin, {most:.3g}"]
         explain_handles(axes, handles, names, len(found.rows.codes))

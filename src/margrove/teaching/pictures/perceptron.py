@@ -90,9 +90,9 @@ def _chosen(steps: Any, n_steps: int) -> list[int]:
     if steps is None:
         return list(range(1, min(n_steps, _FIRST_PANELS) + 1))
     chosen = list(np.ravel(np.asarray(steps)).tolist())
-    for own in chosen:
-        if not isinstance(own, int) or not 1 <= own <= n_steps:
-            raise ValueError(f"steps must be numbers from 1 to {n_steps}. Got {own!r}.")
+    for number in chosen:
+        if not isinstance(number, int) or not 1 <= number <= n_steps:
+            raise ValueError(f"steps must be numbers from 1 to {n_steps}. Got {number!r}.")
     if not chosen:
         raise ValueError("steps must have one number or more. Got none.")
     return chosen

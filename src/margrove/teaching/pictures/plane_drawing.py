@@ -20,8 +20,8 @@ def draw_rows(axes: Any, rows: PlaneRows, *, points: np.ndarray | None = None) -
     places = rows.points if points is None else points
     handles = []
     for code in range(len(rows.classes)):
-        own = places[rows.codes == code]
-        handles.append(axes.scatter(*own.T, zorder=3, **class_style(code), **_DOTS))
+        dots = places[rows.codes == code]
+        handles.append(axes.scatter(*dots.T, zorder=3, **class_style(code), **_DOTS))
         handles[-1].set_gid("data")
     return handles
 

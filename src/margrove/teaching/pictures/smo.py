@@ -88,12 +88,12 @@ def _chosen(steps: Any, found: SmoBoxes) -> list[SmoBox]:
         near = [box for box in clipped if _is_within(_optimum(box), _limits(box))]
         return [*inside[:1], *(near or clipped)[:1]]
     chosen = np.ravel(np.asarray(steps)).tolist()
-    for own in chosen:
-        if not isinstance(own, int) or not 1 <= own <= len(found.boxes):
-            raise ValueError(f"steps must be numbers from 1 to {len(found.boxes)}. Got {own!r}.")
+    for number in chosen:
+        if not isinstance(number, int) or not 1 <= number <= len(found.boxes):
+            raise ValueError(f"steps must be numbers from 1 to {len(found.boxes)}. Got {number!r}.")
     if not chosen:
         raise ValueError("steps must have one number or more. Got none.")
-    return [found.boxes[own - 1] for own in chosen]
+    return [found.boxes[number - 1] for number in chosen]
 
 
 def _draw_box(axes: Any, box: SmoBox) -> None:
@@ -158,7 +158,7 @@ def _limits(box: SmoBox) -> list[tuple[float, float]]:
 
 
 def _is_within(point: np.ndarray, limits: list[tuple[float, float]]) -> bool:
-    return all(low <= own <= high for own, (low, high) in zip(point, limits, strict=True))
+    return all(low <= value <= high for value, (low, high) in zip(point, limits, strict=True))
 
 
 def _name_ends(axes: Any, box: SmoBox, ends: np.ndarray) -> None:
@@ -173,7 +173,7 @@ def _name_ends(axes: Any, box: SmoBox, ends: np.ndarray) -> None:
 
 
 def _draw_objective(axes: Any, box: SmoBox, limits: list[tuple[float, float]]) -> None:
-    x, y = (np.linspace(*own, 120) for own in limits)
+    x, y = (np.linspace(*limit, 120) for limit in limits)
     gains = box.gain(*np.meshgrid(x, y))
     if gains.max() > gains.min():
         axes.contour(
@@ -311,11 +311,12 @@ def _draw_kinds(axes: Any, found: MultiplierFacts) -> None:
     kinds = np.array(found.kinds, dtype=object)
     names = ["not a support vector", *markers]
     for code, name in enumerate(names):
-        own = kinds == name
-        if not own.any():
+        is_kind = kinds == name
+        if not is_kind.any():
             continue
         dots = axes.scatter(
-            found.margins[own], found.alphas[own], marker=markers.get(name, "."), s=60, zorder=3,
-            color=class_style(code)["color"], label=f"{name} ({np.count_nonzero(own)})",
+            found.margins[is_kind], found.alphas[is_kind], marker=markers.get(name, "."), s=60,
+            zorder=3, color=class_style(code)["color"],
+            label=f"{name} ({np.count_nonzero(is_kind)})",
         )  # fmt: skip
         dots.set_gid("rows")

@@ -69,47 +69,56 @@ def split_children(
     """
     found = children_of(X, y, features, criterion=criterion)
     panels = usable_panels(axes, len(found), "feature")
-    for panel, own in zip(panels, found, strict=True):
-        handles = _draw_children(panel, own)
+    for panel, children in zip(panels, found, strict=True):
+        handles = _draw_children(panel, children)
     if legend:
         panels[0].set_ylim(len(found[0].values) + 0.4, -0.6)  # room below the bars
         explain_handles(panels[0], handles, found[0].classes, 0)
     data = table(
-        feature=[own.feature for own in found for _ in own.values for _ in own.classes],
-        value=[value for own in found for value in own.values for _ in own.classes],
-        label=[label for own in found for _ in own.values for label in own.classes],
-        rows=np.concatenate([own.counts.ravel() for own in found]),
+        feature=[
+            children.feature
+            for children in found
+            for _ in children.values
+            for _ in children.classes
+        ],
+        value=[value for children in found for value in children.values for _ in children.classes],
+        label=[label for children in found for _ in children.values for label in children.classes],
+        rows=np.concatenate([children.counts.ravel() for children in found]),
         impurity=np.concatenate([np.repeat(o.impurities, len(o.classes)) for o in found]),
-        gain=[own.gain for own in found for _ in own.values for _ in own.classes],
+        gain=[
+            children.gain for children in found for _ in children.values for _ in children.classes
+        ],
     )
     return drawn(panels, data)
 
 
-def _draw_children(axes: Any, own: SplitChildren) -> list[Any]:
-    places = np.arange(len(own.values))
+def _draw_children(axes: Any, children: SplitChildren) -> list[Any]:
+    places = np.arange(len(children.values))
     starts = np.zeros(len(places))
     handles = []
-    for code in range(len(own.classes)):
+    for code in range(len(children.classes)):
         bars = axes.barh(
-            places, own.counts[:, code], left=starts, color=class_style(code)["color"],
+            places, children.counts[:, code], left=starts, color=class_style(code)["color"],
             edgecolor="white", height=0.7,
         )  # fmt: skip
         for bar in bars:
             bar.set_gid("children")
         handles.append(bars)
-        starts += own.counts[:, code]
-    for place, end, impurity in zip(places, starts, own.impurities.tolist(), strict=True):
+        starts += children.counts[:, code]
+    for place, end, impurity in zip(places, starts, children.impurities.tolist(), strict=True):
         axes.annotate(
             f"{impurity + 0.0:.2f}", (end, place), xytext=(4, 0), textcoords="offset points",
             va="center", fontweight="bold",
         ).set_gid("impurity")  # fmt: skip
-    axes.set_yticks(places, labels=own.values, parse_math=False)
+    axes.set_yticks(places, labels=children.values, parse_math=False)
     axes.invert_yaxis()
     axes.set_xlim(0, 1.25 * starts.max())
-    axes.set_xlabel(f"rows, and {own.criterion}")
-    change = f"{own.criterion} {own.before:.3f} to {own.after:.3f}"
+    axes.set_xlabel(f"rows, and {children.criterion}")
+    change = f"{children.criterion} {children.before:.3f} to {children.after:.3f}"
     axes.set_title(
-        f"{own.feature}: gain {own.gain + 0.0:.3f}\n{change}", fontsize="medium", parse_math=False
+        f"{children.feature}: gain {children.gain + 0.0:.3f}\n{change}",
+        fontsize="medium",
+        parse_math=False,
     )
     return handles
 
@@ -153,14 +162,14 @@ def tree_growth(
     """
     found = growth_of(X, y, leaves)
     panels = usable_panels(axes, len(found.models), "tree")
-    for panel, model, told, error in zip(
+    for panel, model, region, error in zip(
         panels, found.models, found.regions, found.errors.tolist(), strict=True
     ):
         regions(model, found.rows.points, found.rows.codes, legend=False, ax=panel)
         handles = [part for part in panel.collections if part.get_gid() == "data"]
         panel.set_xlabel(found.rows.names[0], parse_math=False)
         panel.set_ylabel(found.rows.names[1], parse_math=False)
-        panel.set_title(f"{len(told.leaves)} leaves: error {error:.3g}", fontsize="medium")
+        panel.set_title(f"{len(region.leaves)} leaves: error {error:.3g}", fontsize="medium")
     if legend:
         explain_handles(panels[-1], handles, found.rows.classes, len(found.rows.codes))
     return drawn(panels, found)

@@ -30,7 +30,7 @@ export function StepsMode() {
   const kind = wished && kinds.includes(wished) ? wished : (kinds[0] ?? null);
   return (
     <div class="mode mode-steps">
-      <aside class="mode-panel panel" aria-label="What is watched">
+      <aside class="mode-panel panel" aria-label="Algorithm">
         <h2>Learner</h2>
         <GrownOn label="Learns" value={watched} testId="steps-source" onChange={setWatched} />
         {watched === POINTS && <LearnerFields own={own} kind={kind} onKind={setWished} />}
@@ -108,7 +108,7 @@ function KindChoice(props: {
 }) {
   return (
     <fieldset class="v-choices">
-      <legend>What is watched</legend>
+      <legend>Algorithm</legend>
       {props.kinds.map((kind) => (
         <label key={kind}>
           <input

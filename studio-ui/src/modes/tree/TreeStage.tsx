@@ -136,7 +136,9 @@ function RowChoice(props: {
         </button>
       )}
       <p class="row-told" role="status" data-testid="follow-told">
-        {row === null ? "Choose a row, or click one: its way to a leaf is marked." : toldRow(props)}
+        {row === null
+          ? "Choose a row, or click one: its path to a leaf is marked."
+          : toldRow(props)}
       </p>
     </div>
   );

@@ -1,0 +1,82 @@
+"""The map of C and gamma: accuracy of support vector machines by cross-validation."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from margrove.studio.content.scenes import Scene, StudioError
+from margrove.studio.pictures.grids import as_grid
+from margrove.studio.pictures.scene_fits import missing
+
+__all__ = ["map_of"]
+
+_FOLDS = 5
+_PRICES = 13
+_WIDTHS = 13
+_MOST_POINTS = 1_200  # more take minutes, and the map looks the same
+
+
+def map_of(scene: Scene) -> dict[str, Any]:
+    """Cross-validate a grid of C and gamma on the training points of a scene.
+
+    The kernel is that of the scene, if it has a gamma, and else the Gaussian one.
+
+    Returns
+    -------
+    dict
+        A `TuningMap` of the protocol.
+    """
+    from margrove.select.machines.svm_cv import SVCCV
+
+    if scene.task != "classification":
+        raise StudioError("The map is of accuracies: it needs classes. Choose a set of classes.")
+    lacking = missing(scene)
+    if lacking:
+        raise StudioError(lacking)
+    X, y = _sample(*scene.training(), scene.seed)
+    folds = min(_FOLDS, int(np.unique(y, return_counts=True)[1].min()))
+    if folds < 2:
+        raise StudioError(
+            "Cross-validation needs at least two points of each class. Place some more."
+        )
+    search = SVCCV(_PRICES, _WIDTHS, cv=folds, refit=False, **_kernel(scene))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            search.fit(X, y)
+        except (ValueError, TypeError, ArithmeticError) as error:
+            raise StudioError(str(error)) from error
+    return {
+        "C": search.Cs_.tolist(),
+        "gamma": search.gammas_.tolist(),
+        "score": as_grid(search.scores_.mean(axis=2).T),
+        "best": {
+            "C": float(search.C_),
+            "gamma": float(search.gamma_),
+            "score": float(search.best_score_),
+        },
+        "folds": folds,
+    }
+
+
+def _kernel(scene: Scene) -> dict[str, Any]:
+    """Parameters of the scene that a search takes, too."""
+    from margrove.studio.learners.choices import kernels_with
+
+    given = scene.parameters
+    kernel = given.get("kernel")
+    if kernel not in kernels_with("gamma")():
+        return {"kernel": "rbf"}
+    arguments = scene.offered.arguments(given, scene.seed).own
+    wanted = ("kernel", "degree", "coef0", "class_weight")
+    return {name: arguments[name] for name in wanted if name in arguments}
+
+
+def _sample(X: np.ndarray, y: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    if len(y) <= _MOST_POINTS:
+        return X, y
+    rows = np.sort(np.random.default_rng(seed).permutation(len(y))[:_MOST_POINTS])
+    return X[rows], y[rows]

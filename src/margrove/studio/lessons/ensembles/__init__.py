@@ -1,0 +1,1 @@
+"""Lessons about the bootstrap, bagging, forests and boosting."""

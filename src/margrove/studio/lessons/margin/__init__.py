@@ -1,0 +1,1 @@
+"""Lessons about the perceptron and support vector machines."""

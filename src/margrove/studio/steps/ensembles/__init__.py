@@ -1,0 +1,1 @@
+"""Steps of ensembles: members of bagging and forests, rounds of boosting."""

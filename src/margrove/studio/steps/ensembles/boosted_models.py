@@ -1,0 +1,42 @@
+"""Boosted models after fewer rounds."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from margrove.studio.content.scenes import Scene
+from margrove.studio.worker.lru_cache import LruCache
+
+__all__ = ["Boosted", "boosted"]
+
+_MODELS = 64
+
+
+def boosted(scene: Scene, number: int | None = None) -> Any:
+    """The learner of a scene, fitted; with another number of rounds than its own, if given."""
+    estimator = scene.estimator()
+    if number is not None:
+        name = "max_iter" if hasattr(estimator, "max_iter") else "n_estimators"
+        estimator.set_params(**{name: number})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pictures show the warnings
+        return estimator.fit(*scene.training())
+
+
+@dataclass(frozen=True, eq=False)
+class Boosted:
+    """A fitted model and the numbers of the shown rounds."""
+
+    scene: Scene
+    model: Any
+    numbers: list[int]
+    _models: LruCache[Any] = field(default_factory=lambda: LruCache(_MODELS), init=False)
+
+    def after(self, number: int) -> Any:
+        """The model after some rounds: a round depends only on earlier ones."""
+        if number == len(self.model):
+            return self.model
+        return self._models.get(number, partial(boosted, self.scene, number))

@@ -1,0 +1,1 @@
+"""Steps of the perceptron and of the solvers of support vector machines."""

@@ -1,0 +1,103 @@
+"""Support vector machines whose solver takes one elementary step at a time, and can be ended.
+
+The machine is fitted as ever; only its solver is wrapped. So what is learnt after k steps is what
+the estimator itself makes of the solver's state then: coefficients, support vectors, intercept.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from margrove._runtime.slices import watch
+from margrove.margin.solvers.dual.many_problems import Solver
+from margrove.margin.svm.svc import SVC
+
+__all__ = ["ended_after", "fitted_with"]
+
+_ONE_STEP = 1e-9  # work that is done by the smallest step there is
+
+Look = Callable[[Any, list[Any]], bool]  # of a solver and its steps; True ends the fit
+
+
+class _Stepwise:
+    """A solver that takes one step at a time and calls `look` after each; see `Process`."""
+
+    def __init__(self, solver: Any, look: Look) -> None:
+        self._solver, self._look = solver, look
+        self._told: list[Any] = []
+        self._waiting: list[Any] = []
+        self._ended = look(solver, self._told)
+        self.unit, self.total = solver.unit, solver.total
+
+    @property
+    def rounds(self) -> int:
+        return int(self._solver.rounds)
+
+    @property
+    def finished(self) -> bool:
+        return self._ended or bool(self._solver.finished)
+
+    def figures(self) -> dict[str, float]:
+        found: dict[str, float] = self._solver.figures()
+        return found
+
+    def advance(self, work: float) -> float:
+        done = float(self._solver.advance(_ONE_STEP))
+        steps = self._solver.read_steps()
+        self._told += steps
+        self._waiting += steps
+        self._ended = bool(steps) and self._look(self._solver, self._told)
+        return done
+
+    def read_steps(self) -> list[Any]:
+        steps, self._waiting = self._waiting, []
+        return steps
+
+    def result(self) -> Any:
+        return self._solver.result()
+
+
+class _StepwiseSVC(SVC):
+    """An SVC with a stepwise solver, for solvers that take the whole Gram matrix."""
+
+    _look: Look
+
+    def _dense_solver(self, *arguments: Any) -> Solver:
+        return _Stepwise(super()._dense_solver(*arguments), self._look)
+
+
+def fitted_with(estimator: SVC, X: np.ndarray, y: np.ndarray, look: Look) -> SVC:
+    """A copy of the estimator, fitted step by step.
+
+    Parameters
+    ----------
+    estimator : SVC
+        With a solver for the whole Gram matrix.
+    X, y : rows of two classes
+    look : callable
+        Called with the solver and the list of all its steps: at the start, and after each
+        step. Returning True ends the fit with what has been learnt so far.
+
+    Returns
+    -------
+    SVC
+    """
+    parameters = estimator.get_params(deep=False)
+    stepwise = _StepwiseSVC(**parameters)
+    stepwise._look = look
+    machine = SVC(**parameters)
+    # A solver tells its steps only if somebody listens.
+    with warnings.catch_warnings(), watch(on_step=lambda step: None):
+        warnings.simplefilter("ignore")  # that it was ended is what was asked for
+        stepwise.fit(X, y)
+    machine.__dict__ |= {name: value for name, value in vars(stepwise).items() if name != "_look"}
+    return machine
+
+
+def ended_after(estimator: SVC, X: np.ndarray, y: np.ndarray, n_steps: int) -> SVC:
+    """The machine after some elementary steps of its solver."""
+    return fitted_with(estimator, X, y, lambda solver, steps: len(steps) >= n_steps)

@@ -1,0 +1,1 @@
+"""Steps of growing and pruning a decision tree."""

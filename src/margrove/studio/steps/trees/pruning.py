@@ -1,0 +1,128 @@
+"""Cost-complexity pruning: from the whole tree to its root, with a rising price of a leaf."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from margrove.facts.models.trees import PruningErrors, pruning_errors
+from margrove.grove.prune.pruning import prune
+from margrove.studio.content.scenes import Scene
+from margrove.studio.pictures.curves import curve_of
+from margrove.studio.pictures.planes import plane_of
+from margrove.studio.steps.model_errors import error_name
+from margrove.studio.steps.shown_trees import tree_of_scene
+from margrove.studio.steps.traces import (
+    GridShape,
+    Trace,
+    curve_over_steps,
+    shown_numbers,
+    state_of,
+    step_record,
+)
+from margrove.studio.worker.lru_cache import LruCache
+
+__all__ = ["trace"]
+
+_MODELS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """has_test: whether `errors.test_errors` are those of test points."""
+
+    scene: Scene
+    whole: Any
+    errors: PruningErrors
+    has_test: bool
+    numbers: list[int]
+    models: LruCache[Any]
+
+    @property
+    def training(self) -> np.ndarray:
+        return self._as_told(self.errors.training_errors)
+
+    @property
+    def test(self) -> np.ndarray:
+        return self._as_told(self.errors.test_errors)
+
+    def _as_told(self, errors: np.ndarray) -> np.ndarray:
+        """Shares of mistakes, or roots of mean squared errors."""
+        return errors if self.scene.task == "classification" else np.sqrt(errors)
+
+    def model(self, number: int) -> Any:
+        if number == 0:
+            return self.whole
+        alpha = float(self.errors.ccp_alphas[number])
+        return self.models.get(number, partial(prune, self.whole, ccp_alpha=alpha))
+
+    def state(self, position: int, grid: GridShape) -> dict[str, Any]:
+        model = self.model(self.numbers[position])
+        drawn: dict[str, Any] = {"tree": tree_of_scene(model, self.scene)}
+        if self.scene.task == "regression":
+            drawn["curve"] = curve_of(model, self.scene)
+        else:
+            drawn["plane"] = plane_of(model, self.scene, grid)
+        if position > 0:
+            drawn["highlighted"] = self._merged(self.model(self.numbers[position - 1]), model)
+        return state_of(position, **drawn)
+
+    def _merged(self, before: Any, after: Any) -> list[int]:
+        """The points whose leaf has become larger."""
+        X, _ = self.scene.training()
+        sizes = [tree.arrays_.n_samples[tree.apply(X)] for tree in (before, after)]
+        found: list[int] = self.scene.training_rows[sizes[0] != sizes[1]].tolist()
+        return found
+
+
+def trace(scene: Scene) -> Trace:
+    X, y = scene.training()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the picture has shown what was warned of
+        whole = scene.estimator().set_params(ccp_alpha=0.0).fit(X, y)
+    has_test = bool(scene.is_test.any())
+    errors = pruning_errors(whole, X, y, *(scene.testing() if has_test else (X, y)))
+    numbers = shown_numbers(len(errors.ccp_alphas) - 1)
+    fit = _Fit(scene, whole, errors, has_test, numbers, LruCache(_MODELS))
+    curves = [curve_over_steps(f"training {error_name(scene)}", fit.training[numbers])]
+    if has_test:
+        curves.append(curve_over_steps(f"test {error_name(scene)}", fit.test[numbers]))
+    return Trace(
+        steps=[_describe(fit, k) for k in range(1, len(numbers))],
+        total=len(errors.ccp_alphas) - 1,
+        curves=curves,
+        state=fit.state,
+    )
+
+
+def _describe(fit: _Fit, position: int) -> dict[str, Any]:
+    errors, number, before = fit.errors, fit.numbers[position], fit.numbers[position - 1]
+    alpha = float(errors.ccp_alphas[number])
+    leaves = int(errors.n_leaves[number])
+    gone = int(errors.n_leaves[before]) - leaves
+    text = (
+        f"From a price of {alpha:.4g} on, {gone} {'leaf is' if gone == 1 else 'leaves are'} not "
+        f"worth it: {leaves} {'is' if leaves == 1 else 'are'} left."
+    )
+    if fit.has_test and number == errors.best:
+        text = f"{text} No tree on the way has a smaller test error, and none as good fewer leaves."
+    if number == _chosen(fit):
+        text = f"{text} This is the tree of the price that is set."
+    figures: dict[str, Any] = {
+        "alpha": alpha,
+        "leaves": leaves,
+        "training error": fit.training[number],
+    }
+    if fit.has_test:
+        figures["test error"] = fit.test[number]
+    return step_record(text, **figures)
+
+
+def _chosen(fit: _Fit) -> int:
+    """The step whose tree belongs to the `ccp_alpha` of the scene."""
+    price = float(fit.scene.estimator().ccp_alpha)
+    return int(np.searchsorted(fit.errors.ccp_alphas, price, side="right")) - 1

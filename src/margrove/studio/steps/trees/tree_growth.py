@@ -1,0 +1,106 @@
+"""A grown tree, its rows, and the order of its splits: the largest gain first.
+
+Every tree on the way is the grown one with the splits to come taken back, by `margrove.prune`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from heapq import heappop, heappush
+from typing import Any
+
+import numpy as np
+
+from margrove.grove.prune.bottom_up import child_sums
+from margrove.grove.prune.held_out_losses import validation_losses
+from margrove.grove.prune.pruning import prune
+from margrove.grove.read.tree_reading import NodeReading, read_tree
+from margrove.grove.serve.tree_arrays import LEAF, TreeArrays
+
+__all__ = ["Growth"]
+
+
+@dataclass(frozen=True, eq=False)
+class Growth:
+    """A fitted tree and what it was grown on.
+
+    model   DecisionTreeClassifier or DecisionTreeRegressor
+    X       (n, d) numbers, or categories as text
+    y       (n,)
+    """
+
+    model: Any
+    X: np.ndarray
+    y: np.ndarray
+
+    @property
+    def arrays(self) -> TreeArrays:
+        found: TreeArrays = self.model.arrays_
+        return found
+
+    @cached_property
+    def order(self) -> list[int]:
+        """Nodes in the order of their splits: always the open node with the largest gain."""
+        tree = self.arrays
+        waiting: list[tuple[float, int]] = []
+        ordered: list[int] = []
+
+        def wait(node: int) -> None:
+            if tree.kind[node] != LEAF:
+                heappush(waiting, (-float(tree.decrease[node]), node))
+
+        wait(0)
+        while waiting:
+            _, node = heappop(waiting)
+            ordered.append(node)
+            for child in tree.children_of(node).tolist():
+                wait(child)
+        return ordered
+
+    def after(self, number: int) -> Any:
+        """The tree with only the first splits."""
+        if number == len(self.order):
+            return self.model
+        return prune(self.model, "nodes", nodes=self.order[number:])
+
+    def number_of(self, node: int, number: int) -> int:
+        """The number of a node of the whole tree in the tree after some splits."""
+        is_told = np.zeros(len(self.arrays), dtype=bool)
+        is_told[self.order[:number]] = True
+        is_there = np.append(True, is_told[self.arrays.parent[1:]])
+        return int(is_there[:node].sum())
+
+    @cached_property
+    def nodes(self) -> tuple[NodeReading, ...]:
+        """All nodes as value objects."""
+        return read_tree(self.model).nodes
+
+    @cached_property
+    def leaves(self) -> np.ndarray:
+        """The leaf of each row."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # rows have no names, and need none
+            return np.asarray(self.model.apply(self.X))
+
+    def rows_of(self, node: int) -> np.ndarray:
+        """The rows that reach a node; the numbers of its subtree are consecutive."""
+        found: np.ndarray = np.flatnonzero(
+            (self.leaves >= node) & (self.leaves < self.arrays.ends[node])
+        )
+        return found
+
+    def gain_of(self, node: int) -> float:
+        """By how much its split lowers the impurity of the node's rows."""
+        return float(self.arrays.decrease[node] / self.arrays.weight[node])
+
+    def losses(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Mean losses of some rows after 0, 1, 2, ... splits: mistakes, or squared errors."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            of_nodes = validation_losses(self.model, X, y)
+        change = child_sums(self.arrays, of_nodes) - of_nodes
+        total = of_nodes[0] + np.concatenate([[0.0], np.cumsum(change[self.order])])
+        found: np.ndarray = np.maximum(total, 0.0) / max(1, len(y))
+        return found
