@@ -27,28 +27,13 @@ from margrove.exchange.model_file.checks import (
     whole,
 )
 from margrove.exchange.model_file.kinds import Kind, Part
+from margrove.exchange.model_file.loss_parts import is_loss
 from margrove.exchange.model_file.margin_kinds import COLUMNS
 
 __all__ = ["GROVE_KINDS", "GROVE_PARTS"]
 
 _MANY = 1 << 40  # more nodes, words or rows than there ever are; sums of two stay within int64
 _MOST_DRAWS = 1 << 31
-_LOSSES: dict[str, tuple[str, dict[str, Check]]] = {
-    "SquaredError": ("squared_error", {}),
-    "AbsoluteError": ("absolute_error", {}),
-    "Huber": ("huber", {"alpha": real(), "delta": real()}),
-    "Quantile": ("quantile", {"quantile": real()}),
-    "Poisson": ("poisson", {}),
-    "Gamma": ("gamma", {}),
-    "Tweedie": ("tweedie", {"power": real()}),
-    "LogLoss": ("log_loss", {}),
-    "MulticlassLogLoss": ("log_loss", {"n_classes": whole(2)}),
-    "Exponential": ("exponential", {}),
-}
-_LOSS_HOMES = {
-    name: f"margrove.ensemble.gradient.losses.{module}:{name}"
-    for name, (module, _) in _LOSSES.items()
-}
 
 
 # -- trees --
@@ -557,7 +542,7 @@ def _adaboost(home: str, history: Part, weights: Check, more: dict[str, Check]) 
 # -- gradient boosting --
 
 _GRADIENT_HISTORY = Part(
-    "margrove.ensemble.gradient.boosted_trees:GradientHistory",
+    "margrove.ensemble.gradient.history:GradientHistory",
     {
         "training_loss": array("f8", "*"),
         "validation_score": array("f8", "*"),
@@ -567,7 +552,7 @@ _GRADIENT_HISTORY = Part(
 )
 _BOOSTED: dict[str, Check] = {
     **_TABLE,
-    "_loss": instance_of(*_LOSS_HOMES.values()),
+    "_loss": is_loss,
     "_kind": instance_of(_KIND_OF_TREES.home),
     "_start": array("f8", "K", finite=True),
     "_rounds": listed(listed(instance_of(_PACKED_TREE.home), "K")),
@@ -661,7 +646,6 @@ GROVE_PARTS: dict[str, Part] = {
     )
 } | {
     "KindOfTrees": _KIND_OF_TREES,
-    **{f"loss {name}": Part(_LOSS_HOMES[name], own) for name, (_, own) in _LOSSES.items()},
 }  # fmt: skip
 
 GROVE_KINDS: dict[str, Kind] = {
