@@ -21,6 +21,7 @@ extensions = [
     "plain_docstrings",
     "readme_links",
     "offline_pages",
+    "loss_table",
 ]
 exclude_patterns = ["_build", "tutorials/*.py", "sg_execution_times.rst"]
 

@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 from tests.ensemble.odd_columns import KINDS, column
 
 from margrove.ensemble.gradient.hist import bin_refinement as gradient_cells
-from margrove.ensemble.gradient.hist import tables as gradient_tables
+from margrove.ensemble.gradient.hist import columns as gradient_columns
 
 
 def both_ways(monkeypatch, values, max_bins, weight, n_splitters):
     """The coded column: sorted, and refined."""
     found = []
     for most, splitters in ((1 << 60, 8192), (-1, n_splitters)):
-        monkeypatch.setattr(gradient_tables, "_MANY_ROWS", most)
-        monkeypatch.setattr(gradient_tables, "_are_few_integers", lambda values: False)
+        monkeypatch.setattr(gradient_columns, "_MANY_ROWS", most)
+        monkeypatch.setattr(gradient_columns, "_are_few_integers", lambda values: False)
         monkeypatch.setattr(gradient_cells, "N_SPLITTERS", splitters)
-        found.append(gradient_tables._code(values, 0, max_bins, weight))
+        found.append(gradient_columns.code_column(values, 0, max_bins, weight))
     return found
 
 
@@ -54,13 +54,13 @@ def test_a_heavy_value_that_the_sample_has_missed(monkeypatch) -> None:
 
 
 def test_many_rows_take_that_way(monkeypatch) -> None:
-    values = np.random.default_rng(0).standard_normal(gradient_tables._MANY_ROWS + 1)
-    refined = gradient_tables._code(values, 0, 255, None)
-    monkeypatch.setattr(gradient_tables, "_MANY_ROWS", len(values))
-    monkeypatch.setattr(gradient_tables, "refined_cells", None)
-    assert_same_columns(refined, gradient_tables._code(values, 0, 255, None))
+    values = np.random.default_rng(0).standard_normal(gradient_columns._MANY_ROWS + 1)
+    refined = gradient_columns.code_column(values, 0, 255, None)
+    monkeypatch.setattr(gradient_columns, "_MANY_ROWS", len(values))
+    monkeypatch.setattr(gradient_columns, "refined_cells", None)
+    assert_same_columns(refined, gradient_columns.code_column(values, 0, 255, None))
     with pytest.raises(TypeError):
-        gradient_tables._code(np.append(values, 0.5), 0, 255, None)
+        gradient_columns.code_column(np.append(values, 0.5), 0, 255, None)
 
 
 @given(

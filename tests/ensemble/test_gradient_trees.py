@@ -13,9 +13,9 @@ from tests.interrupts import wait_until
 from tests.oracles import gradient_trees as oracle
 from tests.oracles.teams import run_team
 
+from margrove.ensemble.gradient.hist import leaves, trees
 from margrove.ensemble.gradient.hist import nodes as parts
 from margrove.ensemble.gradient.hist import tables as gradient_tables
-from margrove.ensemble.gradient.hist import trees
 from margrove.ensemble.gradient.hist.packed_words import SAMPLES_OF_A_WORD, packed_word, unpacked
 from margrove.ensemble.gradient.hist.packing import meanings_of, packed
 from margrove.ensemble.gradient.hist.tables import bins_and_table
@@ -104,13 +104,13 @@ class Growth:
         n_slots = 48 if own.order == parts.SMALL_FIRST else own.max_leaves + 1
         self.table, self.rules, self.repeats = table, own, repeats
         self.tree = parts.new_tree(len(chosen), own.max_leaves, n_slots, len(own.sets))
-        self.room = parts.new_room(table, own.max_leaves, n_slots, n_cores)
+        self.room = parts.new_workspace(table, own.max_leaves, n_slots, n_cores)
         words = np.empty(n if wide else 0, np.int64)
         self.source = parts.Source(
             chosen.astype(np.int32), g, h, NOTHING if copies is None else copies, np.zeros(n),
             np.empty(n, np.int64), words, words.copy(),
         )  # fmt: skip
-        self.tree.state[parts.IS_LOPSIDED] = wide
+        self.tree.state.is_uneven[0] = wide
         trees.begin(self.tree)
 
     def go_on(self, work=np.inf):
@@ -121,50 +121,51 @@ class Growth:
         return self.table, self.source, self.rules, self.tree, self.room
 
     def is_done(self):
-        return self.tree.state[parts.JOB] == trees._NOTHING
+        return self.state.job == trees.NO_JOB
 
     @property
     def raw(self):
         return self.source.raw
 
     @property
-    def whole(self):
-        return self.tree.whole[: self.tree.state[parts.N_NODES]]
+    def nodes(self):
+        return self.tree.grown_nodes
 
-    def real(self, column):
-        return self.tree.real[: self.tree.state[parts.N_NODES], column]
+    @property
+    def state(self):
+        return self.tree.state[0]
 
     def rows_of(self, node):
-        own = self.whole[node]
-        rows = np.sort(self.tree.rows[own[parts.START] : own[parts.END]])
+        own = self.nodes[node]
+        rows = np.sort(self.tree.rows[own.start : own.end])
         return rows[rows < self.table.n_rows // self.repeats].tolist()
 
     @property
     def leaves(self):
-        return np.flatnonzero(self.whole[:, parts.LEFT] < 0)
+        return np.flatnonzero(self.nodes.left < 0)
 
 
 def grown(table, g, h, own, **given):
     growth = Growth(table, g, h, own, **given)
-    if growth.go_on() == parts.TOO_LOPSIDED:
+    if growth.go_on() == parts.TOO_UNEVEN:
         words = np.empty((2, table.n_rows), np.int64)
         growth.source = growth.source._replace(g=words[0], h=words[1])
         trees.begin(growth.tree)
         growth.go_on()
-    assert growth.tree.state[parts.PHASE] == (parts.ADDED if own.adds else parts.GROWN)
+    assert growth.state.phase == (parts.ADDED if own.adds else parts.GROWN)
     return growth
 
 
 def split_of(growth, node):
-    own, table = growth.whole[node], growth.table
-    place = own[parts.PLACE]
-    at = int(own[parts.CODE])
-    if own[parts.IS_SET]:
-        words = growth.tree.sets[node]
+    own, table = growth.nodes[node], growth.table
+    place = own.place
+    at = int(own.code)
+    if own.is_set:
+        words = growth.nodes.codes_left[node]
         codes = range(int(table.n_codes[place]) + 1)
         at = frozenset(k for k in codes if int(words[k // 32]) >> (k % 32) & 1)
-    left = growth.rows_of(own[parts.LEFT])
-    is_left = bool(own[parts.MISSING_LEFT])
+    left = growth.rows_of(own.left)
+    is_left = bool(own.missing_left)
     return oracle.Split(int(table.features[place]), at, is_left, tuple(left))
 
 
@@ -186,16 +187,16 @@ def assert_as_the_oracle(growth, problem) -> None:
     nodes = oracle.grow(problem)
     expected = [(own.rows, own.split if own.children else None) for own in nodes]
     found = [
-        (growth.rows_of(k), None if own[parts.LEFT] < 0 else split_of(growth, k))
-        for k, own in enumerate(growth.whole)
+        (growth.rows_of(k), None if own.left < 0 else split_of(growth, k))
+        for k, own in enumerate(growth.nodes)
     ]
     if growth.rules.order == parts.SMALL_FIRST:  # in which nodes come in another order
         expected.sort(key=lambda own: own[0])
         found.sort(key=lambda own: own[0])
     else:
-        inner = growth.whole[:, parts.LEFT] >= 0
+        inner = growth.nodes.left >= 0
         unit = 1.0 if problem.rules.signs is not None else problem.units[0] ** 2 / problem.units[1]
-        gains = growth.real(parts.GAIN)[inner] * growth.tree.units[2]
+        gains = growth.nodes.gain[inner] * growth.tree.units[2]
         own = [node.gain * unit for node in nodes if node.children]
         assert np.allclose(gains, own, rtol=1e-9, atol=1e-14)
     assert found == expected
@@ -238,7 +239,7 @@ def grown_in(case, signs=None):
         limits["max_leaves"] = n  # which is no limit
     own = rules(table, **limits, rate=1.0, signs=signs)
     growth = grown(table, g, h, own, repeats=repeats)
-    assert growth.tree.state[parts.IS_WIDE] == (not case["packed"])
+    assert growth.state.is_wide == (not case["packed"])
     bits = 11 if case["packed"] else min(40, 61 - n.bit_length())
     return growth, problem_of(growth, bits=bits, signs=signs)
 
@@ -264,9 +265,9 @@ def test_each_split_is_the_best_of_those_that_bounds_allow(case, signs) -> None:
     growth, problem = grown_in(case | {"order": parts.BEST_FIRST}, (*signs, 0))
     assert_as_the_oracle(growth, problem)
     for k, node in enumerate(oracle.grow(problem)):
-        assert (growth.real(parts.LOW)[k], growth.real(parts.HIGH)[k]) == (node.low, node.high)
+        assert (growth.nodes.low[k], growth.nodes.high[k]) == (node.low, node.high)
         if not node.children:
-            assert node.low <= growth.real(parts.VALUE)[k] <= node.high
+            assert node.low <= growth.nodes.value[k] <= node.high
 
 
 @given(st.integers(0, 10**6), st.integers(2, 6))
@@ -299,13 +300,13 @@ def test_of_equal_splits_that_by_the_first_feature() -> None:
         _, table = bins_and_table(X[:, columns], np.zeros(len(columns), np.int64))
         g = np.where(x < 10, 1.0, -1.0)
         growth = grown(table, g, np.ones(20), rules(table, max_leaves=2))
-        assert table.features[growth.whole[0, parts.PLACE]] == best
+        assert table.features[growth.nodes.place[0]] == best
     X = np.c_[x, rare]  # the first row apart: both can
     for columns in ((0, 1), (1, 0)):
         _, table = bins_and_table(X[:, columns].copy(), np.zeros(2, np.int64))
         growth = grown(table, np.where(x == 0.0, 19.0, -1.0), np.ones(20), rules(table))
         assert table.n_dense == 1
-        assert table.features[growth.whole[0, parts.PLACE]] == 0
+        assert table.features[growth.nodes.place[0]] == 0
 
 
 @pytest.mark.nojit
@@ -314,11 +315,11 @@ def test_nothing_to_gain_is_no_split() -> None:
     for own in (np.ones((50, 3)), np.full((50, 2), np.nan)):
         _, table = bins_and_table(own, np.zeros(own.shape[1], np.int64))
         growth = grown(table, *gradients(0, 50), rules(table))
-        assert len(growth.whole) == 1
+        assert len(growth.nodes) == 1
     _, table = bins_and_table(X, n_categories)
     for g in (np.zeros(50), np.full(50, 0.3)):
         growth = grown(table, g, np.ones(50), rules(table))
-        assert len(growth.whole) == 1
+        assert len(growth.nodes) == 1
         assert np.allclose(growth.raw, -0.1 * g[0], rtol=1e-12)
 
 
@@ -327,8 +328,8 @@ def test_nothing_to_gain_is_no_split() -> None:
 
 def histogram_of(growth, node):
     """g, h and samples, (3, cells), as the search of the node has seen them."""
-    sums = growth.room.sums[growth.whole[node, parts.SLOT]]
-    if growth.whole[node, parts.IS_PACKED]:
+    sums = growth.room.sums[growth.nodes.slot[node]]
+    if growth.nodes.is_packed[node]:
         return np.array([unpacked(word) for word in sums[0]]).T
     return sums
 
@@ -368,15 +369,15 @@ def test_histograms_by_subtraction_are_those_of_the_rows(n, copies, wide, kind) 
     growth = Growth(table, g, h, rules(table, max_leaves=8), copies=times, wide=wide)
     seen, sizes = 0, set()
     while not growth.is_done():
-        is_look = growth.tree.state[parts.JOB] == trees._LOOK
+        is_look = growth.state.job == trees.SEARCH
         growth.go_on(1.0)  # a step
         if not is_look:
             continue
-        for node in growth.tree.state[[parts.SMALL, parts.LARGE]]:
+        for node in (growth.state.small, growth.state.large):
             if node >= 0:
                 expected = counted(growth, node, times)
                 assert np.array_equal(histogram_of(growth, node)[:, real], expected[:, real])
-                sizes.add(bool(growth.whole[node, parts.IS_PACKED]))
+                sizes.add(bool(growth.nodes.is_packed[node]))
                 seen += 1
     assert seen >= 10
     n_samples = n if times is None else int(times.sum())
@@ -418,10 +419,10 @@ def test_values_of_leaves_are_newton_steps(l2, copies) -> None:
         rows = growth.rows_of(leaf)
         total_h = math.fsum(times[rows] * h[rows])
         expected = -0.3 * math.fsum(times[rows] * g[rows]) / (total_h + l2)
-        assert growth.real(parts.VALUE)[leaf] == pytest.approx(expected, rel=1e-12)
-        assert growth.real(parts.HESSIAN)[leaf] == pytest.approx(total_h, rel=1e-12)
-        assert np.array_equal(growth.raw[rows], np.full(len(rows), growth.real(parts.VALUE)[leaf]))
-        assert growth.whole[leaf, parts.COUNT] == times[rows].sum()
+        assert growth.nodes.value[leaf] == pytest.approx(expected, rel=1e-12)
+        assert growth.nodes.hessian[leaf] == pytest.approx(total_h, rel=1e-12)
+        assert np.array_equal(growth.raw[rows], np.full(len(rows), growth.nodes.value[leaf]))
+        assert growth.nodes.count[leaf] == times[rows].sum()
 
 
 @pytest.mark.nojit
@@ -431,7 +432,7 @@ def test_steps_that_are_too_long_are_shortened() -> None:
     g, h = gradients(2, 100)
     whole = grown(table, g, 1e-2 * h, rules(table, rate=0.5))
     short = grown(table, g, 1e-2 * h, rules(table, rate=0.5, longest_step=20.0))
-    steps, found = (own.real(parts.VALUE)[own.leaves] / 0.5 for own in (whole, short))
+    steps, found = (own.nodes.value[own.leaves] / 0.5 for own in (whole, short))
     is_long = np.abs(steps) > 20.0
     assert 0 < is_long.sum() < len(steps)
     assert np.array_equal(found[~is_long], steps[~is_long])
@@ -456,8 +457,8 @@ def test_values_may_be_added_later() -> None:
     g, h = gradients(4, 80)
     growth = grown(table, g, h, rules(table, adds=False))
     assert not growth.raw.any()
-    growth.tree.real[: len(growth.whole), parts.VALUE] = np.arange(len(growth.whole))
-    trees.add_values(growth.tree, growth.raw)
+    growth.nodes.value[:] = np.arange(len(growth.nodes))
+    leaves.add_values(growth.tree, growth.raw)
     for leaf in growth.leaves:
         assert (growth.raw[growth.rows_of(leaf)] == leaf).all()
 
@@ -473,7 +474,7 @@ def test_other_rows_and_packed_trees_find_the_same_leaves(missing) -> None:
     growth = grown(table, g, h, rules(table, max_leaves=12), rows=some)
     assert sorted(row for leaf in growth.leaves for row in growth.rows_of(leaf)) == some.tolist()
     assert not growth.raw[1::2].any()
-    trees.add_to_others(table, growth.tree, np.arange(1, n, 2).astype(np.int32), growth.raw)
+    leaves.add_to_others(table, growth.tree, np.arange(1, n, 2).astype(np.int32), growth.raw)
     kind = Kind(SQUARED, (), 1, n_categories)
     tree = packed(growth.tree, meanings_of(bins, table))
     tree.require_sound(kind, 4)
@@ -483,7 +484,7 @@ def test_other_rows_and_packed_trees_find_the_same_leaves(missing) -> None:
     for leaf in growth.leaves:
         assert np.flatnonzero(at[::2] == leaf).tolist() == [r // 2 for r in growth.rows_of(leaf)]
     assert (tree.decrease[~tree.is_leaf] > 0.0).all()
-    assert np.array_equal(tree.weight, growth.whole[:, parts.COUNT])
+    assert np.array_equal(tree.weight, growth.nodes.count)
 
 
 # -- packed words, and wide ones -------------------------------------------------------------------
@@ -499,10 +500,10 @@ def test_gradients_that_differ_much_in_size_are_counted_widely() -> None:
     for lopsided in ((g * np.where(np.arange(n) == 0, 1e5, 1.0), h),
                      (g, h * np.where(np.arange(n) == 0, 1e5, 1.0))):  # fmt: skip
         growth = Growth(table, *lopsided, own)
-        assert growth.go_on() == parts.TOO_LOPSIDED
+        assert growth.go_on() == parts.TOO_UNEVEN
         assert not growth.raw.any()
         growth = grown(table, *lopsided, own)
-        assert growth.tree.state[parts.IS_WIDE] == 1
+        assert growth.state.is_wide == 1
         assert_is_a_valid_tree(growth)
         assert_leaves_have_newton_steps(growth, *lopsided)
 
@@ -514,26 +515,26 @@ def test_rows_of_many_copies_are_counted_widely() -> None:
     copies[7] = 100_000
     own = rules(table, min_samples=20)
     growth = Growth(table, *gradients(6, 300), own, copies=copies)
-    assert growth.go_on() == parts.TOO_LOPSIDED
+    assert growth.go_on() == parts.TOO_UNEVEN
     growth = grown(table, *gradients(6, 300), own, copies=copies)
     assert_is_a_valid_tree(growth, copies)
-    assert growth.whole[0, parts.COUNT] == 100_299
+    assert growth.nodes.count[0] == 100_299
 
 
 def assert_is_a_valid_tree(growth, copies=None) -> None:
     """Children share the rows of their parent, and leaves keep to the limits."""
     times = np.ones(growth.table.n_rows, np.int64) if copies is None else copies
-    for k, own in enumerate(growth.whole):
+    for k, own in enumerate(growth.nodes):
         rows = growth.rows_of(k)
-        assert own[parts.COUNT] == times[rows].sum() >= growth.rules.min_samples
-        if own[parts.LEFT] >= 0:
-            left, right = (growth.rows_of(own[parts.LEFT] + side) for side in range(2))
+        assert own.count == times[rows].sum() >= growth.rules.min_samples
+        if own.left >= 0:
+            left, right = (growth.rows_of(own.left + side) for side in range(2))
             assert sorted(left + right) == rows
-            assert growth.real(parts.GAIN)[k] > 0.0
-            for total in (parts.TOTAL_G, parts.TOTAL_H, parts.COUNT):
-                children = growth.whole[own[parts.LEFT] : own[parts.LEFT] + 2, total]
+            assert growth.nodes.gain[k] > 0.0
+            for total in ("total_g", "total_h", "count"):
+                children = growth.nodes[own.left : own.left + 2][total]
                 assert children.sum() == own[total]
-    assert len(growth.leaves) == growth.tree.state[parts.N_LEAVES] <= growth.rules.max_leaves
+    assert len(growth.leaves) == growth.state.n_leaves <= growth.rules.max_leaves
 
 
 def assert_leaves_have_newton_steps(growth, g, h) -> None:
@@ -551,10 +552,10 @@ def test_wide_and_packed_agree_where_nothing_is_rounded() -> None:
     _, table = bins_and_table(X, n_categories)
     g, h = rng.integers(-2000, 2001, n).astype(float), rng.integers(1, 2001, n).astype(float)
     one, other = (grown(table, g, h, rules(table, max_leaves=20), wide=k) for k in (False, True))
-    assert one.tree.state[parts.IS_WIDE] == 0
-    assert other.tree.state[parts.IS_WIDE] == 1
-    assert_same_tree(one, other, but=(parts.IS_PACKED, parts.TOTAL_G, parts.TOTAL_H, parts.LEFT_G,
-                                      parts.LEFT_H))  # fmt: skip
+    assert one.state.is_wide == 0
+    assert other.state.is_wide == 1
+    assert_same_tree(one, other, but=("is_packed", "total_g", "total_h", "left_g",
+                                      "left_h"))  # fmt: skip
 
 
 # -- what does not matter --------------------------------------------------------------------------
@@ -562,20 +563,20 @@ def test_wide_and_packed_agree_where_nothing_is_rounded() -> None:
 
 def assert_same_tree(one, other, but=()) -> None:
     """Bit for bit; slots are left out, which are free again, and what leaves have not used."""
-    assert len(one.whole) == len(other.whole)
-    inner = one.whole[:, parts.LEFT] >= 0
-    everywhere = (parts.START, parts.END, parts.DEPTH, parts.LEFT, parts.TOTAL_G, parts.TOTAL_H,
-                  parts.COUNT, parts.IS_PACKED)  # fmt: skip
-    where_split = (parts.PLACE, parts.CODE, parts.MISSING_LEFT, parts.IS_SET, parts.LEFT_G,
-                   parts.LEFT_H, parts.LEFT_COUNT)  # fmt: skip
+    assert len(one.nodes) == len(other.nodes)
+    inner = one.nodes.left >= 0
+    everywhere = ("start", "end", "depth", "left", "total_g", "total_h",
+                  "count", "is_packed")  # fmt: skip
+    where_split = ("place", "code", "missing_left", "is_set", "left_g",
+                   "left_h", "left_count")  # fmt: skip
     for columns, nodes in ((everywhere, slice(None)), (where_split, inner)):
         for column in set(columns) - set(but):
-            assert np.array_equal(one.whole[nodes, column], other.whole[nodes, column]), column
-    gains = [own.real(parts.GAIN)[inner] * own.tree.units[2] for own in (one, other)]
+            assert np.array_equal(one.nodes[nodes][column], other.nodes[nodes][column]), column
+    gains = [own.nodes.gain[inner] * own.tree.units[2] for own in (one, other)]
     assert np.array_equal(*gains)
-    assert np.array_equal(one.real(parts.VALUE)[~inner], other.real(parts.VALUE)[~inner])
-    sets = one.whole[:, parts.IS_SET] * inner == 1
-    assert np.array_equal(one.tree.sets[: len(inner)][sets], other.tree.sets[: len(inner)][sets])
+    assert np.array_equal(one.nodes.value[~inner], other.nodes.value[~inner])
+    sets = one.nodes.is_set * inner == 1
+    assert np.array_equal(one.nodes.codes_left[sets], other.nodes.codes_left[sets])
     assert np.array_equal(one.tree.rows, other.tree.rows)
     assert np.array_equal(one.raw, other.raw)
 
@@ -593,7 +594,7 @@ def grown_by_team(table, g, h, own, n_threads, **given):
 
     phase = run_team(lead, assist, n_threads)
     assert phase == (parts.ADDED if own.adds else parts.GROWN)
-    assert growth.tree.state[parts.SHARERS] == n_threads
+    assert growth.state.n_searchers == n_threads
     return growth
 
 
@@ -658,7 +659,7 @@ def test_the_order_of_rows_does_not_matter() -> None:
     one = grown(table, g, h, rules(table, **own))
     other = grown(mixed, g[order], h[order], rules(mixed, **own))
     assert np.array_equal(one.raw[order], other.raw)
-    assert np.array_equal(one.real(parts.GAIN), other.real(parts.GAIN))
+    assert np.array_equal(one.nodes.gain, other.nodes.gain)
 
 
 @pytest.mark.parametrize("most", [4, 16, 50])
@@ -675,8 +676,8 @@ def test_copies_are_rows_repeated(most) -> None:
     one = grown(table, g, h, rules(table, **own), copies=copies)
     other = grown(long, g[rows], h[rows], rules(long, **own))
     assert np.array_equal(one.raw[rows], other.raw)
-    for column in (parts.COUNT, parts.TOTAL_G, parts.TOTAL_H):
-        assert np.array_equal(one.whole[:, column], other.whole[:, column])
+    for column in ("count", "total_g", "total_h"):
+        assert np.array_equal(one.nodes[column], other.nodes[column])
 
 
 @pytest.mark.parametrize("work", [1.0, 2000.0])
@@ -725,11 +726,11 @@ def test_limits() -> None:
         assert_is_a_valid_tree(growth)
         ends = growth.leaves
         assert 2 <= len(ends) <= own.max_leaves
-        assert growth.whole[ends, parts.DEPTH].max() <= own.max_depth
-        assert growth.real(parts.HESSIAN)[ends].min() >= own.min_hessian - 0.1
+        assert growth.nodes.depth[ends].max() <= own.max_depth
+        assert growth.nodes.hessian[ends].min() >= own.min_hessian - 0.1
         if limits.get("order") == parts.LEVEL_BY_LEVEL:
-            inner = growth.whole[:, parts.LEFT] >= 0
-            assert (np.diff(growth.whole[inner, parts.LEFT]) == 2).all()  # one after the other
+            inner = growth.nodes.left >= 0
+            assert (np.diff(growth.nodes.left[inner]) == 2).all()  # one after the other
 
 
 def test_small_halves_first_need_few_histograms() -> None:
@@ -741,10 +742,10 @@ def test_small_halves_first_need_few_histograms() -> None:
     fewest = len(growth.tree.free)
     while not growth.is_done():
         growth.go_on(1.0)
-        fewest = min(fewest, growth.tree.state[parts.N_FREE])
+        fewest = min(fewest, growth.state.n_free)
     assert len(growth.leaves) > 1000
     assert len(growth.tree.free) - fewest <= math.log2(n) + 2
-    assert growth.tree.state[parts.N_FREE] == len(growth.tree.free)
+    assert growth.state.n_free == len(growth.tree.free)
 
 
 @pytest.mark.parametrize("tried", [0.01, 0.3, 0.55, 0.99])
@@ -758,9 +759,9 @@ def test_so_many_features_are_tried(tried) -> None:
         growth = Growth(table, *gradients(4, 1200), own)
         while not growth.is_done():
             growth.go_on(1.0)
-            if growth.tree.state[parts.JOB] == trees._LOOK:
-                for k, name in enumerate((parts.SMALL, parts.LARGE)):
-                    if growth.tree.state[name] >= 0:
+            if growth.state.job == trees.SEARCH:
+                for k, name in enumerate(("small", "large")):
+                    if growth.state[name] >= 0:
                         allowed = growth.room.allowed[k]
                         assert allowed.sum() == math.ceil(tried * 11)
                         drawn += allowed
@@ -781,13 +782,13 @@ def test_nodes_are_split_by_features_that_they_were_given() -> None:
     given = {}
     while not growth.is_done():
         growth.go_on(1.0)
-        if growth.tree.state[parts.JOB] == trees._LOOK:
-            for k, name in enumerate((parts.SMALL, parts.LARGE)):
-                given[int(growth.tree.state[name])] = growth.room.allowed[k].copy()
-    inner = np.flatnonzero(growth.whole[:, parts.LEFT] >= 0)
+        if growth.state.job == trees.SEARCH:
+            for k, name in enumerate(("small", "large")):
+                given[int(growth.state[name])] = growth.room.allowed[k].copy()
+    inner = np.flatnonzero(growth.nodes.left >= 0)
     assert len(inner) > 10
     for node in inner:
-        assert given[node][growth.whole[node, parts.PLACE]]
+        assert given[node][growth.nodes.place[node]]
 
 
 @pytest.mark.nojit
@@ -798,10 +799,10 @@ def test_paths_keep_to_one_set() -> None:
     sets[0, [0, 1, 2]] = sets[1, [2, 3]] = sets[2, [4, 5, 6]] = True
     growth = grown(table, *gradients(14, 300), rules(table, max_leaves=25, sets=sets))
     used = {0: frozenset()}
-    for node in range(len(growth.whole)):
-        own = growth.whole[node]
-        if own[parts.LEFT] >= 0:
-            path = used[node] | {int(table.features[own[parts.PLACE]])}
-            used[own[parts.LEFT]] = used[own[parts.LEFT] + 1] = path
+    for node in range(len(growth.nodes)):
+        own = growth.nodes[node]
+        if own.left >= 0:
+            path = used[node] | {int(table.features[own.place])}
+            used[own.left] = used[own.left + 1] = path
     assert all(any(own[list(path)].all() for own in sets) for path in used.values())
     assert {2, 3} in used.values() or {0, 1, 2} in used.values() or {4, 5, 6} in used.values()

@@ -29,6 +29,7 @@ from margrove import HistGradientBoostingClassifier, HistGradientBoostingRegress
 from margrove.ensemble.gradient import boosted_trees as gradient_boosted
 from margrove.ensemble.gradient import early_stopping as gradient_monitor
 from margrove.ensemble.gradient import hist_estimators as hist_gradient_boosting
+from margrove.ensemble.gradient import history as gradient_history
 from margrove.ensemble.gradient.hist import rounds as gradient_rounds
 from margrove.ensemble.gradient.hist import trees as gradient_trees
 from margrove.ensemble.gradient.losses import (
@@ -880,7 +881,7 @@ def test_the_end_of_the_time_is_no_end(name) -> None:
 
 
 FILES = tuple(own.__file__ for own in (gradient_rounds, gradient_monitor, gradient_boosted,
-                                       hist_gradient_boosting))  # fmt: skip
+                                       gradient_history, hist_gradient_boosting))  # fmt: skip
 
 
 def fit_interrupted(model, X, y, moment):

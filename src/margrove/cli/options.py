@@ -13,6 +13,7 @@ from margrove.cli.requests import TableRequest
 from margrove.cli.screen import Screen
 
 __all__ = [
+    "complete_parameter",
     "force_option",
     "learner_options",
     "output_option",
@@ -93,13 +94,15 @@ def shows_results(command: Command) -> Command:
     return with_screen
 
 
-def _completed_parameters(context: Any, option: Any, incomplete: str) -> list[Any]:
-    """What a shell offers after `--param kernel=`: every kernel that is registered."""
+def complete_parameter(context: Any, option: Any, incomplete: str) -> list[Any]:
+    """What a shell offers after --param: the kernels and losses that are registered."""
     from click.shell_completion import CompletionItem
 
+    from margrove.ensemble.gradient.losses import GRADIENT_LOSSES
     from margrove.margin.kernels.registry import KERNELS
 
     offered = {f"kernel={name}": kernel.summary() for name, kernel in KERNELS.items()}
+    offered |= {f"loss={name}": loss.summary for name, loss in GRADIENT_LOSSES.items()}
     return [
         CompletionItem(text, help=summary)
         for text, summary in offered.items()
@@ -116,7 +119,7 @@ def learner_options(command: Command) -> Command:
             multiple=True,
             metavar="NAME=VALUE",
             help="Parameter of the learner, such as C=10 or kernel=poly; may be repeated.",
-            shell_complete=_completed_parameters,
+            shell_complete=complete_parameter,
         ),
         click.option(
             "--max-time",

@@ -22,7 +22,8 @@ from margrove.dask import (
 from margrove.dask.boosting import cluster_table
 from margrove.dask.boosting.bins import bundles_of, find_conflicts
 from margrove.ensemble.gradient.hist import bin_refinement as gradient_cells
-from margrove.ensemble.gradient.hist.tables import _bundles, _code
+from margrove.ensemble.gradient.hist.columns import code_column
+from margrove.ensemble.gradient.hist.tables import find_bundles
 from margrove.grove.table.encoding import read_table
 
 N = 70_000  # three tiles of losses
@@ -363,10 +364,10 @@ def test_groups_that_are_always_lost(data):
 def test_bundles_are_those_of_one_table():
     rng = np.random.default_rng(5)
     X = np.where(rng.random((2000, 12)) < 0.04, rng.integers(1, 5, (2000, 12)), 0.0)
-    columns = [_code(values, 0, 255, None) for values in np.ascontiguousarray(X.T)]
+    columns = [code_column(values, 0, 255, None) for values in np.ascontiguousarray(X.T)]
     conflicts = find_conflicts(columns, len(X))
     known = [_Known(column) for column in columns]
-    assert bundles_of(known, conflicts, len(X)) == _bundles(columns, list(range(12)), len(X))
+    assert bundles_of(known, conflicts, len(X)) == find_bundles(columns, list(range(12)), len(X))
 
 
 class _Known:

@@ -16,17 +16,14 @@ import scipy.sparse as sp
 
 from margrove.dask.boosting.remote_rows import PartitionRows, new_numbers
 from margrove.ensemble.gradient.hist.bin_refinement import code_values
+from margrove.ensemble.gradient.hist.columns import RARE, CodedColumn, bin_categories, bin_numbers
 from margrove.ensemble.gradient.hist.tables import (
-    _BYTES_OF_A_LIST,
-    _BYTES_OF_AN_ENTRY,
-    _RARE,
+    BYTES_OF_A_LIST,
+    BYTES_OF_AN_ENTRY,
     MOST_BINS,
     GradientBins,
     GradientTable,
-    _Column,
-    _few_categories,
-    _few_numbers,
-    _laid_out,
+    lay_out,
 )
 from margrove.grove.table.binning import _coded, _take_columns
 
@@ -188,17 +185,17 @@ def codes_of_column(
     """
     places, of_categories = np.arange(len(lows)), None
     if n_categories:
-        found = _few_categories(places, lows, n_categories, max_bins, weight)
+        found = bin_categories(places, lows, n_categories, max_bins, weight)
         codes, lows, of_categories = found
         highs = lows
     else:
-        codes, starts, ends = _few_numbers(places, places, max_bins, weight)
+        codes, starts, ends = bin_numbers(places, places, max_bins, weight)
         lows, highs = lows[starts], highs[ends]
     sizes = np.bincount(codes, weights=rows, minlength=len(lows) + 1)
     sizes[len(lows)] += n_missing
     omitted, total = int(np.argmax(sizes)), float(sizes.sum())
     n_entries = int(total - sizes[omitted])
-    if n_entries >= _RARE * total:
+    if n_entries >= RARE * total:
         omitted = -1
     return ColumnCodes(lows, highs, of_categories, omitted, n_entries)
 
@@ -241,7 +238,7 @@ def _codes(values: np.ndarray, column: ColumnCodes) -> np.ndarray:
     return np.where(is_missing, len(column.lows), codes).astype(np.uint8)
 
 
-def find_conflicts(columns: Sequence[_Column], n: int) -> np.ndarray:
+def find_conflicts(columns: Sequence[CodedColumn], n: int) -> np.ndarray:
     """uint8 (s, s): which of the sparse columns have entries in the same row."""
     sparse = [column for column in columns if column.rows is not None]
     if not sparse or len(sparse) > _MOST_SPARSE:
@@ -258,12 +255,12 @@ def find_conflicts(columns: Sequence[_Column], n: int) -> np.ndarray:
 def bundles_of(
     columns: Sequence[ColumnCodes], conflicts: np.ndarray, n_rows: int
 ) -> list[list[int]]:
-    """Sparse columns that share a byte, as `gradient.hist.tables._bundles` finds them."""
+    """Sparse columns that share a byte, as `gradient.hist.tables.find_bundles` finds them."""
     sparse = [j for j, column in enumerate(columns) if column.omitted >= 0]
     if len(conflicts) != len(sparse):
         return []
     entries = sum(columns[j].n_entries for j in sparse)
-    most = int(_BYTES_OF_A_LIST + _BYTES_OF_AN_ENTRY * entries / max(n_rows, 1))
+    most = int(BYTES_OF_A_LIST + BYTES_OF_AN_ENTRY * entries / max(n_rows, 1))
     bundles: list[list[int]] = []
     sizes: list[int] = []
     taken: list[np.ndarray] = []
@@ -291,11 +288,11 @@ def empty_table(
     """The layout that the tables of all shards have, without rows."""
     nothing, no_rows = np.empty(0, np.uint8), np.empty(0, np.int32)
     empty_columns = [
-        _Column(nothing, None if one.omitted < 0 else no_rows, one.omitted, one.lows, one.highs,
+        CodedColumn(nothing, None if one.omitted < 0 else no_rows, one.omitted, one.lows, one.highs,
                 one.of_categories)
         for one in columns
     ]  # fmt: skip
-    return _laid_out(empty_columns, bundles, 0, is_category)
+    return lay_out(empty_columns, bundles, 0, is_category)
 
 
 def bins_of(columns: Sequence[ColumnCodes]) -> GradientBins:

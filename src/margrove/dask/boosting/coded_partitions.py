@@ -18,13 +18,8 @@ from margrove.dask.boosting.bins import ColumnCodes, coded_columns, find_conflic
 from margrove.dask.boosting.remote_rows import PartitionRows, renumber
 from margrove.dask.partitions.disk_storage import PartitionOnDisk, is_on_disk, loaded
 from margrove.ensemble.gradient.early_stopping import SoFar, add_trees
-from margrove.ensemble.gradient.hist.tables import (
-    GradientTable,
-    _Column,
-    _fill_bundle,
-    _layout,
-    _lists,
-)
+from margrove.ensemble.gradient.hist.columns import CodedColumn
+from margrove.ensemble.gradient.hist.tables import GradientTable, fill_bundle, layout_of, lists_of
 from margrove.grove.serve.packed_trees import Kind, PackedTree
 
 __all__ = ["CodedPartition", "CodedRows", "code_partition"]
@@ -113,7 +108,7 @@ class CodedRows:
                 yield loaded(partition), rows[low:high] - start + first, slice(low, high)
             start += last - first
 
-    def _columns_of(self, partition: CodedPartition, places: np.ndarray) -> list[_Column]:
+    def _columns_of(self, partition: CodedPartition, places: np.ndarray) -> list[CodedColumn]:
         """Some rows of a partition, column by column."""
         dense, sparse = iter(partition.dense[places].T), iter(partition.sparse)
         found = []
@@ -124,7 +119,7 @@ class CodedRows:
             else:
                 rows, codes = _entries(*next(sparse), places)
             found.append(
-                _Column(
+                CodedColumn(
                     codes, rows, column.omitted, column.lows, column.highs, column.of_categories
                 )
             )
@@ -141,11 +136,11 @@ class CodedRows:
                 found = np.maximum(found, find_conflicts(coded, len(numbers)))
         return found
 
-    def _without_rows(self) -> list[_Column]:
+    def _without_rows(self) -> list[CodedColumn]:
         nothing, no_rows = np.empty(0, np.uint8), np.empty(0, np.int32)
         return [
-            _Column(nothing, no_rows if column.omitted >= 0 else None, column.omitted, column.lows,
-                    column.highs, column.of_categories)
+            CodedColumn(nothing, no_rows if column.omitted >= 0 else None, column.omitted,
+                        column.lows, column.highs, column.of_categories)
             for column in self._columns
         ]  # fmt: skip
 
@@ -153,12 +148,12 @@ class CodedRows:
         self, rows: np.ndarray, bundles: list[list[int]], is_category: np.ndarray
     ) -> GradientTable:
         """Their codes as the kernels of `gradient.hist.shards` read them: by_rows are bytes, uint8
-        (n, m), and by_columns is empty; all else is that of `gradient.hist.tables._laid_out`."""
+        (n, m), and by_columns is empty; all else is that of `gradient.hist.tables.lay_out`."""
         n, dense = len(rows), self._dense
         bundled = [j for bundle in bundles for j in bundle]
         listed = [] if bundled else self._sparse
         features = np.array(dense + bundled + listed, np.int64)
-        layout = _layout(self._without_rows(), dense, bundles, listed)
+        layout = layout_of(self._without_rows(), dense, bundles, listed)
         by_rows = np.empty((n, len(dense) + len(bundles)), np.uint8)
         lists: list[list[tuple[np.ndarray, np.ndarray]]] = [[] for _ in listed]
         for partition, numbers, positions in self._each(rows):
@@ -168,7 +163,7 @@ class CodedRows:
                 coded = self._columns_of(partition, places)
                 for k, bundle in enumerate(bundles, start=len(dense)):
                     together = np.empty(len(numbers), np.uint8)
-                    _fill_bundle(coded, bundle, together)
+                    fill_bundle(coded, bundle, together)
                     by_rows[positions, k] = together
                 for k, j in enumerate(listed):
                     entries: Any = coded[j].rows
@@ -187,7 +182,7 @@ class CodedRows:
             omitted=np.array([self._columns[j].omitted for j in features], np.int64),
             is_category=is_category[features],
             **layout,
-            **_lists(columns, n, layout["first"][len(dense) + len(bundled) :]),
+            **lists_of(columns, n, layout["first"][len(dense) + len(bundled) :]),
         )
 
     # -- scores --
@@ -286,10 +281,10 @@ def _entries(
     return found.astype(np.int32), codes[at[found]]
 
 
-def _joined(pieces: list[tuple[np.ndarray, np.ndarray]], column: ColumnCodes) -> _Column:
+def _joined(pieces: list[tuple[np.ndarray, np.ndarray]], column: ColumnCodes) -> CodedColumn:
     rows = np.concatenate([*(rows for rows, _ in pieces), np.empty(0, np.int32)]).astype(np.int32)
     codes = np.concatenate([*(codes for _, codes in pieces), np.empty(0, np.uint8)])
-    return _Column(codes, rows, column.omitted, column.lows, column.highs, column.of_categories)
+    return CodedColumn(codes, rows, column.omitted, column.lows, column.highs, column.of_categories)
 
 
 def _values_of_codes(column: ColumnCodes) -> np.ndarray:

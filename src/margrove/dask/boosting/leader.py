@@ -190,8 +190,8 @@ class BoostingLeader:
         """Split the rows of some nodes of each tree."""
         orders, taken, size = [], [], 0
         for tree in growing:
-            nodes, sets, length = tree.orders()
-            orders.append((tree.score, size, nodes, sets))
+            nodes, length = tree.orders()
+            orders.append((tree.score, size, nodes))
             taken.append((tree, slice(size, size + length)))
             size += length
         order = self._start_sums("expand", orders, size)

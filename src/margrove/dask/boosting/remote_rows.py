@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove._data import canonical_form_by_hash, scan_rows
-from margrove.ensemble.gradient.training_data import GradientData, RowDraws, _with_values
+from margrove.ensemble.gradient.training_data import GradientData, RowDraws, with_values
 
 __all__ = [
     "DrawsByHash",
@@ -141,7 +141,7 @@ def hash_rows(
         values = np.clip(values, -_FAR_OUT, _FAR_OUT)
     if stand_in is not None:
         values = np.where(np.isnan(values), values.dtype.type(stand_in), values)
-    return scan_rows(_with_values(X, values)).hashes
+    return scan_rows(with_values(X, values)).hashes
 
 
 def used_categories(

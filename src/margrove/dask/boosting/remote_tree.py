@@ -46,7 +46,7 @@ class TreeBuffers:
             n_slots = min(max_leaves + 1, n_slots + 2 * n_entries)
         self.table, self.is_tight, self.max_leaves = table, is_tight, max_leaves
         self.tree = nodes.new_tree(0, max_leaves, n_slots, n_sets)
-        self.room = nodes.new_room(table, max_leaves, n_slots, 1)
+        self.space = nodes.new_workspace(table, max_leaves, n_slots, 1)
         self.known = kernels.new_expansions(table, max_leaves, n_entries, _MOST_AT_ONCE)
 
     @staticmethod
@@ -91,31 +91,31 @@ class RemoteTree:
     def accept_root(self, totals: np.ndarray, sums: np.ndarray) -> bool:
         """Take the sums of the root. False if gradients as whole numbers need to be wider."""
         buffers, survey = self._buffers, self.survey
-        phase = kernels.judge(
+        phase = kernels.begin_root(
             self.rules, self.tree, buffers.known, self._n_rows, self.is_wide, survey.largest,
             survey.counts, totals,
         )  # fmt: skip
-        if phase == nodes.TOO_LOPSIDED:
+        if phase == nodes.TOO_UNEVEN:
             self.is_wide = True
             return False
-        kernels.look_at_root(buffers.table, self.rules, self.tree, buffers.room, sums)
+        kernels.search_root(buffers.table, self.rules, self.tree, buffers.space, sums)
         self.continue_growth(_NOTHING)
         return True
 
     # -- its nodes --
 
-    def orders(self) -> tuple[np.ndarray, np.ndarray, int]:
-        """Orders for the shards, the sets of codes in them, and the size of the reply."""
+    def orders(self) -> tuple[np.ndarray, int]:
+        """Orders for the shards, and the size of the reply."""
         known = self._buffers.known
-        n = int(known.waiting[kernels.N_ORDERS])
-        return known.orders[:n], known.sets[:n], int(known.waiting[kernels.SIZE_OF_REPLY])
+        waiting = known.waiting[0]
+        return known.orders[: int(waiting.n_orders)], int(waiting.reply_size)
 
     def continue_growth(self, reply: np.ndarray) -> None:
         """Split nodes as far as is known by what the shards have answered."""
         buffers = self._buffers
         self.is_grown = bool(
             kernels.go_on(
-                buffers.table, self.rules, self.tree, buffers.room, buffers.known,
+                buffers.table, self.rules, self.tree, buffers.space, buffers.known,
                 self._in_any_order, reply,
             )
         )  # fmt: skip
@@ -126,8 +126,7 @@ class RemoteTree:
 
     @property
     def leaves(self) -> np.ndarray:
-        n = int(self.tree.state[nodes.N_NODES])
-        return np.flatnonzero(self.tree.whole[:n, nodes.LEFT] < 0)
+        return np.flatnonzero(self.tree.grown_nodes.left < 0)
 
     def handles_of(self, leaves: np.ndarray) -> np.ndarray:
         """The numbers of leaves on the shards."""

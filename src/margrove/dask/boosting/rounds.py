@@ -16,18 +16,17 @@ from margrove.dask.boosting.remote_tree import RemoteTree, TreeBuffers
 from margrove.dask.boosting.worker_program import GrownTree
 from margrove.dask.cluster.errors import ClusterError, WorkerLost
 from margrove.ensemble.gradient.early_stopping import Monitor
-from margrove.ensemble.gradient.hist import nodes
+from margrove.ensemble.gradient.hist.leaves import make_monotonic
 from margrove.ensemble.gradient.hist.packing import meanings_of, packed
 from margrove.ensemble.gradient.hist.rounds import (
+    BoostingRound,
     GradientRounds,
     GradientSettings,
-    TrainingRows,
-    _put_in_order,
-    _Round,
 )
 from margrove.ensemble.gradient.hist.tables import GradientBins
 from margrove.ensemble.gradient.losses import GradientLoss
 from margrove.ensemble.gradient.round_states import restore_rounds, state_of_rounds
+from margrove.ensemble.gradient.training_data import TrainingRows
 from margrove.grove.serve.packed_trees import PackedTree
 from margrove.grove.serve.tree_states import TreeForm
 
@@ -191,7 +190,7 @@ class ClusterRounds(GradientRounds):
             self._finish(this_round, growing, is_last=is_last)
         self._end(this_round)
 
-    def _begin_round(self) -> tuple[_Round, RoundStart]:
+    def _begin_round(self) -> tuple[BoostingRound, RoundStart]:
         number = self.first + self.rounds
         drawn = self._rows_of(number)
         if self._ahead is not None:
@@ -202,7 +201,7 @@ class ClusterRounds(GradientRounds):
         self._ahead = None
         if len(self.losses) == number:
             self.losses.append(self._loss_of(loss, round_start))
-        this_round = _Round(loss, _NO_ROWS, _NO_ROWS, [None] * self._n_scores)
+        this_round = BoostingRound(loss, _NO_ROWS, _NO_ROWS, [None] * self._n_scores)
         if drawn is not None:
             this_round.rows = drawn
         return this_round, round_start
@@ -220,13 +219,13 @@ class ClusterRounds(GradientRounds):
         return math.fsum(round_start.losses) / total
 
     def _new_tree(
-        self, this_round: _Round, buffers: TreeBuffers, score: int, round_start: RoundStart
+        self, this_round: BoostingRound, buffers: TreeBuffers, score: int, round_start: RoundStart
     ) -> RemoteTree:
         n_rows = len(this_round.rows) or self._n
         survey = round_start.surveys[score]
         return RemoteTree(buffers, self._rules(this_round, score), score, n_rows, survey)
 
-    def _grow(self, this_round: _Round, growing: list[RemoteTree]) -> Iterator[None]:
+    def _grow(self, this_round: BoostingRound, growing: list[RemoteTree]) -> Iterator[None]:
         """In two waves: while the client decides about some trees, workers sum for the others."""
         renews = this_round.loss.differs_from_mean
         halves = [half for half in (growing[::2], growing[1::2]) if half]
@@ -244,16 +243,18 @@ class ClusterRounds(GradientRounds):
     def _renew_leaves(self, growing: RemoteTree, loss: GradientLoss) -> None:
         """See `GradientRounds._renew`."""
         tree, leaves = growing.tree, growing.leaves
-        leaves = leaves[np.argsort(tree.whole[leaves, nodes.START])]
+        leaves = leaves[np.argsort(tree.nodes.start[leaves])]
         rows, starts = self._leader.rows_of_leaves(growing, leaves)
         best = loss.leaf_values(
             self._rows.y - self.raw[growing.score], self._weight, rows.astype(np.int32), starts
         )
-        tree.real[leaves, nodes.VALUE] = self._settings.learning_rate * best
+        tree.nodes.value[leaves] = self._settings.learning_rate * best
         if self._settings.signs is not None:
-            _put_in_order(tree, self._settings.signs[self._table.features])
+            make_monotonic(tree, self._settings.signs[self._table.features])
 
-    def _finish(self, this_round: _Round, growing: list[RemoteTree], *, is_last: bool) -> None:
+    def _finish(
+        self, this_round: BoostingRound, growing: list[RemoteTree], *, is_last: bool
+    ) -> None:
         """Trees as they are kept, and what they say in all scores."""
         messages = []
         for tree in growing:
@@ -268,15 +269,15 @@ class ClusterRounds(GradientRounds):
         if is_last and isinstance(self.monitor, RemoteMonitor):
             self.monitor.take(held_out)
 
-    def _message(self, this_round: _Round, growing: RemoteTree, found: PackedTree) -> GrownTree:
+    def _message(
+        self, this_round: BoostingRound, growing: RemoteTree, found: PackedTree
+    ) -> GrownTree:
         tree, leaves = growing.tree, growing.leaves
-        n = int(tree.state[nodes.N_NODES])
-        in_full = (tree.whole[:n].copy(), tree.real[:n].copy(), tree.sets[:n].copy())
         return GrownTree(
             growing.score,
             growing.handles_of(leaves),
-            tree.real[leaves, nodes.VALUE].copy(),
-            in_full if len(this_round.rows) else None,
+            tree.nodes.value[leaves],
+            tree.grown_nodes.copy() if len(this_round.rows) else None,
             found if isinstance(self.monitor, RemoteMonitor) else None,
         )
 
@@ -300,7 +301,7 @@ class ClusterRounds(GradientRounds):
             raw = self.raw
         monitor.add(grown, training_loss, raw, self._loss_of_round())
 
-    def _end(self, this_round: _Round) -> None:
+    def _end(self, this_round: BoostingRound) -> None:
         grown = [tree for tree in this_round.grown if tree is not None]
         if self.monitor is not None:
             self._tell(self.monitor, grown)

@@ -66,10 +66,11 @@ def grow_a_tree(n_rows: int = 2100) -> None:
         for _ in leader.grow([tree], with_values=True):
             pass
         arrays, leaves = tree.tree, tree.leaves
-        whole = (arrays.whole.copy(), arrays.real.copy(), arrays.sets.copy())
-        values = arrays.real[leaves, nodes.VALUE].copy()
+        values = arrays.nodes.value[leaves]
         found = packed(arrays, meanings_of(bins_of(leader.columns), leader.table))
-        leader.add([GrownTree(0, tree.handles_of(leaves), values, whole, found)], None)
+        leader.add(
+            [GrownTree(0, tree.handles_of(leaves), values, arrays.nodes.copy(), found)], None
+        )
 
 
 def _derive(labels: np.ndarray) -> None:

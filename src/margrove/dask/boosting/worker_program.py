@@ -88,14 +88,14 @@ class RootRequest:
 class GrownTree:
     """A tree that is grown: numbers of its leaves, and their values.
 
-    nodes      `whole`, `real` and `sets`, where there are rows that it was not grown on
+    nodes      NODE (nodes,), where there are rows that it was not grown on
     packed     the same tree, where rows are held out
     """
 
     score: int
     handles: np.ndarray
     values: np.ndarray
-    nodes: tuple[np.ndarray, np.ndarray, np.ndarray] | None
+    nodes: np.recarray | None
     packed: PackedTree | None
 
 
@@ -118,7 +118,7 @@ class _RowSlice:
         self._sources: dict[int, nodes.Source] = {}
         self._reply = np.empty(0, np.int64)
         self._table: GradientTable
-        self._room: nodes.Room
+        self._space: nodes.Workspace
 
     def conflicts(self) -> np.ndarray:
         return self._given.conflicts(self._worker_rows.train)
@@ -126,7 +126,7 @@ class _RowSlice:
     def lay_out(self, bundles: list[list[int]]) -> None:
         """Put the codes into a table; the numbers of the rows are not needed after that."""
         self._table = self._given.table(self._worker_rows.train, bundles, self._setup.is_category)
-        self._room = nodes.new_room(self._table, 1, 1, 1)
+        self._space = nodes.new_workspace(self._table, 1, 1, 1)
         self._worker_rows = replace(self._worker_rows, train=self._worker_rows.train[:0].copy())
 
     # -- a round --
@@ -148,7 +148,7 @@ class _RowSlice:
         k = len(self.raw)
         largest, counts = np.zeros((k, 2)), np.ones((k, 2), np.int64)
         for score in range(k):
-            kernels.survey_rows(self._source(score), largest[score], counts[score])
+            kernels.find_largest_of_rows(self._source(score), largest[score], counts[score])
         return losses, largest, counts
 
     def _derive(self, loss: GradientLoss) -> list[float]:
@@ -196,7 +196,7 @@ class _RowSlice:
                 reply[request.at : request.at + 3],
             )  # fmt: skip
             kernels.count_root(
-                self._table, source, tree, self._room, request.in_words, reply[request.at + 3 :]
+                self._table, source, tree, self._space, request.in_words, reply[request.at + 3 :]
             )
 
     def _with_numbers(self, request: RootRequest) -> nodes.Source:
@@ -214,19 +214,16 @@ class _RowSlice:
         n, last = len(self._rows), self._trees.get(score)
         if last is None or len(last.rows) != n:
             return nodes.new_tree(n, _FIRST_NODES, 1, 0)
-        last.state[:] = 0
+        last.state[:] = np.zeros((), nodes.STATE)
         return last
 
-    def expand(
-        self, orders: Sequence[tuple[int, int, np.ndarray, np.ndarray]], reply: np.ndarray
-    ) -> None:
-        """For each score: where its section of the reply begins, orders, and sets of codes."""
-        for score, at, wanted, sets in orders:
+    def expand(self, orders: Sequence[tuple[int, int, np.ndarray]], reply: np.ndarray) -> None:
+        """For each score: where its section of the reply begins, and orders."""
+        for score, at, wanted in orders:
             tree = self._trees[score] = _with_capacity(self._trees[score], 2 * len(wanted))
-            kernels.expand(
-                self._table, self._sources[score], tree, self._room, wanted, sets,
-                reply[at:],
-            )  # fmt: skip
+            kernels.split_nodes(
+                self._table, self._sources[score], tree, self._space, wanted, reply[at:]
+            )
 
     def leaf_sums(
         self, leaves: Sequence[tuple[int, int, np.ndarray, np.ndarray]], reply: np.ndarray
@@ -243,7 +240,7 @@ class _RowSlice:
         Leaves that were split in vain have lost their order.
         """
         tree = self._trees[score]
-        starts, ends = tree.whole[handles, nodes.START], tree.whole[handles, nodes.END]
+        starts, ends = tree.nodes.start[handles], tree.nodes.end[handles]
         return [
             np.sort(tree.rows[start:end]) + self._worker_rows.first
             for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
@@ -255,8 +252,7 @@ class _RowSlice:
             raw, tree = self.raw[grown_tree.score], self._trees[grown_tree.score]
             kernels.add_leaves(tree, grown_tree.handles, grown_tree.values, raw)
             if grown_tree.nodes is not None and len(self._others):
-                whole, real, sets = grown_tree.nodes
-                whole_tree = tree._replace(whole=whole, real=real, sets=sets)
+                whole_tree = tree._replace(nodes=grown_tree.nodes)
                 kernels.add_to_others(self._table, whole_tree, self._others, raw)
         packed = [
             (grown_tree.score, grown_tree.packed)
@@ -278,13 +274,11 @@ class _RowSlice:
 
 def _with_capacity(tree: nodes.BoostedTree, n_more: int) -> nodes.BoostedTree:
     """The same tree, where so many nodes more find place."""
-    n = int(tree.state[nodes.N_NODES]) + n_more
-    if n <= len(tree.whole):
+    n = tree.n_nodes + n_more
+    if n <= len(tree.nodes):
         return tree
     larger = nodes.new_tree(0, n, 1, 0)
-    for name in ("whole", "sets"):
-        old = getattr(tree, name)
-        getattr(larger, name)[: len(old)] = old
+    larger.nodes[: len(tree.nodes)] = tree.nodes
     return larger._replace(rows=tree.rows, spare=tree.spare, state=tree.state)
 
 

@@ -29,7 +29,7 @@ import numpy as np
 from scipy.special import expit
 
 __all__ = ["ALGORITHMS", "GentleRule", "LogitRule", "RealRule", "Round", "Rule", "VotingRule",
-           "rule_of"]  # fmt: skip
+           "normalised_weights", "normaliser_of", "rule_of"]  # fmt: skip
 
 Answers = Literal["labels", "shares", "numbers"]
 ALGORITHMS = ("discrete", "samme", "m1", "real", "gentle", "logit")
@@ -118,7 +118,7 @@ class VotingRule(Rule):
             return np.log(weights)
 
     def task(self, logs: np.ndarray) -> Task:
-        return Task(_normalised(logs)[None], None)
+        return Task(normalised_weights(logs)[None], None)
 
     def hear(self, answers: np.ndarray, task: Task) -> Round:
         wrong = answers != self.labels
@@ -177,7 +177,7 @@ class RealRule(_Additive):
     answers: Answers = "shares"
 
     def task(self, logs: np.ndarray) -> Task:
-        return Task(_normalised(logs)[None], None)
+        return Task(normalised_weights(logs)[None], None)
 
     def hear(self, answers: np.ndarray, task: Task) -> Round:
         n = len(self.labels)
@@ -187,7 +187,7 @@ class RealRule(_Additive):
         gains = _bounded(-own / max(self.n_classes - 1.0, 1.0))
         wrong = np.argmax(answers, axis=1) != self.labels
         error = float(task.weights[0][wrong].sum())
-        return Round(error, 1.0, gains, _sum_after(task.weights[0], gains))
+        return Round(error, 1.0, gains, normaliser_of(task.weights[0], gains))
 
     def scores(self, answers: np.ndarray, weight: float) -> np.ndarray:
         logs = np.log(np.maximum(answers, _LEAST_SHARE))
@@ -214,7 +214,7 @@ class GentleRule(_Additive):
 
     def task(self, logs: np.ndarray) -> Task:
         logs = logs.reshape(len(self.labels), -1)
-        weights = np.stack([_normalised(own) for own in logs.T])
+        weights = np.stack([normalised_weights(own) for own in logs.T])
         return Task(weights, self.signs.T)
 
     def hear(self, answers: np.ndarray, task: Task) -> Round:
@@ -222,7 +222,7 @@ class GentleRule(_Additive):
         gains = _bounded(-self.learning_rate * signs * answers)
         wrong = np.where(answers > 0, 1.0, -1.0) != signs
         error = float(np.mean([w[m].sum() for w, m in zip(task.weights, wrong.T, strict=True)]))
-        after = [_sum_after(w, g) for w, g in zip(task.weights, gains.T, strict=True)]
+        after = [normaliser_of(w, g) for w, g in zip(task.weights, gains.T, strict=True)]
         flat = gains[:, 0] if self.n_machines == 1 else gains
         return Round(error, 1.0, flat, float(np.mean(after)))
 
@@ -288,13 +288,14 @@ def _bounded(values: np.ndarray) -> np.ndarray:
         return np.clip(values, -LARGEST_WEIGHT, LARGEST_WEIGHT)
 
 
-def _normalised(logs: np.ndarray) -> np.ndarray:
+def normalised_weights(logs: np.ndarray) -> np.ndarray:
+    """Weights float64 (n,) that sum to one, from their logarithms."""
     weights = np.maximum(np.exp(logs - logs.max()), _LEAST_WEIGHT)
     found: np.ndarray = weights / weights.sum()
     return found
 
 
-def _sum_after(weights: np.ndarray, gains: np.ndarray) -> float:
+def normaliser_of(weights: np.ndarray, gains: np.ndarray) -> float:
     """Z: what weights that sum to one sum to afterwards."""
     largest = float(gains.max())
     return float((weights * np.exp(gains - largest)).sum() * math.exp(min(largest, 700.0)))

@@ -21,7 +21,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from margrove._runtime.process_states import MisfitError, one_of
-from margrove.ensemble.adaboost.algorithms import _normalised, _sum_after
+from margrove.ensemble.adaboost.algorithms import normalised_weights, normaliser_of
 from margrove.ensemble.adaboost.member_states import members_like, values_of_members
 from margrove.ensemble.adaboost.rounds import BoostingRound
 from margrove.ensemble.adaboost.weak_learners import Learner
@@ -151,7 +151,7 @@ class R2Boosting:
 
     def _weights(self) -> np.ndarray:
         """D, float64 (n,)."""
-        return np.maximum(_normalised(self._logs), _LEAST_WEIGHT)
+        return np.maximum(normalised_weights(self._logs), _LEAST_WEIGHT)
 
     def _conclude(self, answers: np.ndarray, weights: np.ndarray, members: Any) -> None:
         answers = answers[:, 0] / self._scale
@@ -166,7 +166,7 @@ class R2Boosting:
             gains = weight * (losses - 1.0)
         training = self._training_error(answers, weight)
         self._logs = self._logs + (gains - gains.max())
-        normaliser = _sum_after(weights, gains)
+        normaliser = normaliser_of(weights, gains)
         # The last step, and one: an interrupt finds the round done, or not begun.
         self.members, self._records = members, (
             *self._records, (average, weight, normaliser, training)

@@ -26,15 +26,18 @@ from margrove.ensemble.gradient.boosted_trees import (
     BoostedClassifier,
     BoostedRegressor,
     GradientBoosted,
-    class_loss_of,
     kind_of,
-    regression_loss_of,
     require_same_classes,
 )
 from margrove.ensemble.gradient.early_stopping import ClassicMonitor, HeldOut, Monitor, SoFar
 from margrove.ensemble.gradient.exact.rounds import ExactRounds, Grower, TreeOfItsOwn
 from margrove.ensemble.gradient.exact.trees import ExactTrees
-from margrove.ensemble.gradient.losses import GradientLoss, gradient_loss_of
+from margrove.ensemble.gradient.losses import (
+    GradientLoss,
+    class_loss_of,
+    gradient_loss_of,
+    regression_loss_of,
+)
 from margrove.ensemble.gradient.losses.log_link import LogLinkLoss
 from margrove.ensemble.gradient.training_data import GradientData, RowDraws, class_data, number_data
 from margrove.ensemble.gradient.verbose_table import RoundTable
@@ -843,7 +846,7 @@ class GradientBoostingClassifier(BoostedClassifier, _GradientBoosting):
         return class_data(table, y, sample_weight, None)
 
     def _loss_for(self, given: GradientData) -> GradientLoss:
-        return class_loss_of(self.loss, given)
+        return class_loss_of(self.loss, len(given.labels))
 
     def apply(self, X: Any) -> np.ndarray:
         """The leaf of each row in each tree.
@@ -903,14 +906,5 @@ def _in_runs(settings: list[dict[str, Any]]) -> list[list[Any]]:
 def _as_reported(losses: np.ndarray, loss: GradientLoss, scale: float) -> np.ndarray:
     """Losses of targets that were divided by `scale`, as scikit-learn reports them."""
     with np.errstate(over="ignore"):
-        unit = _factor_of(loss) * np.float64(scale) ** loss.degree
+        unit = loss.reported_factor * np.float64(scale) ** loss.degree
         return np.multiply(losses, unit, out=np.zeros_like(losses), where=losses != 0.0)
-
-
-def _factor_of(loss: GradientLoss) -> float:
-    """scikit-learn reports these losses as they are, others as halves."""
-    return (
-        2.0
-        if loss.name == "squared_error" or (loss.name == "log_loss" and loss.n_scores == 1)
-        else 1.0
-    )

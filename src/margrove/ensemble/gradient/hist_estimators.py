@@ -19,16 +19,19 @@ from margrove.ensemble.gradient.boosted_trees import (
     BoostedClassifier,
     BoostedRegressor,
     GradientBoosted,
-    class_loss_of,
     kind_of,
-    regression_loss_of,
     require_same_classes,
-    warn_of_failure,
 )
 from margrove.ensemble.gradient.early_stopping import HeldOut, Monitor, SoFar
 from margrove.ensemble.gradient.hist.rounds import GradientRounds, GradientSettings
 from margrove.ensemble.gradient.hist.tables import bins_and_table
-from margrove.ensemble.gradient.losses import GradientLoss, gradient_loss_of
+from margrove.ensemble.gradient.history import warn_of_failure
+from margrove.ensemble.gradient.losses import (
+    GradientLoss,
+    class_loss_of,
+    gradient_loss_of,
+    regression_loss_of,
+)
 from margrove.ensemble.gradient.training_data import GradientData, class_data, number_data
 from margrove.exceptions import DataWarning
 from margrove.grove.serve.tree_states import TreeForm
@@ -767,7 +770,7 @@ class HistGradientBoostingClassifier(BoostedClassifier, _HistGradientBoosting):
         return class_data(table, y, sample_weight, self.class_weight, min_classes=1)
 
     def _loss_for(self, given: GradientData) -> GradientLoss:
-        return class_loss_of(self.loss, given)
+        return class_loss_of(self.loss, len(given.labels))
 
     def _require_same_kind(self, given: GradientData) -> None:
         super()._require_same_kind(given)

@@ -15,7 +15,7 @@ __all__ = ["restore_rounds", "state_of_rounds"]
 
 
 class Rounds(Protocol):
-    """See `gradient_rounds` and `exact_rounds`; `first` is the number of the first round."""
+    """See `hist.rounds` and `exact.rounds`; `first` is the number of the first round."""
 
     raw: np.ndarray
     trees: list[list[PackedTree]]

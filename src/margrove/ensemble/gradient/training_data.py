@@ -21,18 +21,48 @@ from margrove._data import (
 from margrove._data.scan import scramble
 from margrove.ensemble.bagging.samples import _with_nan_as_number
 from margrove.ensemble.bootstrap.resampling import stream
-from margrove.ensemble.gradient.hist.rounds import TrainingRows
 from margrove.ensemble.gradient.losses import GradientLoss
 from margrove.grove.table.encoding import TreeTable
 from margrove.grove.table.given_targets import power_of_two_near, samples_of, which_count
 
-__all__ = ["GradientData", "RowDraws", "class_data", "number_data"]
+__all__ = [
+    "GradientData",
+    "RowDraws",
+    "TrainingRows",
+    "class_data",
+    "number_data",
+    "with_values",
+]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _HELD_OUT, _SUBSAMPLE = 7, 8  # purposes of draws
 _MOST_SAMPLES = 2**31 - 1
 _TINY = 1e-30  # weights below are brought to 1: hessians of leaves have a least size
+_MOST_REPEATED = 10_000_000
 _MOST_CELLS = 2e7  # of rows that are spread out
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """y float64 (n,); weight float64 (n,) or None; copies int64 (n,) or None: samples that each row
+    stands for. `weight` is that of one of them."""
+
+    y: np.ndarray
+    weight: np.ndarray | None = None
+    copies: np.ndarray | None = None
+
+    @property
+    def total_weight(self) -> np.ndarray | None:
+        if self.weight is None or self.copies is None:
+            return self.copies.astype(np.float64) if self.copies is not None else self.weight
+        total: np.ndarray = self.weight * self.copies
+        return total
+
+    def start(self, loss: GradientLoss) -> np.ndarray:
+        """The raw scores before the first round; products would round where sums do not."""
+        if self.weight is None or self.copies is None or self.copies.sum() > _MOST_REPEATED:
+            return loss.start(self.y, self.total_weight)
+        return loss.start(np.repeat(self.y, self.copies), np.repeat(self.weight, self.copies))
 
 
 @dataclass(frozen=True)
@@ -215,8 +245,9 @@ def _finite(X: Any) -> Any:
     values = X.data if sp.issparse(X) else X
     if not np.isinf(values).any():
         return X
-    return _with_values(X, np.clip(values, -1e300, 1e300))
+    return with_values(X, np.clip(values, -1e300, 1e300))
 
 
-def _with_values(X: Any, values: np.ndarray) -> Any:
+def with_values(X: Any, values: np.ndarray) -> Any:
+    """A table like X, dense or CSR, that holds these values."""
     return sp.csr_matrix((values, X.indices, X.indptr), X.shape) if sp.issparse(X) else values

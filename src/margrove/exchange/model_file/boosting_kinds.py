@@ -26,6 +26,7 @@ from margrove.exchange.model_file.checks import (
     whole,
 )
 from margrove.exchange.model_file.kinds import Kind, Part
+from margrove.exchange.model_file.loss_parts import is_loss
 from margrove.exchange.model_file.margin_kinds import COLUMNS
 from margrove.exchange.model_file.tree_kinds import (
     KIND_OF_TREES,
@@ -207,25 +208,8 @@ def _adaboost(home: str, history: Part, weights: Check, more: dict[str, Check]) 
 
 # -- gradient boosting --
 
-_LOSSES: dict[str, tuple[str, dict[str, Check]]] = {
-    "SquaredError": ("squared_error", {}),
-    "AbsoluteError": ("absolute_error", {}),
-    "Huber": ("huber", {"alpha": real(), "delta": real()}),
-    "Quantile": ("quantile", {"quantile": real()}),
-    "Poisson": ("poisson", {}),
-    "Gamma": ("gamma", {}),
-    "Tweedie": ("tweedie", {"power": real()}),
-    "LogLoss": ("log_loss", {}),
-    "MulticlassLogLoss": ("log_loss", {"n_classes": whole(2)}),
-    "Exponential": ("exponential", {}),
-}
-_LOSS_HOMES = {
-    name: f"margrove.ensemble.gradient.losses.{module}:{name}"
-    for name, (module, _) in _LOSSES.items()
-}
-
 _GRADIENT_HISTORY = Part(
-    "margrove.ensemble.gradient.boosted_trees:GradientHistory",
+    "margrove.ensemble.gradient.history:GradientHistory",
     {
         "training_loss": array("f8", "*"),
         "validation_score": array("f8", "*"),
@@ -236,7 +220,7 @@ _GRADIENT_HISTORY = Part(
 
 _BOOSTED: dict[str, Check] = {
     **TREE_TABLE,
-    "_loss": instance_of(*_LOSS_HOMES.values()),
+    "_loss": is_loss,
     "_kind": instance_of(KIND_OF_TREES.home),
     "_start": array("f8", "K", finite=True),
     "_rounds": listed(listed(instance_of(PACKED_TREE.home), "K")),
@@ -330,7 +314,6 @@ BOOSTING_PARTS: dict[str, Part] = {
     "BoostingHistory": _BOOSTING_HISTORY,
     "R2History": _R2_HISTORY,
     "GradientHistory": _GRADIENT_HISTORY,
-    **{f"loss {name}": Part(_LOSS_HOMES[name], own) for name, (_, own) in _LOSSES.items()},
 }
 
 BOOSTING_KINDS: dict[str, Kind] = {

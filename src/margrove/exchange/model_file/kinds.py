@@ -98,13 +98,14 @@ def parts() -> dict[str, Part]:
     """All other objects but kernels, by their names in files."""
     from margrove.exchange.model_file.bagging_kinds import BAGGING_PARTS
     from margrove.exchange.model_file.boosting_kinds import BOOSTING_PARTS
+    from margrove.exchange.model_file.loss_parts import LOSS_PARTS
     from margrove.exchange.model_file.margin_kinds import MARGIN_PARTS
     from margrove.exchange.model_file.search_kinds import SEARCH_PARTS
     from margrove.exchange.model_file.sklearn_kinds import SKLEARN_PARTS
     from margrove.exchange.model_file.table_kinds import TABLE_PARTS
     from margrove.exchange.model_file.tree_kinds import TREE_PARTS
 
-    groves = TREE_PARTS | BAGGING_PARTS | BOOSTING_PARTS
+    groves = TREE_PARTS | BAGGING_PARTS | BOOSTING_PARTS | LOSS_PARTS
     return MARGIN_PARTS | groves | SEARCH_PARTS | SKLEARN_PARTS | TABLE_PARTS
 
 
@@ -117,7 +118,7 @@ def part_name_of(thing: Any) -> str | None:
     """The name of a part; None if it is none."""
     from margrove.exchange.model_file.margin_kinds import kernel_part_name
 
-    return _name_of(thing, _names(parts)) or kernel_part_name(thing)
+    return _name_of(thing, _names(parts)) or kernel_part_name(thing) or _name_of_loss(thing)
 
 
 def part_named(name: str) -> Part | None:
@@ -125,6 +126,15 @@ def part_named(name: str) -> Part | None:
     from margrove.exchange.model_file.margin_kinds import kernel_part
 
     return parts().get(name) or kernel_part(name)
+
+
+def _name_of_loss(thing: Any) -> str | None:
+    """Of a loss of the user's, if it is registered."""
+    from margrove.ensemble.gradient.losses import GradientLoss, is_registered
+    from margrove.exchange.model_file.loss_parts import REGISTERED_LOSS
+
+    is_known = isinstance(thing, GradientLoss) and is_registered(thing)
+    return REGISTERED_LOSS if is_known else None
 
 
 @functools.cache

@@ -154,13 +154,18 @@ def _why_not(thing: Any) -> tuple[str, str]:
             "Use a number: model.set_params(random_state=0) keeps what was learnt."
         )
     base = {own.__name__ for own in kind.__mro__}
+    if "GradientLoss" in base:
+        return f"{thing!r}, of your own", (
+            "It is code, which a model file does not hold. Register it under a name "
+            "(margrove.register_gradient_loss), or pickle the model for your own use."
+        )
     if "CallableKernel" not in base and "Kernel" in base:
         return f"{thing!r}, which is not registered", (
             "A model file holds the names of registered kernels, not their code. Put the class "
             "into margrove.kernels.KERNELS with @margrove.kernels.registered, or pickle the model "
             "for your own use."
         )
-    if {"Kernel", "GradientLoss"} & base:
+    if "Kernel" in base:
         return f"{thing!r}, of your own", (
             "It is code, which a model file does not hold. Use one of margrove's, or pickle the "
             "model for your own use."

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from margrove.ensemble.gradient.boosted_trees import GradientHistory, kind_of
-from margrove.ensemble.gradient.classic_estimators import _factor_of
+from margrove.ensemble.gradient.boosted_trees import kind_of
+from margrove.ensemble.gradient.history import GradientHistory
 from margrove.ensemble.gradient.losses import GradientLoss, gradient_loss_of
 from margrove.exceptions import ConversionError
 from margrove.exchange.scikit_learn.pairs import Pair, class_of, columns_of, parameters_for
@@ -62,7 +62,7 @@ def _read(theirs: Any) -> dict[str, Any]:
     ]
     loss = _loss_of(theirs)
     start = theirs._raw_predict_init(np.zeros((1, n_features), np.float32))[0]
-    losses = np.append(np.nan, theirs.train_score_[: len(rounds)] / _factor_of(loss))
+    losses = np.append(np.nan, theirs.train_score_[: len(rounds)] / loss.reported_factor)
     known = {
         **columns_of(theirs),
         **boosted(theirs, loss, start, rounds, kind.n_categories, losses),

@@ -16,6 +16,7 @@ from sklearn.metrics import make_scorer, mean_pinball_loss
 
 from margrove.ensemble.adaboost.classifier import AdaBoostClassifier
 from margrove.ensemble.adaboost.regressor import AdaBoostRegressor
+from margrove.ensemble.gradient.losses import GRADIENT_LOSSES
 from margrove.select.autotune.scores import Scoring, stages_of
 from margrove.select.autotune.task import TuningTask
 from margrove.select.autotune.tuning import Choice, Trials, choice_among, chosen_place
@@ -24,14 +25,6 @@ from margrove.select.held_out.learning_rows import in_threads
 __all__ = ["tune_boosting"]
 
 _FIRST_ROUNDS = 100
-# Of regressors, by what they make small themselves; else squared errors.
-_SCORE_OF_LOSS = {
-    "absolute_error": "neg_mean_absolute_error",
-    "huber": "neg_mean_absolute_error",
-    "poisson": "neg_mean_poisson_deviance",
-    "gamma": "neg_mean_gamma_deviance",
-}
-
 _NEAR_THE_END = 0.9  # of the rounds that were tried
 
 
@@ -66,7 +59,9 @@ def _usual_score(task: TuningTask) -> Any:
         level = getattr(task.last, "quantile", None)
         level = task.last.alpha if level is None else level
         return make_scorer(mean_pinball_loss, alpha=level, greater_is_better=False)
-    return _SCORE_OF_LOSS.get(loss, "neg_mean_squared_error")
+    if isinstance(loss, str) and loss in GRADIENT_LOSSES:
+        return GRADIENT_LOSSES[loss].scoring
+    return "neg_mean_squared_error"
 
 
 def _without_early_stopping(model: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The nodes of an exact tree on its way, and all that is needed to split them."""
+"""The nodes of an exact tree while it grows, and all that is needed to split them."""
 
 from __future__ import annotations
 
@@ -6,18 +6,68 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Asked", "Nodes", "Room", "Rules", "Scale", "Words"]
+from margrove.ensemble.gradient.records import record_type
+
+__all__ = [
+    "FEW_ROWS",
+    "NODE",
+    "SPAN",
+    "SPLIT",
+    "STATE",
+    "ExactTree",
+    "LeftSums",
+    "Rules",
+    "Scale",
+    "SearchedNode",
+    "Words",
+    "Workspace",
+]
 
 FEW_ROWS = 32  # of a node, which are sorted rather than counted
 SPAN = 512  # nodes that are searched in one go
 
-# columns of `Nodes.whole`
-(START, END, DEPTH, LEFT, FEATURE, CODE, NEXT_CODE, SUM, WEIGHT, PACKED, IS_OPEN, SLOT, INHERITS,
- N_COLUMNS) = range(14)  # fmt: skip
-# places in `Nodes.state`
-N_NODES, FIRST, LAST, N_FREE = range(4)
-# places in `Room.best` after those of `scores.consider`
-PACKED_LEFT, BESIDE = 6, 7
+NODE = record_type(
+    [
+        ("start", np.int64),  # its rows are rows[start:end] of the tree
+        ("end", np.int64),
+        ("depth", np.int64),
+        ("left", np.int64),  # the left child, next to which is the right one; -1: a leaf
+        ("feature", np.int64),
+        ("code", np.int64),  # the highest one in the node that goes left
+        ("next_code", np.int64),  # the lowest one that goes right
+        ("target", np.int64),  # sums of all rows
+        ("weight", np.int64),
+        ("packed", np.int64),  # samples | squares << bits
+        ("is_open", np.int64),  # whether it may be split
+        ("slot", np.int64),  # of its histogram
+        ("inherits", np.int64),  # whether the histogram of its parent is in that slot
+        ("gain", np.float64),  # of its split
+    ]
+)
+
+STATE = record_type(
+    [
+        ("n_nodes", np.int64),
+        ("first", np.int64),  # of the nodes that are searched next
+        ("last", np.int64),  # the one after the last of these
+        ("n_free", np.int64),  # slots without a histogram
+    ]
+)
+
+SPLIT = record_type(
+    [
+        ("feature", np.int64),  # -1: there is no split
+        ("code", np.int64),  # the highest one that goes left
+        ("next_code", np.int64),  # -1 where the two codes beside the split are not known
+        ("left_target", np.int64),  # around `SearchedNode.centre`
+        ("right_target", np.int64),
+        ("left_weight", np.int64),
+        ("right_weight", np.int64),
+        ("left_packed", np.int64),
+        ("score", np.float64, (1,)),
+        ("candidate", np.int64, (6,)),  # what `scores.consider` compares with
+    ]
+)
 
 
 class Words(NamedTuple):
@@ -61,46 +111,40 @@ class Scale(NamedTuple):
     square: float
 
 
-class Nodes(NamedTuple):
-    """The nodes of a tree, level by level; children lie side by side.
+class ExactTree(NamedTuple):
+    """A tree while it grows, level by level; children lie side by side.
 
-    whole        int64 (nodes, 13)  see the names of the columns
-    gain         float64 (nodes,)
+    nodes        NODE (nodes,)
     rows, spare  int32 (n,)  by nodes
     node_of      int32 (n,)  where each row is; -1: it takes no part
     free         int64  slots without a histogram
-    state        int64 (4,)  nodes; the first of those to be searched next, and the one after the
-                 last; how many slots are free
+    state        STATE (1,)
     """
 
-    whole: np.ndarray
-    gain: np.ndarray
+    nodes: np.recarray
     rows: np.ndarray
     spare: np.ndarray
     node_of: np.ndarray
     free: np.ndarray
-    state: np.ndarray
+    state: np.recarray
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """What the search of a group of features needs.
 
     sums, weights    int64 (slots + 1, 2 cells), (slots + 1, cells or 0)  histograms; the last one
                      is for those that are not kept
     keys             int64  rows in their order
-    best, best_score    int64 (nodes, 8), float64 (nodes,)  see `scores.consider`; then the packed
-                     samples of the left, and the next code, -1 where the two codes beside the
-                     split are not known
+    best             SPLIT (SPAN,)  the best splits of the nodes that are searched
     """
 
     sums: np.ndarray
     weights: np.ndarray
     keys: np.ndarray
-    best: np.ndarray
-    best_score: np.ndarray
+    best: np.recarray
 
 
-class Asked(NamedTuple):
+class SearchedNode(NamedTuple):
     """A node that is searched.
 
     Sums are taken around `centre`, which is nearly its mean: so the gains tell the children apart
@@ -115,3 +159,11 @@ class Asked(NamedTuple):
     rest: int
     drift: float
     slack: float
+
+
+class LeftSums(NamedTuple):
+    """Sums of the rows that go left: of targets, packed samples and weights."""
+
+    target: int
+    packed: int
+    weight: int

@@ -19,9 +19,9 @@ from margrove._runtime.process_states import MisfitError, numbers_of, one_of
 from margrove._runtime.threads import run_tiles
 from margrove.ensemble.gradient.early_stopping import Monitor
 from margrove.ensemble.gradient.hist.nodes import LARGEST_VALUE
-from margrove.ensemble.gradient.hist.rounds import TrainingRows
 from margrove.ensemble.gradient.losses import GradientLoss
 from margrove.ensemble.gradient.round_states import restore_rounds, state_of_rounds
+from margrove.ensemble.gradient.training_data import TrainingRows
 from margrove.grove.serve.packed_trees import Kind, PackedTree, packed_of
 from margrove.grove.serve.tree_arrays import TreeArrays
 from margrove.grove.serve.tree_states import TreeForm

@@ -1,8 +1,8 @@
 """Trees of classic gradient boosting: exact ones, grown on rank codes, level by level.
 
-Sums are whole numbers and add up to the same in any order. Of two children, the rows of the smaller
+Sums are integers and add up to the same in any order. Of two children, the rows of the smaller
 one are counted, and the histogram of the other is what is left of their parent's. How a node is
-searched is in `exact_search`, how nodes are split in `exact_growth`.
+searched is in `split_search`, how nodes are split in `growth`.
 """
 
 from __future__ import annotations
@@ -12,56 +12,33 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime.threads import (
-    run_tiles,
-)
+from margrove._runtime.threads import run_tiles
 from margrove.ensemble.gradient.exact.growth import (
     finish,
     grow_alone,
-    plant,
+    make_root,
     search_span,
     split_span,
     take_better,
     walk_others,
 )
 from margrove.ensemble.gradient.exact.nodes import (
-    CODE,
-    END,
-    FEATURE,
     FEW_ROWS,
-    FIRST,
-    LAST,
-    LEFT,
-    N_COLUMNS,
-    N_NODES,
-    NEXT_CODE,
-    PACKED,
+    NODE,
     SPAN,
-    WEIGHT,
-    Nodes,
-    Room,
+    SPLIT,
+    STATE,
+    ExactTree,
     Rules,
     Scale,
     Words,
+    Workspace,
 )
-from margrove.ensemble.gradient.exact.tables import (
-    ENTRIES_AT_ONCE,
-    FeatureGroup,
-    read_groups,
-)
-from margrove.grove.serve.packed_trees import (
-    FEATURE_AT,
-    MISSING_AT,
-    PackedTree,
-    cuts_of,
-)
-from margrove.grove.table.binning import (
-    BinnedDataset,
-)
-from margrove.grove.table.targets import (
-    BITS_OF_SUMS,
-    whole_weights,
-)
+from margrove.ensemble.gradient.exact.tables import ENTRIES_AT_ONCE, FeatureGroup, read_groups
+from margrove.ensemble.gradient.records import first_records, records
+from margrove.grove.serve.packed_trees import FEATURE_AT, MISSING_AT, PackedTree, cuts_of
+from margrove.grove.table.binning import BinnedDataset
+from margrove.grove.table.targets import BITS_OF_SUMS, whole_weights
 
 __all__ = ["ExactTrees", "GrownTree"]
 
@@ -160,7 +137,7 @@ class ExactTrees:
         cells = sum(len(group.last_code) for group in self._groups)
         affordable = _BYTES_OF_HISTOGRAMS // (24 * max(cells, 1))
         self._n_slots = max(1, min(affordable, 2 ** min(max_depth - 1, 20)))
-        self._benches: list[_Bench] = []
+        self._buffers: list[_TreeBuffers] = []
         self._weights = _Weights(np.empty(0), np.empty(0, np.int64), 1.0, True, True)
 
     def grow(
@@ -184,11 +161,11 @@ class ExactTrees:
         if not len(chosen):
             raise ValueError("No row takes part in the tree.")
         try:
-            bench = self._benches.pop()
+            buffers = self._buffers.pop()
         except IndexError:  # other threads have them all
-            bench = _Bench(self._n_rows, self._n_slots, self._groups)
-        tree = self._grow(bench, np.ascontiguousarray(gradient), weights, samples, chosen)
-        self._benches.append(bench)
+            buffers = _TreeBuffers(self._n_rows, self._n_slots, self._groups)
+        tree = self._grow(buffers, np.ascontiguousarray(gradient), weights, samples, chosen)
+        self._buffers.append(buffers)
         return tree
 
     def _whole_weights(
@@ -209,7 +186,7 @@ class ExactTrees:
 
     def _grow(
         self,
-        bench: _Bench,
+        buffers: _TreeBuffers,
         gradient: np.ndarray,
         weights: _Weights | None,
         samples: np.ndarray | None,
@@ -229,13 +206,13 @@ class ExactTrees:
         else:
             total = int(weights.whole[chosen].sum())
         exponent, scale, rules = self._scales(largest, n_samples, total, weights.unit)
-        words, nodes = Words(bench.pairs, weights.whole), bench.nodes
+        words, tree = Words(buffers.pairs, weights.whole), buffers.tree
         if not is_everyone:
-            nodes.node_of.fill(-1)
-        plant(gradient, nothing if samples is None else samples, weights.is_counted, scale, rules,
-              chosen, words, nodes)  # fmt: skip
-        self._split_all(bench, words, rules)
-        return self._finished(bench, words, rules, exponent, weights.unit)
+            tree.node_of.fill(-1)
+        make_root(gradient, nothing if samples is None else samples, weights.is_counted, scale,
+                  rules, chosen, words, tree)  # fmt: skip
+        self._split_all(buffers, words, rules)
+        return self._finished(buffers, words, rules, exponent, weights.unit)
 
     def _scales(
         self, largest: float, n_samples: int, total: int, unit: float
@@ -261,45 +238,45 @@ class ExactTrees:
         )
         return exponent, Scale(factor, rest, 1.0 / span, square), rules
 
-    def _split_all(self, bench: _Bench, words: Words, rules: Rules) -> None:
+    def _split_all(self, buffers: _TreeBuffers, words: Words, rules: Rules) -> None:
         groups, codes = self._groups, self._codes
-        rooms = bench.rooms_for(len(words.weight) > 0)
-        while bench.is_growing:
-            nodes = bench.roomy_nodes()
+        spaces = buffers.spaces_for(len(words.weight) > 0)
+        while buffers.is_growing:
+            tree = buffers.tree_with_capacity()
             if self._is_small:
-                grow_alone(groups[0], codes, words, rules, nodes, rooms[0])
+                grow_alone(groups[0], codes, words, rules, tree, spaces[0])
                 continue
 
-            def search(k: int, nodes: Nodes = nodes) -> None:
-                search_span(groups[k], codes, words, rules, nodes, rooms[k])
+            def search(k: int, tree: ExactTree = tree) -> None:
+                search_span(groups[k], codes, words, rules, tree, spaces[k])
 
             run_tiles(search, len(groups), self._n_threads)
-            for other in rooms[1:]:
-                take_better(nodes, other, rooms[0])
-            split_span(codes, words, rules, nodes, rooms[0])
+            for other in spaces[1:]:
+                take_better(tree, other, spaces[0])
+            split_span(codes, words, rules, tree, spaces[0])
 
     def _finished(
-        self, bench: _Bench, words: Words, rules: Rules, exponent: int, unit: float
+        self, buffers: _TreeBuffers, words: Words, rules: Rules, exponent: int, unit: float
     ) -> GrownTree:
-        nodes = bench.nodes
-        n = int(nodes.state[N_NODES])
+        tree = buffers.tree
+        n = int(tree.state.n_nodes[0])
         threshold, error = np.empty(n), np.empty(n)
-        finish(self._cuts, words, rules, nodes, threshold, error)
-        if nodes.whole[0, END] < self._n_rows:
-            walk_others(self._codes, self._cuts, nodes, threshold, np.empty(n, np.int64))
-        whole = nodes.whole[:n]
-        weight = whole[:, WEIGHT].astype(np.float64)
+        finish(self._cuts, words, rules, tree, threshold, error)
+        if tree.nodes.end[0] < self._n_rows:
+            walk_others(self._codes, self._cuts, tree, threshold, np.empty(n, np.int64))
+        nodes = first_records(tree.nodes, n)
+        weight = nodes.weight.astype(np.float64)
         return GrownTree(
-            nodes.node_of.copy(),
-            whole[:, LEFT].copy(),
-            whole[:, FEATURE].copy(),
-            whole[:, CODE].copy(),
-            whole[:, NEXT_CODE].copy(),
+            tree.node_of.copy(),
+            nodes.left.copy(),
+            nodes.feature.copy(),
+            nodes.code.copy(),
+            nodes.next_code.copy(),
             threshold,
-            whole[:, PACKED] & rules.mask,
+            nodes.packed & rules.mask,
             weight * unit,
             _times_power(error / weight, -2 * exponent),
-            _times_power(nodes.gain[:n] * unit, -2 * exponent),
+            _times_power(nodes.gain * unit, -2 * exponent),
         )
 
 
@@ -319,55 +296,51 @@ def _times_power(amounts: np.ndarray, exponent: int) -> np.ndarray:
         return np.minimum(np.ldexp(amounts, exponent), np.finfo(np.float64).max)
 
 
-class _Bench:
-    """What one tree at a time needs."""
+class _TreeBuffers:
+    """Memory for one tree at a time."""
 
     def __init__(self, n_rows: int, n_slots: int, groups: list[FeatureGroup]) -> None:
         self._groups, self._n_slots = groups, n_slots
-        self._rooms: dict[bool, list[Room]] = {}
+        self._spaces: dict[bool, list[Workspace]] = {}
         self.pairs = np.empty(2 * n_rows, np.int64)
-        capacity = 64
-        self.nodes = Nodes(
-            np.empty((capacity, N_COLUMNS), np.int64),
-            np.empty(capacity),
-            np.empty(n_rows, np.int32),
-            np.empty(n_rows, np.int32),
-            np.empty(n_rows, np.int32),
-            np.empty(n_slots, np.int64),
-            np.zeros(4, np.int64),
+        self.tree = ExactTree(
+            nodes=records(64, NODE),
+            rows=np.empty(n_rows, np.int32),
+            spare=np.empty(n_rows, np.int32),
+            node_of=np.empty(n_rows, np.int32),
+            free=np.empty(n_slots, np.int64),
+            state=records(1, STATE),
         )
 
     @property
     def is_growing(self) -> bool:
-        return bool(self.nodes.state[FIRST] < self.nodes.state[LAST])
+        state = self.tree.state[0]
+        return bool(state.first < state.last)
 
-    def roomy_nodes(self) -> Nodes:
-        """The nodes, with room for the children of those whose turn it is."""
-        nodes = self.nodes
-        state = nodes.state
-        needed = int(state[N_NODES] + 2 * (state[LAST] - state[FIRST]))
-        if needed > len(nodes.whole):
-            whole = np.empty((2 * needed, N_COLUMNS), np.int64)
-            gain = np.empty(2 * needed)
-            whole[: len(nodes.whole)], gain[: len(nodes.gain)] = nodes.whole, nodes.gain
-            self.nodes = nodes._replace(whole=whole, gain=gain)
-        return self.nodes
+    def tree_with_capacity(self) -> ExactTree:
+        """The tree, with room for the children of the nodes that are split next."""
+        nodes, state = self.tree.nodes, self.tree.state[0]
+        needed = int(state.n_nodes + 2 * (state.last - state.first))
+        if needed > len(nodes):
+            more = records(2 * needed, NODE)
+            more[: len(nodes)] = nodes
+            self.tree = self.tree._replace(nodes=more)
+        return self.tree
 
-    def rooms_for(self, is_weighted: bool) -> list[Room]:
-        if is_weighted not in self._rooms:
-            self._rooms[is_weighted] = [
-                _new_room(self._n_slots, group, is_weighted) for group in self._groups
+    def spaces_for(self, is_weighted: bool) -> list[Workspace]:
+        if is_weighted not in self._spaces:
+            self._spaces[is_weighted] = [
+                _new_workspace(self._n_slots, group, is_weighted) for group in self._groups
             ]
-        return self._rooms[is_weighted]
+        return self._spaces[is_weighted]
 
 
-def _new_room(n_slots: int, group: FeatureGroup, is_weighted: bool) -> Room:
+def _new_workspace(n_slots: int, group: FeatureGroup, is_weighted: bool) -> Workspace:
     cells = len(group.last_code)
     fullest = int(np.diff(group.inside).max(initial=0))
-    return Room(
-        np.empty((n_slots + 1, 2 * cells), np.int64),
-        np.empty((n_slots + 1, cells if is_weighted else 0), np.int64),
-        np.empty(max(fullest + 1, FEW_ROWS), np.int64),
-        np.empty((SPAN, 8), np.int64),
-        np.empty(SPAN),
+    return Workspace(
+        sums=np.empty((n_slots + 1, 2 * cells), np.int64),
+        weights=np.empty((n_slots + 1, cells if is_weighted else 0), np.int64),
+        keys=np.empty(max(fullest + 1, FEW_ROWS), np.int64),
+        best=records(SPAN, SPLIT),
     )

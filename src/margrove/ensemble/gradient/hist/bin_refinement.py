@@ -7,7 +7,7 @@
                 of its own, another pass looks up which values it holds; all other cells are as
                 good as one value each
 
-Bins are exactly those of all distinct values (`gradient_tables._few_numbers`), whatever the sample:
+Bins are exactly those of all distinct values (`columns.bin_numbers`), whatever the sample:
 a bad one costs more values to be looked up, not precision. What parts of a table have counted adds
 up to what the table has, so that the same functions serve where rows are in many places.
 """
@@ -259,7 +259,7 @@ def _known(values: np.ndarray, weight: np.ndarray | None) -> Cells:
 def cells_to_open(cells: Cells, max_bins: int) -> np.ndarray:
     """bool: the cells whose values have to be known.
 
-    See `gradient_tables._begins_of_bins`: values of at least `limit` have a bin each, and others
+    See `columns._begins_of_bins`: values of at least `limit` have a bin each, and others
     share the rest evenly. What is heavy lowers the limit, never raises it; so a value that is not
     known yet and heavy in the end is in a cell of at least the limit that is found without it.
     """

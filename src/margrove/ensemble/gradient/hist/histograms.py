@@ -1,7 +1,7 @@
 """Histograms of histogram boosting: sums of gradients, hessians and samples, code by code.
 
 Of two children, the histogram of the smaller one is counted, and that of the other is what is left
-of their parent's. That of a small node is one of words, see `gradient_words`.
+of their parent's. That of a small node is one of words, see `packed_words`.
 """
 
 from __future__ import annotations
@@ -11,54 +11,40 @@ import numpy as np
 from margrove._runtime.jit import kernel
 from margrove._runtime.prefetch import are_scattered, fetch, row_ahead
 from margrove._runtime.team import meet
-from margrove.ensemble.gradient.hist.nodes import (
-    COPIES,
-    COUNT,
-    END,
-    IS_PACKED,
-    IS_WIDE,
-    SLOT,
-    SMALL,
-    START,
-    TOTAL_G,
-    TOTAL_H,
-    share_of,
-)
+from margrove.ensemble.gradient.hist.nodes import share_of
 from margrove.ensemble.gradient.hist.packed_words import (
     SAMPLES_OF_A_WORD,
     packed_word,
     sums_of_cell,
     unpacked,
 )
-from margrove.ensemble.gradient.hist.tables import (
-    COLUMNS_OF_A_BLOCK,
-)
+from margrove.ensemble.gradient.hist.tables import COLUMNS_OF_A_BLOCK
 
-__all__ = ["count_small", "subtract"]
+__all__ = ["clear", "count_entries", "count_small", "fill_omitted", "subtract"]
 
 
 @kernel(inner=True)
-def count_small(team, rank, size, table, source, tree, room, first, last):
+def count_small(team, rank, size, table, source, tree, space, first, last):
     """The histogram of the small child, or the root, for the features at a core's places."""
-    small = tree.state[SMALL]
-    own, sums = tree.whole[small], room.sums[tree.whole[small, SLOT]]
-    start, end = own[START], own[END]
-    if own[IS_PACKED] == 1:
-        _clear(sums[0], table.first[first], table.first[last])
+    own = tree.nodes[tree.state[0].small]
+    sums, start, end = space.sums[own.slot], own.start, own.end
+    if own.is_packed == 1:
+        clear(sums[0], table.first[first], table.first[last])
         _count_words(table, source.packed, tree.rows, start, end, first, last, sums[0])
     elif size == 1:
-        _count(table, source, tree, start, end, room.words[rank], sums)
+        _count(table, source, tree, start, end, space.words[rank], sums)
     else:
         begin = start + share_of(end - start, rank, size)
         stop = start + share_of(end - start, rank + 1, size)
-        _count(table, source, tree, begin, stop, room.words[rank], room.partial[rank])
+        _count(table, source, tree, begin, stop, space.words[rank], space.partial[rank])
         meet(team, size)
-        _put_together(room.partial, size, table.first[first], table.first[last], sums)
-    _fill_omitted(table, first, last, sums, own)
+        _put_together(space.partial, size, table.first[first], table.first[last], sums)
+    fill_omitted(table, first, last, sums, own)
 
 
 @kernel(inner=True)
-def _clear(words, low, high):
+def clear(words, low, high):
+    """Zeros for words[low:high]."""
     for cell in range(low, high):
         words[cell] = 0
 
@@ -68,13 +54,13 @@ def _count(table, source, tree, start, end, words, sums):
     """The histogram of some rows, for all features."""
     d = np.int64(len(table.features))
     for k in range(3):
-        _clear(sums[k], 0, table.first[d])
-    if tree.state[IS_WIDE] == 1:
+        clear(sums[k], 0, table.first[d])
+    if tree.state[0].is_wide == 1:
         _count_widely(table, source, tree.rows, start, end, sums)
         return
-    step = SAMPLES_OF_A_WORD // tree.state[COPIES]
+    step = SAMPLES_OF_A_WORD // tree.state[0].copies
     for begin in range(start, end, step):
-        _clear(words, 0, table.first[d])
+        clear(words, 0, table.first[d])
         _count_words(table, source.packed, tree.rows, begin, min(begin + step, end), np.int64(0), d,
                      words)  # fmt: skip
         for cell in range(table.first[d]):
@@ -94,7 +80,7 @@ def _count_words(table, packed, rows, start, end, first, last, words):
         _count_bytes(table, packed, rows, start, end, begin, stop, words)
     if last > n_places:
         low, high = table.first[max(first, n_places)], table.first[last]
-        _count_entries(table, packed, rows, start, end, low, high, words)
+        count_entries(table, packed, rows, start, end, low, high, words)
 
 
 @kernel(inner=True)
@@ -118,7 +104,8 @@ def _count_bytes(table, packed, rows, start, end, begin, stop, words):
 
 
 @kernel(inner=True)
-def _count_entries(table, packed, rows, start, end, low, high, words):
+def count_entries(table, packed, rows, start, end, low, high, words):
+    """The same of features that are in lists, whose cells are low .. high - 1."""
     for p in range(start, end):
         row = np.uint64(rows[p])
         word = packed[row]
@@ -163,12 +150,12 @@ def _put_together(partial, size, low, high, sums):
 
 
 @kernel(inner=True)
-def _fill_omitted(table, first, last, sums, node):
+def fill_omitted(table, first, last, sums, node):
     """The commonest codes of sparse features: what the others leave of the node."""
-    is_packed = node[IS_PACKED] == 1
+    is_packed = node.is_packed == 1
     for place in range(max(first, table.n_dense), last):
         at = table.first[place] + table.omitted[place]
-        g, h, count = node[TOTAL_G], node[TOTAL_H], node[COUNT]
+        g, h, count = node.total_g, node.total_h, node.count
         for cell in range(table.first[place], table.first[place] + table.n_codes[place] + 1):
             if cell != at:
                 less_g, less_h, less = sums_of_cell(sums, is_packed, cell)

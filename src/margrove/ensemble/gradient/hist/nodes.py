@@ -1,4 +1,7 @@
-"""The nodes of a tree of histogram boosting on its way, and all that is needed to split them."""
+"""The nodes of a tree of histogram boosting while it grows, and all that is needed to split them.
+
+Nodes, splits and counters are structured arrays: `nodes.gain[i]` is the gain of node i.
+"""
 
 from __future__ import annotations
 
@@ -8,80 +11,97 @@ import numpy as np
 
 from margrove._runtime.jit import kernel
 from margrove.ensemble.gradient.hist.tables import GradientTable
+from margrove.ensemble.gradient.records import first_records, record_type, records
 
 __all__ = [
     "ADDED",
     "ALONE",
     "ASSISTS",
     "BEST_FIRST",
-    "CODE",
-    "COPIES",
-    "COUNT",
-    "DEPTH",
-    "END",
-    "GAIN",
     "GROWING",
     "GROWN",
-    "HESSIAN",
-    "HIGH",
-    "IS_LOPSIDED",
-    "IS_PACKED",
-    "IS_SET",
-    "IS_WIDE",
-    "JOB",
-    "LARGE",
     "LARGEST_VALUE",
     "LEADS",
-    "LEFT",
-    "LEFT_COUNT",
-    "LEFT_G",
-    "LEFT_H",
     "LEVEL_BY_LEVEL",
-    "LOW",
-    "MIDDLE",
-    "MISSING_LEFT",
+    "NEW",
     "NODE",
-    "N_FREE",
-    "N_FRONTIER",
-    "N_LEAVES",
-    "N_NODES",
-    "PHASE",
-    "PLACE",
-    "PLANTED",
-    "SHARERS",
-    "SLOT",
-    "SMALL",
     "SMALL_FIRST",
-    "START",
-    "STEP",
-    "TOO_LOPSIDED",
-    "TOTAL_G",
-    "TOTAL_H",
-    "VALUE",
+    "SPLIT",
+    "STATE",
+    "TOO_UNEVEN",
     "BoostedTree",
     "GrowthRules",
-    "Room",
     "Source",
-    "new_room",
+    "Workspace",
     "new_tree",
+    "new_workspace",
     "share_of",
 ]
 
 LARGEST_VALUE = 1e290  # of a leaf: sums of them are finite
 
-# columns of `BoostedTree.whole`
-(START, END, DEPTH, LEFT, PLACE, CODE, MISSING_LEFT, IS_SET, SLOT, TOTAL_G, TOTAL_H, COUNT, LEFT_G,
- LEFT_H, LEFT_COUNT, IS_PACKED, N_COLUMNS) = range(17)  # fmt: skip
-# columns of `BoostedTree.real`
-GAIN, VALUE, HESSIAN, LOW, HIGH, N_REAL = range(6)
-# places in `BoostedTree.state`
-(PHASE, N_NODES, N_LEAVES, N_FRONTIER, IS_WIDE, COPIES, N_FREE, STEP, JOB, SMALL, LARGE, NODE,
- MIDDLE, SHARERS, IS_LOPSIDED, N_STATE) = range(16)  # fmt: skip
-# phases
-PLANTED, GROWING, GROWN, ADDED, TOO_LOPSIDED = range(5)
+# phases of a tree
+NEW, GROWING, GROWN, ADDED, TOO_UNEVEN = range(5)
 # order in which leaves are split
 BEST_FIRST, LEVEL_BY_LEVEL, SMALL_FIRST = range(3)
+# roles of a core
 ALONE, LEADS, ASSISTS = range(3)
+
+_WORDS_OF_A_SET = 8  # of 32 bits, one for each code
+
+
+_SPLIT_FIELDS = [
+    ("place", np.int64),  # of the feature in the table; -1: there is no split
+    ("code", np.int64),  # the highest one that goes left
+    ("missing_left", np.int64),  # whether rows without a value go left
+    ("is_set", np.int64),  # whether `codes_left` counts, instead of `code`
+    ("codes_left", np.uint32, (_WORDS_OF_A_SET,)),  # a bit for each code
+    ("left_g", np.int64),  # sums of the rows that go left
+    ("left_h", np.int64),
+    ("left_count", np.int64),
+    ("gain", np.float64),  # in units of `BoostedTree.units[2]`
+]
+
+SPLIT = record_type(_SPLIT_FIELDS)
+
+NODE = record_type(
+    [
+        ("left", np.int64),  # the left child, next to which is the right one; -1: a leaf
+        *_SPLIT_FIELDS,
+        ("start", np.int64),  # its rows are rows[start:end] of the tree
+        ("end", np.int64),
+        ("depth", np.int64),
+        ("total_g", np.int64),  # sums of all rows
+        ("total_h", np.int64),
+        ("count", np.int64),  # samples
+        ("slot", np.int64),  # of its histogram
+        ("is_packed", np.int64),  # whether that is one of packed words
+        ("low", np.float64),  # bounds of its value
+        ("high", np.float64),
+        ("value", np.float64),  # of a leaf
+        ("hessian", np.float64),  # of a leaf
+    ]
+)
+
+STATE = record_type(
+    [
+        ("phase", np.int64),
+        ("job", np.int64),  # the step that is next: see `trees`
+        ("step", np.int64),  # number of the last step that cores have shared
+        ("n_nodes", np.int64),
+        ("n_leaves", np.int64),
+        ("n_frontier", np.int64),  # leaves that have a split
+        ("n_free", np.int64),  # histograms that are not in use
+        ("node", np.int64),  # that is split now
+        ("middle", np.int64),  # where the rows of its right child begin
+        ("small", np.int64),  # its children by the number of rows; -1 if they are not searched
+        ("large", np.int64),
+        ("n_searchers", np.int64),  # cores that have shared the last search
+        ("copies", np.int64),  # the most samples that a row stands for
+        ("is_wide", np.int64),  # whether gradients are not packed into words
+        ("is_uneven", np.int64),  # whether they differ too much in size for that
+    ]
+)
 
 
 class GrowthRules(NamedTuple):
@@ -117,8 +137,8 @@ class Source(NamedTuple):
     rows       int32 (m,) ascending: the rows that count
     gradient, hessian    float64 (n,)
     copies     int64 (n,) samples that each row stands for, or empty: one each
-    raw        float64 (n,)  what the leaves say is added to
-    packed     int64 (n,), g, h int64 (n,): whole numbers, packed or not; what is not used is empty
+    raw        float64 (n,)  scores that the values of leaves are added to
+    packed     int64 (n,), g, h int64 (n,): as integers, packed or not; what is not used is empty
     """
 
     rows: np.ndarray
@@ -132,44 +152,49 @@ class Source(NamedTuple):
 
 
 class BoostedTree(NamedTuple):
-    """A tree on its way.
+    """A tree while it grows.
 
-    whole      int64 (nodes, 16), real float64 (nodes, 5): see the names of the columns
-    sets       uint32 (nodes, 8)  codes that go left
+    nodes      NODE (nodes,)
     open_sets  bool (nodes, sets)  sets of features that a node may still be split by
     rows       int32 (m,)  by leaves; spare int32 (m,)
     frontier   int64 (nodes,)  leaves that have a split
     free       int64 (slots,)  histograms that are not in use
-    state      int64 (15,)  see the names of the places
-    units      float64 (3,)  what a whole number of g and h, and a gain of 1, is worth
+    state      STATE (1,)
+    units      float64 (3,)  what 1 of the integers g and h, and a gain of 1, is worth
     scales     float64 (2,)  factors of the wider sums of leaves
     """
 
-    whole: np.ndarray
-    real: np.ndarray
-    sets: np.ndarray
+    nodes: np.recarray
     open_sets: np.ndarray
     rows: np.ndarray
     spare: np.ndarray
     frontier: np.ndarray
     free: np.ndarray
-    state: np.ndarray
+    state: np.recarray
     units: np.ndarray
     scales: np.ndarray
 
+    @property
+    def n_nodes(self) -> int:
+        return int(self.state.n_nodes[0])
 
-class Room(NamedTuple):
+    @property
+    def grown_nodes(self) -> np.recarray:
+        """The nodes that are there."""
+        return first_records(self.nodes, self.n_nodes)
+
+
+class Workspace(NamedTuple):
     """What a search needs; the first index of arrays for each core is its rank.
 
-    sums       int64 (slots, 3, cells)  of g, h and samples, for each leaf
+    sums       int64 (slots, 3, cells)  histograms: of g, h and samples, for each leaf
     partial    int64 (cores, 3, cells)  of some rows
-    words      int64 (cores, cells)  packed sums on the way
+    words      int64 (cores, cells)  packed sums of some rows
     scratch    float64 (cores, 4, 256), order int64 (cores, 256): of a search
-    best       int64 (cores, 2, 7), gain float64 (cores, 2), chosen uint32 (cores, 2, 8): the best
-               splits of two nodes
+    best       SPLIT (cores, 2)  the best splits of two nodes
     allowed    bool (2, d)  places that two nodes may be split by; shuffle int64 (d,)
     counts     int64 (cores, 4)  results of a core
-    largest    float64 (cores, 2)
+    largest    float64 (cores, 2)  gradient and hessian
     leaf_sums  int64 (cores, nodes, 2)
     goes_left  uint8 (256,)  of the codes of a feature
     """
@@ -179,9 +204,7 @@ class Room(NamedTuple):
     words: np.ndarray
     scratch: np.ndarray
     order: np.ndarray
-    best: np.ndarray
-    gain: np.ndarray
-    chosen: np.ndarray
+    best: np.recarray
     allowed: np.ndarray
     shuffle: np.ndarray
     counts: np.ndarray
@@ -191,40 +214,36 @@ class Room(NamedTuple):
 
 
 def new_tree(n_rows: int, max_leaves: int, n_slots: int, n_sets: int) -> BoostedTree:
-    nodes = 2 * max_leaves + 1
+    n_nodes = 2 * max_leaves + 1
     return BoostedTree(
-        np.zeros((nodes, N_COLUMNS), np.int64),
-        np.zeros((nodes, N_REAL)),
-        np.zeros((nodes, 8), np.uint32),
-        np.zeros((nodes, n_sets), np.bool_),
-        np.empty(n_rows, np.int32),
-        np.empty(n_rows, np.int32),
-        np.zeros(nodes, np.int64),
-        np.zeros(n_slots, np.int64),
-        np.zeros(N_STATE, np.int64),
-        np.ones(3),
-        np.ones(2),
+        nodes=records(n_nodes, NODE),
+        open_sets=np.zeros((n_nodes, n_sets), np.bool_),
+        rows=np.empty(n_rows, np.int32),
+        spare=np.empty(n_rows, np.int32),
+        frontier=np.zeros(n_nodes, np.int64),
+        free=np.zeros(n_slots, np.int64),
+        state=records(1, STATE),
+        units=np.ones(3),
+        scales=np.ones(2),
     )
 
 
-def new_room(table: GradientTable, max_leaves: int, n_slots: int, n_cores: int) -> Room:
+def new_workspace(table: GradientTable, max_leaves: int, n_slots: int, n_cores: int) -> Workspace:
     cells, d = table.n_cells, len(table.features)
     shared = n_cores if n_cores > 1 else 0
-    return Room(
-        np.zeros((n_slots, 3, cells), np.int64),
-        np.zeros((shared, 3, cells), np.int64),
-        np.zeros((n_cores, cells), np.int64),
-        np.zeros((n_cores, 4, 256)),
-        np.zeros((n_cores, 256), np.int64),
-        np.zeros((n_cores, 2, 7), np.int64),
-        np.zeros((n_cores, 2)),
-        np.zeros((n_cores, 2, 8), np.uint32),
-        np.ones((2, d), np.bool_),
-        np.zeros(d, np.int64),
-        np.zeros((n_cores, 4), np.int64),
-        np.zeros((n_cores, 2)),
-        np.zeros((n_cores, 2 * max_leaves + 1, 2), np.int64),
-        np.zeros(256, np.uint8),
+    return Workspace(
+        sums=np.zeros((n_slots, 3, cells), np.int64),
+        partial=np.zeros((shared, 3, cells), np.int64),
+        words=np.zeros((n_cores, cells), np.int64),
+        scratch=np.zeros((n_cores, 4, 256)),
+        order=np.zeros((n_cores, 256), np.int64),
+        best=records((n_cores, 2), SPLIT),
+        allowed=np.ones((2, d), np.bool_),
+        shuffle=np.zeros(d, np.int64),
+        counts=np.zeros((n_cores, 4), np.int64),
+        largest=np.zeros((n_cores, 2)),
+        leaf_sums=np.zeros((n_cores, 2 * max_leaves + 1, 2), np.int64),
+        goes_left=np.zeros(256, np.uint8),
     )
 
 

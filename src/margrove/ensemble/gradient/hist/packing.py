@@ -7,18 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from margrove._runtime.jit import kernel
-from margrove.ensemble.gradient.hist.nodes import (
-    CODE,
-    COUNT,
-    GAIN,
-    IS_SET,
-    LEFT,
-    MISSING_LEFT,
-    N_NODES,
-    PLACE,
-    VALUE,
-    BoostedTree,
-)
+from margrove.ensemble.gradient.hist.nodes import BoostedTree
 from margrove.ensemble.gradient.hist.tables import GradientBins, GradientTable
 from margrove.grove.serve.packed_trees import FEATURE_AT, MISSING_AT, SET_AT, PackedTree
 
@@ -61,7 +50,7 @@ def meanings_of(bins: GradientBins, table: GradientTable) -> Meanings:
 
 def packed(tree: BoostedTree, meanings: Meanings) -> PackedTree:
     """Gains are the tree's decreases, and samples its weights."""
-    n = int(tree.state[N_NODES])
+    n = tree.n_nodes
     nodes = np.empty(2 * n, np.int64)
     samples, gains = np.empty(n, np.int64), np.empty(n)
     words = np.zeros(_n_words(tree, meanings), np.uint32)
@@ -72,10 +61,10 @@ def packed(tree: BoostedTree, meanings: Meanings) -> PackedTree:
 @kernel(bare=True)
 def _n_words(tree, meanings):
     total = 0
-    for node in range(tree.state[N_NODES]):
-        own = tree.whole[node]
-        if own[LEFT] >= 0 and own[IS_SET] == 1:
-            feature = meanings.features[own[PLACE]]
+    for node in range(tree.state[0].n_nodes):
+        own = tree.nodes[node]
+        if own.left >= 0 and own.is_set == 1:
+            feature = meanings.features[own.place]
             first = meanings.category_first
             total += (first[feature + 1] - first[feature]) // 32 + 1
     return total
@@ -86,36 +75,36 @@ def _write_nodes(tree, meanings, nodes, samples, gains, words):
     """Two words a node, see `grove.serve.packed_trees`."""
     numbers = nodes.view(np.float64)
     place = 0
-    for node in range(tree.state[N_NODES]):
-        own = tree.whole[node]
-        samples[node] = own[COUNT]
+    for node in range(tree.state[0].n_nodes):
+        own = tree.nodes[node]
+        samples[node] = own.count
         gains[node] = 0.0
-        if own[LEFT] < 0:
-            numbers[2 * node] = tree.real[node, VALUE]
+        if own.left < 0:
+            numbers[2 * node] = own.value
             nodes[2 * node + 1] = node
             continue
-        gains[node] = min(tree.real[node, GAIN] * tree.units[2], _LARGEST_GAIN)
-        feature = meanings.features[own[PLACE]]
-        link = own[LEFT] | (feature << FEATURE_AT) | ((own[MISSING_LEFT] & 1) << MISSING_AT)
-        if own[IS_SET] == 1:
+        gains[node] = min(own.gain * tree.units[2], _LARGEST_GAIN)
+        feature = meanings.features[own.place]
+        link = own.left | (feature << FEATURE_AT) | ((own.missing_left & 1) << MISSING_AT)
+        if own.is_set == 1:
             numbers[2 * node] = float(place)
             link |= np.int64(1) << SET_AT
-            place += _write_set(tree, node, meanings, feature, words[place:])
+            place += _write_set(own, meanings, feature, words[place:])
         else:
-            numbers[2 * node] = _threshold(meanings, feature, own[CODE])
+            numbers[2 * node] = _threshold(meanings, feature, own.code)
         nodes[2 * node + 1] = link
 
 
 @kernel(inner=True)
-def _write_set(tree, node, meanings, feature, words):
+def _write_set(node, meanings, feature, words):
     """Categories that go left; those without rows go where what is missing goes."""
     first, last = meanings.category_first[feature], meanings.category_first[feature + 1]
     for category in range(last - first):
         code = meanings.category_codes[first + category]
         if code < 0:
-            is_left = tree.whole[node, MISSING_LEFT] == 1
+            is_left = node.missing_left == 1
         else:
-            is_left = (tree.sets[node, code // 32] >> np.uint32(code % 32)) & np.uint32(1) == 1
+            is_left = (node.codes_left[code // 32] >> np.uint32(code % 32)) & np.uint32(1) == 1
         if is_left:
             words[category // 32] |= np.uint32(1) << np.uint32(category % 32)
     return (last - first) // 32 + 1

@@ -6,76 +6,74 @@ import numpy as np
 
 from margrove._runtime.jit import kernel
 from margrove._runtime.team import meet
-from margrove.ensemble.gradient.hist.nodes import (
-    CODE,
-    END,
-    IS_SET,
-    MIDDLE,
-    MISSING_LEFT,
-    NODE,
-    PLACE,
-    START,
-    share_of,
-)
+from margrove.ensemble.gradient.hist.nodes import share_of
 
-__all__ = ["code_of", "goes_left_of", "part_rows", "say_who_goes_left"]
+__all__ = [
+    "advance_to",
+    "code_of",
+    "is_code_left",
+    "mark_codes",
+    "partition_by_list",
+    "partition_rows",
+]
 
 
 @kernel(inner=True)
-def say_who_goes_left(table, tree, node, goes_left):
-    """For each byte of the feature's column; for each code, if it is in a list."""
-    own = tree.whole[node]
-    place = own[PLACE]
+def mark_codes(table, node, goes_left):
+    """goes_left uint8 (256,): 1 for what goes left, by the bytes of the feature's column; by its
+    codes, if it is in a list."""
+    place = node.place
     n_codes, at = table.n_codes[place], table.bytes_at[place]
     if table.omitted[place] >= 0:
-        is_left = goes_left_of(own, tree.sets[node], table.omitted[place], n_codes)
+        is_left = is_code_left(node, table.omitted[place], n_codes)
         for byte in range(len(goes_left)):
             goes_left[byte] = is_left
     for code in range(n_codes + 1):
-        goes_left[at + code] = goes_left_of(own, tree.sets[node], code, n_codes)
+        goes_left[at + code] = is_code_left(node, code, n_codes)
 
 
 @kernel(inner=True)
-def goes_left_of(node, codes_on_left, code, n_codes):
+def is_code_left(node, code, n_codes):
+    """1 if rows of this code go left; n_codes is the code of rows without a value."""
     if code == n_codes:
-        return np.uint8(node[MISSING_LEFT] == 1)
-    if node[IS_SET] == 1:
-        word = codes_on_left[code // 32]
+        return np.uint8(node.missing_left == 1)
+    if node.is_set == 1:
+        word = node.codes_left[code // 32]
         return np.uint8((word >> np.uint32(code % 32)) & np.uint32(1))
-    return np.uint8(code <= node[CODE])
+    return np.uint8(code <= node.code)
 
 
 @kernel(inner=True)
-def part_rows(team, rank, size, table, tree, room):
+def partition_rows(team, rank, size, table, tree, space):
     """Rows that go left come first, all in their order: the others are written backwards first."""
-    node = tree.state[NODE]
-    begin, length = tree.whole[node, START], tree.whole[node, END] - tree.whole[node, START]
+    state = tree.state[0]
+    own = tree.nodes[state.node]
+    begin, length, place = own.start, own.end - own.start, own.place
     start, end = begin + share_of(length, rank, size), begin + share_of(length, rank + 1, size)
-    place = tree.whole[node, PLACE]
     column = table.columns[place]
     if column >= 0:
-        left = _part_by_bytes(
-            table.by_columns[column], room.goes_left, tree.rows, tree.spare, start, end
+        left = _partition_by_bytes(
+            table.by_columns[column], space.goes_left, tree.rows, tree.spare, start, end
         )
     else:
-        left = _part_by_list(table, place, room.goes_left, tree.rows, tree.spare, start, end)
-    room.counts[rank, 0] = left
+        left = partition_by_list(table, place, space.goes_left, tree.rows, tree.spare, start, end)
+    space.counts[rank, 0] = left
     meet(team, size)
     before, total = np.int64(0), np.int64(0)
     for other in range(size):
-        before += room.counts[other, 0] if other < rank else 0
-        total += room.counts[other, 0]
+        before += space.counts[other, 0] if other < rank else 0
+        total += space.counts[other, 0]
     to_left, to_right = begin + before, begin + total + (start - begin) - before
     for k in range(left):
         tree.rows[to_left + k] = tree.spare[start + k]
     for k in range(end - start - left):
         tree.rows[to_right + k] = tree.spare[end - 1 - k]
     if rank == 0:
-        tree.state[MIDDLE] = begin + total
+        state.middle = begin + total
 
 
 @kernel(inner=True)
-def _part_by_bytes(column, goes_left, rows, spare, start, end):
+def _partition_by_bytes(column, goes_left, rows, spare, start, end):
     """Without a branch: each row is written to both sides, and one of them moves on."""
     low, high = np.uint64(start), np.uint64(end - 1)
     one = np.uint64(1)
@@ -90,15 +88,18 @@ def _part_by_bytes(column, goes_left, rows, spare, start, end):
 
 
 @kernel(inner=True)
-def _part_by_list(table, place, goes_left, rows, spare, start, end):
-    """The rows of the node and those of the list both ascend."""
+def partition_by_list(table, place, goes_left, rows, spare, start, end):
+    """Rows that go left from the front, others from the end; how many go left.
+
+    The rows of the node and those of the list both ascend.
+    """
     k = place - table.places_at[-1]
     at, stop = table.list_starts[k], table.list_starts[k + 1]
     omitted_left = goes_left[table.omitted[place]]
     low, high = start, end - 1
     for p in range(start, end):
         row = rows[p]
-        at = _advance_to(table.list_rows, at, stop, row)
+        at = advance_to(table.list_rows, at, stop, row)
         is_left = omitted_left
         if at < stop and table.list_rows[at] == row:
             is_left = goes_left[table.list_codes[at]]
@@ -112,7 +113,7 @@ def _part_by_list(table, place, goes_left, rows, spare, start, end):
 
 
 @kernel(inner=True)
-def _advance_to(list_rows, at, stop, row):
+def advance_to(list_rows, at, stop, row):
     """The first entry from `at` on of this row or a later one, in growing strides."""
     stride = 1
     while at + stride < stop and list_rows[at + stride] < row:
@@ -130,6 +131,7 @@ def _advance_to(list_rows, at, stop, row):
 
 @kernel(inner=True)
 def code_of(table, place, row):
+    """The code of a row, of the feature at a place."""
     column = table.columns[place]
     if column >= 0:
         code = np.int64(table.by_columns[column, row]) - table.bytes_at[place]
@@ -137,6 +139,6 @@ def code_of(table, place, row):
         return code if is_there else table.omitted[place]
     k = place - table.places_at[-1]
     stop = table.list_starts[k + 1]
-    at = _advance_to(table.list_rows, table.list_starts[k], stop, row)
+    at = advance_to(table.list_rows, table.list_starts[k], stop, row)
     is_there = at < stop and table.list_rows[at] == row
     return np.int64(table.list_codes[at]) if is_there else table.omitted[place]

@@ -19,22 +19,26 @@ from margrove._runtime.team import Team
 from margrove._runtime.threads import available_cores, run_tiles
 from margrove.ensemble.bagging.samples import seed_of_member
 from margrove.ensemble.gradient.early_stopping import Monitor
-from margrove.ensemble.gradient.hist import nodes, trees
+from margrove.ensemble.gradient.hist import leaves, nodes, trees
 from margrove.ensemble.gradient.hist.packing import meanings_of, packed
 from margrove.ensemble.gradient.hist.tables import GradientBins, GradientTable
 from margrove.ensemble.gradient.losses import GradientLoss
 from margrove.ensemble.gradient.round_states import restore_rounds, state_of_rounds
+from margrove.ensemble.gradient.training_data import TrainingRows
 from margrove.grove.serve.packed_trees import PackedTree
 from margrove.grove.serve.tree_states import TreeForm
 
-__all__ = ["GradientRounds", "GradientSettings", "TrainingRows"]
+__all__ = [
+    "BoostingRound",
+    "GradientRounds",
+    "GradientSettings",
+]
 
 _MOST_LEAVES = 2**20
 _SLOTS_OF_A_PATH = 48  # pending larger halves of at most 2^31 rows, and some
 _CELLS_TO_SHARE_A_TREE = 1 << 15
 _ROWS_OF_A_TILE = 1 << 15
 _TREES_AT_ONCE = 8
-_MOST_REPEATED = 10_000_000
 _NO_TEAM = np.zeros(1, np.int64)
 _NO_WORDS = np.empty(0, np.int64)
 
@@ -60,35 +64,12 @@ class GradientSettings:
     seed: int = 0
 
 
-@dataclass(frozen=True)
-class TrainingRows:
-    """y float64 (n,); weight float64 (n,) or None; copies int64 (n,) or None: samples that each row
-    stands for. `weight` is that of one of them."""
-
-    y: np.ndarray
-    weight: np.ndarray | None = None
-    copies: np.ndarray | None = None
-
-    @property
-    def total_weight(self) -> np.ndarray | None:
-        if self.weight is None or self.copies is None:
-            return self.copies.astype(np.float64) if self.copies is not None else self.weight
-        total: np.ndarray = self.weight * self.copies
-        return total
-
-    def start(self, loss: GradientLoss) -> np.ndarray:
-        """The raw scores before the first round; products would round where sums do not."""
-        if self.weight is None or self.copies is None or self.copies.sum() > _MOST_REPEATED:
-            return loss.start(self.y, self.total_weight)
-        return loss.start(np.repeat(self.y, self.copies), np.repeat(self.weight, self.copies))
-
-
 @dataclass
-class _Bench:
-    """Room for one tree at a time, and cores that share it."""
+class _TreeBuffers:
+    """Memory for one tree at a time, and the number of cores that share it."""
 
     tree: nodes.BoostedTree
-    room: nodes.Room
+    space: nodes.Workspace
     packed: np.ndarray
     n_cores: int
 
@@ -103,8 +84,8 @@ class _Growth:
 
 
 @dataclass
-class _Round:
-    """A round on its way: trees that are grown, and whose turn it is."""
+class BoostingRound:
+    """A round that is not complete: the trees that are grown, and the score of the next one."""
 
     loss: GradientLoss
     rows: np.ndarray
@@ -157,9 +138,9 @@ class GradientRounds:
         self._gradient, self._hessian = np.empty((k, n)), np.empty((k, n))
         self._everyone = np.arange(n, dtype=np.int32)
         self._most_leaves, self._n_slots, self._is_tight = self._sizes(n)
-        self._benches = self._new_benches(k, n)
+        self._tree_buffers = self._new_buffers(k, n)
         self._team = Team(self._n_threads)
-        self._round: _Round | None = None
+        self._round: BoostingRound | None = None
         self._is_kept = is_kept()
         self._raw_before: np.ndarray | None = None  # of the round on its way, if that is kept
         self.trees: list[list[PackedTree]] = []
@@ -167,15 +148,15 @@ class GradientRounds:
         if monitor is not None and not monitor.scores:
             self._tell(monitor, [])
 
-    def _new_benches(self, k: int, n: int) -> list[_Bench]:
+    def _new_buffers(self, k: int, n: int) -> list[_TreeBuffers]:
         """Cores share each tree, or grow a tree each where there are enough small ones."""
         is_large = n * len(self._table.features) >= _CELLS_TO_SHARE_A_TREE
         shares_out_trees = k >= 2 * self._n_threads and n < _ROWS_OF_A_TILE
-        n_benches = min(self._n_threads, k) if shares_out_trees else 1
-        n_cores = self._n_threads if is_large and n_benches == 1 else 1
-        return [self._new_bench(n, n_cores) for _ in range(n_benches)]
+        n_buffers = min(self._n_threads, k) if shares_out_trees else 1
+        n_cores = self._n_threads if is_large and n_buffers == 1 else 1
+        return [self._new_buffer(n, n_cores) for _ in range(n_buffers)]
 
-    def _new_bench(self, n: int, n_cores: int) -> _Bench:
+    def _new_buffer(self, n: int, n_cores: int) -> _TreeBuffers:
         most, n_slots = self._most_leaves, self._n_slots
         require_memory(
             24.0 * n_slots * self._table.n_cells,
@@ -183,9 +164,9 @@ class GradientRounds:
             "Lower max_leaf_nodes, or let it be None.",
         )
         n_sets = 0 if self._settings.sets is None else len(self._settings.sets)
-        return _Bench(
+        return _TreeBuffers(
             nodes.new_tree(n, most, n_slots, n_sets),
-            nodes.new_room(self._table, most, n_slots, n_cores),
+            nodes.new_workspace(self._table, most, n_slots, n_cores),
             np.empty(n, np.int64),
             n_cores,
         )
@@ -234,7 +215,7 @@ class GradientRounds:
             self._raw_before = self.raw.copy() if self._is_kept else None
             self._round = self._begin()
         own = self._round
-        if len(self._benches) > 1:
+        if len(self._tree_buffers) > 1:
             done = self._grow_side_by_side(own)
         else:
             done = self._grow_together(own, work)
@@ -249,7 +230,7 @@ class GradientRounds:
     def restore(self, state: dict[str, Any]) -> None:
         restore_rounds(self, state, self._form)
 
-    def _begin(self) -> _Round:
+    def _begin(self) -> BoostingRound:
         """Take gradients, and draw rows."""
         rows = self._rows
         loss = self._loss_of_round()
@@ -260,9 +241,9 @@ class GradientRounds:
             self._hessian[:] = 1.0 if rows.weight is None else rows.weight
         drawn = self._draw(self.first + self.rounds)
         if drawn is None:
-            return _Round(loss, self._everyone, self._everyone[:0], [None] * len(self.raw))
+            return BoostingRound(loss, self._everyone, self._everyone[:0], [None] * len(self.raw))
         others = np.setdiff1d(self._everyone, drawn, assume_unique=True)
-        return _Round(loss, drawn, others, [None] * len(self.raw))
+        return BoostingRound(loss, drawn, others, [None] * len(self.raw))
 
     def _derive(self, loss: GradientLoss) -> float:
         """Write gradients and hessians; the loss of the scores so far.
@@ -286,7 +267,7 @@ class GradientRounds:
         total = float(n) if rows.weight is None else float(rows.weight.sum())
         return math.fsum(losses) / total
 
-    def _end(self, own: _Round) -> None:
+    def _end(self, own: BoostingRound) -> None:
         grown = [tree for tree in own.grown if tree is not None]
         if self.monitor is not None:
             self._tell(self.monitor, grown)
@@ -315,37 +296,37 @@ class GradientRounds:
         is_known = len(known) == self.first + self.rounds + 1
         return np.array(known if is_known else [*known, self._loss_so_far()])
 
-    def _grow_side_by_side(self, own: _Round) -> float:
+    def _grow_side_by_side(self, own: BoostingRound) -> float:
         """A tree on each core, some at a time."""
-        free = list(self._benches)
+        free = list(self._tree_buffers)
         first = own.score
         last = min(first + _TREES_AT_ONCE * len(free), len(self.raw))
 
         def grow(tile: int) -> None:
-            bench = free.pop()
-            self._go_on(self._plant(own, bench, first + tile), bench, np.inf)
-            self._keep(own, bench.tree, first + tile)
-            free.append(bench)
+            buffers = free.pop()
+            self._go_on(self._start_tree(own, buffers, first + tile), buffers, np.inf)
+            self._keep(own, buffers.tree, first + tile)
+            free.append(buffers)
 
-        run_tiles(grow, last - first, len(self._benches))
+        run_tiles(grow, last - first, len(self._tree_buffers))
         own.score = last
         return float((last - first) * len(own.rows) * len(self._table.features))
 
-    def _grow_together(self, own: _Round, work: float) -> float:
+    def _grow_together(self, own: BoostingRound, work: float) -> float:
         """One tree, or a part of it, on all cores."""
-        bench = self._benches[0]
+        buffers = self._tree_buffers[0]
         if own.growth is None:
-            own.growth = self._plant(own, bench, own.score)
-        if self._go_on(own.growth, bench, work):
+            own.growth = self._start_tree(own, buffers, own.score)
+        if self._go_on(own.growth, buffers, work):
             self._keep(own, own.growth.tree, own.score)
             own.score, own.growth = own.score + 1, None
         return work
 
     # -- a tree --
 
-    def _plant(self, own: _Round, bench: _Bench, score: int) -> _Growth:
+    def _start_tree(self, own: BoostingRound, buffers: _TreeBuffers, score: int) -> _Growth:
         m = len(own.rows)
-        tree = bench.tree._replace(rows=bench.tree.rows[:m], spare=bench.tree.spare[:m])
+        tree = buffers.tree._replace(rows=buffers.tree.rows[:m], spare=buffers.tree.spare[:m])
         trees.begin(tree)
         source = nodes.Source(
             own.rows,
@@ -353,16 +334,16 @@ class GradientRounds:
             self._hessian[score],
             _NO_WORDS if self._rows.copies is None else self._rows.copies,
             self.raw[score],
-            bench.packed,
+            buffers.packed,
             _NO_WORDS,
             _NO_WORDS,
         )
         return _Growth(tree, source, self._rules(own, score))
 
-    def _rules(self, own: _Round, score: int) -> nodes.GrowthRules:
+    def _rules(self, own: BoostingRound, score: int) -> nodes.GrowthRules:
         settings, features = self._settings, self._table.features
         order = nodes.LEVEL_BY_LEVEL if settings.level_wise else nodes.BEST_FIRST
-        if not self._is_tight:  # all are split that can be: in which order is all one
+        if not self._is_tight:  # all are split that can be: the order does not matter
             order = nodes.SMALL_FIRST
         signs, sets = settings.signs, settings.sets
         is_even = own.loss.is_constant_hessian or own.loss.differs_from_mean
@@ -386,70 +367,43 @@ class GradientRounds:
             else np.ascontiguousarray(sets[:, features]),
         )
 
-    def _go_on(self, growth: _Growth, bench: _Bench, work: float) -> bool:
+    def _go_on(self, growth: _Growth, buffers: _TreeBuffers, work: float) -> bool:
         """Grow a tree as far as the work allows; whether it is there."""
-        phase = self._lead(growth, bench, work)
-        if phase == nodes.TOO_LOPSIDED:
-            n = len(bench.packed)
+        phase = self._lead(growth, buffers, work)
+        if phase == nodes.TOO_UNEVEN:
+            n = len(buffers.packed)
             growth.source = growth.source._replace(g=np.empty(n, np.int64), h=np.empty(n, np.int64))
             trees.begin(growth.tree)
-            phase = self._lead(growth, bench, work)
+            phase = self._lead(growth, buffers, work)
         return phase == (nodes.ADDED if growth.rules.adds else nodes.GROWN)
 
-    def _lead(self, growth: _Growth, bench: _Bench, work: float) -> int:
-        given = (self._table, growth.source, growth.rules, growth.tree, bench.room, float(work))
-        if bench.n_cores == 1:
+    def _lead(self, growth: _Growth, buffers: _TreeBuffers, work: float) -> int:
+        given = (self._table, growth.source, growth.rules, growth.tree, buffers.space, float(work))
+        if buffers.n_cores == 1:
             return int(trees.grow(_NO_TEAM, 0, _NO_TEAM, nodes.ALONE, *given))
         return self._team.run(
             lambda *team: int(trees.grow(*team, nodes.LEADS, *given)),
             lambda *team: trees.grow(*team, nodes.ASSISTS, *given),
         )
 
-    def _keep(self, own: _Round, tree: nodes.BoostedTree, score: int) -> None:
+    def _keep(self, own: BoostingRound, tree: nodes.BoostedTree, score: int) -> None:
         """What a grown tree says is in the scores of all rows."""
         raw = self.raw[score]
         tree = tree._replace(rows=tree.rows[: len(own.rows)])
         if own.loss.differs_from_mean:
             self._renew(tree, own.loss, raw)
-            trees.add_values(tree, raw)
+            leaves.add_values(tree, raw)
         if len(own.others):
-            trees.add_to_others(self._table, tree, own.others, raw)
+            leaves.add_to_others(self._table, tree, own.others, raw)
         own.grown[score] = packed(tree, self._meanings)
 
     def _renew(self, tree: nodes.BoostedTree, loss: GradientLoss, raw: np.ndarray) -> None:
         """Leaves say what fits the residuals of their rows best."""
-        whole = tree.whole[: int(tree.state[nodes.N_NODES])]
-        leaves = np.flatnonzero(whole[:, nodes.LEFT] < 0)
-        leaves = leaves[np.argsort(whole[leaves, nodes.START])]
-        starts = np.append(whole[leaves, nodes.START], len(tree.rows))
+        grown = tree.grown_nodes
+        ends = np.flatnonzero(grown.left < 0)
+        ends = ends[np.argsort(grown.start[ends])]
+        starts = np.append(grown.start[ends], len(tree.rows))
         best = loss.leaf_values(self._rows.y - raw, self._weight, tree.rows, starts)
-        tree.real[leaves, nodes.VALUE] = self._settings.learning_rate * best
+        grown.value[ends] = self._settings.learning_rate * best
         if self._settings.signs is not None:
-            _put_in_order(tree, self._settings.signs[self._table.features])
-
-
-def _put_in_order(tree: nodes.BoostedTree, signs: np.ndarray) -> None:
-    """Move leaves on both sides of monotonic splits that are in the wrong order to their middle.
-
-    From the bottom up: what moves all leaves of a side leaves their own order as it is.
-    """
-    n = int(tree.state[nodes.N_NODES])
-    whole, value = tree.whole[:n], tree.real[:n, nodes.VALUE]
-    is_leaf = whole[:, nodes.LEFT] < 0
-    for node in np.flatnonzero(~is_leaf)[::-1]:
-        sign = signs[whole[node, nodes.PLACE]]
-        if sign == 0:
-            continue
-        below = [
-            np.flatnonzero(
-                is_leaf
-                & (whole[:, nodes.START] >= whole[child, nodes.START])
-                & (whole[:, nodes.END] <= whole[child, nodes.END])
-            )
-            for child in (whole[node, nodes.LEFT], whole[node, nodes.LEFT] + 1)
-        ]
-        low, high = below if sign > 0 else below[::-1]
-        if value[low].max() > value[high].min():
-            middle = 0.5 * value[low].max() + 0.5 * value[high].min()
-            value[low] = np.minimum(value[low], middle)
-            value[high] = np.maximum(value[high], middle)
+            leaves.make_monotonic(tree, self._settings.signs[self._table.features])

@@ -1,8 +1,8 @@
 """Shards of the rows of histogram boosting: what a machine does that has some of the rows.
 
-It does as the leader says (`gradient_leader`): parts the rows of a node, and counts the histogram
-of one of its children. Its nodes have numbers of their own, as they may be parted in vain: the root
-is 0, and the children of the k-th node that is parted are 2 k + 1 and 2 k + 2.
+It does as the leader says (`leader`): it partitions the rows of a node, and counts the histogram of
+one of its children. Its nodes have numbers of their own, as not all of them become nodes of the
+tree: the root is 0, and the children of the k-th node that is partitioned are 2 k + 1 and 2 k + 2.
 
 The table of a shard is a byte a cell: `by_rows` are bytes, uint8 (n, columns), and `by_columns` is
 empty.
@@ -14,124 +14,116 @@ import numpy as np
 
 from margrove._runtime.jit import kernel
 from margrove._runtime.prefetch import are_scattered, fetch, row_ahead, row_behind
-from margrove.ensemble.gradient.hist.histograms import _clear, _count_entries
-from margrove.ensemble.gradient.hist.nodes import (
-    CODE,
-    COPIES,
-    END,
-    IS_SET,
-    IS_WIDE,
-    LEFT,
-    MISSING_LEFT,
-    N_NODES,
-    PLACE,
-    START,
-    VALUE,
-)
+from margrove.ensemble.gradient.hist.histograms import clear, count_entries
+from margrove.ensemble.gradient.hist.leaves import add_up_leaf
 from margrove.ensemble.gradient.hist.packed_words import SAMPLES_OF_A_WORD, unpacked
 from margrove.ensemble.gradient.hist.partitioning import (
-    _advance_to,
-    _part_by_list,
-    goes_left_of,
-    say_who_goes_left,
+    advance_to,
+    is_code_left,
+    mark_codes,
+    partition_by_list,
 )
-from margrove.ensemble.gradient.hist.trees import _add_up, _survey, _write_packed, _write_wide
+from margrove.ensemble.gradient.hist.root import find_largest, write_packed, write_wide
+from margrove.ensemble.gradient.records import record_type
 
 __all__ = [
-    "AT",
-    "CODED_AS_SET",
-    "COUNTED",
-    "HANDLE",
-    "N_OF_ORDER",
-    "OF_LEADER",
-    "SPLIT_CODE",
-    "SPLIT_MISSING",
-    "SPLIT_PLACE",
-    "WORDS",
+    "ORDER",
     "add_leaves",
     "add_to_others",
     "add_up_leaves",
     "count_root",
-    "expand",
-    "survey_rows",
+    "find_largest_of_rows",
+    "split_nodes",
     "write_rows",
 ]
 
-# columns of an order to part the rows of a node: which one, by what, which child is counted (0 or
-# 1, -1 for none), whether in words, where in the reply its sums begin; and the leader's number
-(HANDLE, SPLIT_PLACE, SPLIT_CODE, SPLIT_MISSING, CODED_AS_SET, COUNTED, WORDS, AT, OF_LEADER,
- N_OF_ORDER) = range(10)  # fmt: skip
+# to partition the rows of a node, and to count one of its children
+ORDER = record_type(
+    [
+        ("node", np.int64),  # its number here
+        ("number", np.int64),  # its number where the tree is
+        ("place", np.int64),  # the split: see `nodes.SPLIT`
+        ("code", np.int64),
+        ("missing_left", np.int64),
+        ("is_set", np.int64),
+        ("codes_left", np.uint32, (8,)),
+        ("counted", np.int64),  # which child is counted: 0 or 1, -1 for none
+        ("is_packed", np.int64),  # whether in packed words
+        ("at", np.int64),  # where in the reply its sums begin
+    ]
+)
 
 _BEYOND_CACHES = 1 << 24  # bytes
 
 
 @kernel(bare=True)
-def survey_rows(source, largest, counts):
+def find_largest_of_rows(source, largest, counts):
     """largest float64 (2,): gradient and hessian; counts int64 (2,): samples, and the most that a
     row stands for."""
-    _survey(source, 0, len(source.rows), largest, counts)
+    find_largest(source, 0, len(source.rows), largest, counts)
 
 
 @kernel(bare=True)
 def write_rows(source, is_wide, copies, g_scale, h_scale, tree, totals):
-    """Gradients as whole numbers, and a root of all rows; totals int64 (3,)."""
+    """Gradients as integers, and a root of all rows; totals int64 (3,)."""
     n = len(source.rows)
     if is_wide:
-        _write_wide(source, 0, n, g_scale, h_scale, tree.rows, totals)
+        write_wide(source, 0, n, g_scale, h_scale, tree.rows, totals)
     else:
-        _write_packed(source, 0, n, g_scale, h_scale, tree.rows, totals)
-    tree.state[IS_WIDE], tree.state[COPIES] = np.int64(is_wide), copies
-    tree.state[N_NODES] = 1
-    tree.whole[0, START], tree.whole[0, END] = 0, n
+        write_packed(source, 0, n, g_scale, h_scale, tree.rows, totals)
+    state = tree.state[0]
+    state.is_wide, state.copies = np.int64(is_wide), copies
+    state.n_nodes = 1
+    tree.nodes.start[0], tree.nodes.end[0] = 0, n
 
 
 @kernel(bare=True)
-def count_root(table, source, tree, room, in_words, reply):
-    _count_node(table, source, tree, room, 0, in_words, reply)
+def count_root(table, source, tree, space, in_words, reply):
+    _count_node(table, source, tree, space, 0, in_words, reply)
 
 
 @kernel(bare=True)
-def expand(table, source, tree, room, orders, sets, reply):
-    """Part the rows of nodes, one after the other, and count a child of each.
+def split_nodes(table, source, tree, space, orders, reply):
+    """Partition the rows of nodes, one after the other, and count a child of each.
 
-    orders int64 (k, 9), see the names of the columns; sets uint32 (k, 8). reply int64: rows that go
-    left, and sums from where the orders say.
+    orders ORDER (k,). reply int64: rows that go left, and sums from where the orders say.
     """
-    state, whole = tree.state, tree.whole
+    state, nodes = tree.state[0], tree.nodes
     for k in range(len(orders)):
         order = orders[k]
-        node, first = order[HANDLE], state[N_NODES]
-        whole[node, PLACE], whole[node, CODE] = order[SPLIT_PLACE], order[SPLIT_CODE]
-        whole[node, MISSING_LEFT], whole[node, IS_SET] = order[SPLIT_MISSING], order[CODED_AS_SET]
-        for word in range(8):
-            tree.sets[node, word] = sets[k, word]
-        say_who_goes_left(table, tree, node, room.goes_left)
-        middle = _part_node(table, tree, node, room.goes_left, order[COUNTED] == 0)
-        whole[first, START], whole[first, END] = whole[node, START], middle
-        whole[first + 1, START], whole[first + 1, END] = middle, whole[node, END]
-        state[N_NODES] += 2
-        reply[k] = middle - whole[node, START]
-        if order[COUNTED] >= 0:
-            counted = first + order[COUNTED]
-            _count_node(table, source, tree, room, counted, order[WORDS] == 1, reply[order[AT] :])
+        own, first = nodes[order.node], state.n_nodes
+        own.place, own.code = order.place, order.code
+        own.missing_left, own.is_set = order.missing_left, order.is_set
+        for word in range(len(order.codes_left)):
+            own.codes_left[word] = order.codes_left[word]
+        mark_codes(table, own, space.goes_left)
+        middle = _partition_node(table, tree, own, space.goes_left, order.counted == 0)
+        nodes.start[first], nodes.end[first] = own.start, middle
+        nodes.start[first + 1], nodes.end[first + 1] = middle, own.end
+        state.n_nodes += 2
+        reply[k] = middle - own.start
+        if order.counted >= 0:
+            counted = first + order.counted
+            in_words = order.is_packed == 1
+            _count_node(table, source, tree, space, counted, in_words, reply[order.at :])
 
 
 @kernel(inner=True)
-def _count_node(table, source, tree, room, node, in_words, reply):
+def _count_node(table, source, tree, space, node, in_words, reply):
     """The histogram of a node, without the codes that have no entries: words, or sums of three."""
-    start, end = tree.whole[node, START], tree.whole[node, END]
-    cells, words = table.first[len(table.features)], room.words[0]
+    start, end = tree.nodes.start[node], tree.nodes.end[node]
+    cells, words = table.first[len(table.features)], space.words[0]
     if in_words:
-        _clear(reply, 0, cells)
+        clear(reply, 0, cells)
         _count_words(table, source.packed, tree.rows, start, end, reply)
         return
-    _clear(reply, 0, 3 * cells)
-    if tree.state[IS_WIDE] == 1:
+    clear(reply, 0, 3 * cells)
+    if tree.state[0].is_wide == 1:
         _count_widely(table, source, tree.rows, start, end, reply)
         return
-    step = SAMPLES_OF_A_WORD // tree.state[COPIES]
+    step = SAMPLES_OF_A_WORD // tree.state[0].copies
     for begin in range(start, end, step):
-        _clear(words, 0, cells)
+        clear(words, 0, cells)
         _count_words(table, source.packed, tree.rows, begin, min(begin + step, end), words)
         for cell in range(cells):
             g, h, count = unpacked(words[cell])
@@ -157,7 +149,7 @@ def _count_words(table, packed, rows, start, end, words):
             words[np.uint64(cells_at[column]) + np.uint64(by_rows[row, column])] += word
     if len(table.list_starts) > 1:
         low, high = np.int64(0), table.first[len(table.features)]
-        _count_entries(table, packed, rows, start, end, low, high, words)
+        count_entries(table, packed, rows, start, end, low, high, words)
 
 
 @kernel(inner=True)
@@ -185,16 +177,16 @@ def _count_widely(table, source, rows, start, end, sums):
 
 
 @kernel(inner=True)
-def _part_node(table, tree, node, goes_left, is_left_small):
+def _partition_node(table, tree, node, goes_left, is_left_small):
     """Rows that go left come first, all in their order; where the others begin.
 
     Those of the larger child, as far as that is known, are moved up where they lie; the others are
     put aside meanwhile.
     """
-    start, end, place = tree.whole[node, START], tree.whole[node, END], tree.whole[node, PLACE]
+    start, end, place = node.start, node.end, node.place
     rows, spare, column = tree.rows, tree.spare, table.columns[place]
     if column < 0:
-        n_left = _part_by_list(table, place, goes_left, rows, spare, start, end)
+        n_left = partition_by_list(table, place, goes_left, rows, spare, start, end)
         for k in range(n_left):
             rows[start + k] = spare[start + k]
         for k in range(end - start - n_left):
@@ -202,12 +194,12 @@ def _part_node(table, tree, node, goes_left, is_left_small):
         return start + n_left
     is_scattered = table.by_rows.size > _BEYOND_CACHES and are_scattered(rows, start, end)
     if is_left_small:
-        n_left = _part_backwards(table.by_rows, column, goes_left, rows, spare, start, end,
+        n_left = _partition_backwards(table.by_rows, column, goes_left, rows, spare, start, end,
                                  is_scattered)  # fmt: skip
         for k in range(n_left):
             rows[start + k] = spare[n_left - 1 - k]
         return start + n_left
-    middle = _part_forwards(table.by_rows, column, goes_left, rows, spare, start, end,
+    middle = _partition_forwards(table.by_rows, column, goes_left, rows, spare, start, end,
                             is_scattered)  # fmt: skip
     for k in range(end - middle):
         rows[middle + k] = spare[k]
@@ -215,7 +207,7 @@ def _part_node(table, tree, node, goes_left, is_left_small):
 
 
 @kernel(inner=True)
-def _part_forwards(by_rows, column, goes_left, rows, spare, start, end, is_scattered):
+def _partition_forwards(by_rows, column, goes_left, rows, spare, start, end, is_scattered):
     """Who goes left is moved to the front, who goes right is put aside. Without a branch: each row
     is written to both places, and one of them moves on."""
     place, aside = np.uint64(start), np.uint64(0)
@@ -233,7 +225,7 @@ def _part_forwards(by_rows, column, goes_left, rows, spare, start, end, is_scatt
 
 
 @kernel(inner=True)
-def _part_backwards(by_rows, column, goes_left, rows, spare, start, end, is_scattered):
+def _partition_backwards(by_rows, column, goes_left, rows, spare, start, end, is_scattered):
     """Who goes right is moved to the end, who goes left is put aside, the last one first."""
     place, aside = np.uint64(end), np.uint64(0)
     one, at = np.uint64(1), np.uint64(column)
@@ -256,12 +248,12 @@ def add_to_others(table, tree, rows, raw):
     for p in range(len(rows)):
         row = np.int64(rows[p])
         node = np.int64(0)
-        while tree.whole[node, LEFT] >= 0:
-            own = tree.whole[node]
-            code = _code_of(table, own[PLACE], row)
-            is_left = goes_left_of(own, tree.sets[node], code, table.n_codes[own[PLACE]])
-            node = own[LEFT] + 1 - np.int64(is_left)
-        raw[row] += tree.real[node, VALUE]
+        while tree.nodes.left[node] >= 0:
+            own = tree.nodes[node]
+            code = _code_of(table, own.place, row)
+            is_left = is_code_left(own, code, table.n_codes[own.place])
+            node = own.left + 1 - np.int64(is_left)
+        raw[row] += tree.nodes.value[node]
 
 
 @kernel(inner=True)
@@ -273,7 +265,7 @@ def _code_of(table, place, row):
         return code if is_there else table.omitted[place]
     k = place - table.places_at[-1]
     stop = table.list_starts[k + 1]
-    at = _advance_to(table.list_rows, table.list_starts[k], stop, row)
+    at = advance_to(table.list_rows, table.list_starts[k], stop, row)
     is_there = at < stop and table.list_rows[at] == row
     return np.int64(table.list_codes[at]) if is_there else table.omitted[place]
 
@@ -283,8 +275,8 @@ def add_up_leaves(source, tree, handles, scales, sums):
     """sums int64 (leaves, 2): of gradients and hessians, by scales float64 (2,)."""
     for k in range(len(handles)):
         node = handles[k]
-        start, end = tree.whole[node, START], tree.whole[node, END]
-        _add_up(source, tree.rows, start, end, scales, sums[k])
+        start, end = tree.nodes.start[node], tree.nodes.end[node]
+        add_up_leaf(source, tree.rows, start, end, scales, sums[k])
 
 
 @kernel(bare=True)
@@ -292,5 +284,5 @@ def add_leaves(tree, handles, values, raw):
     """raw[i] += the value of row i's leaf."""
     for k in range(len(handles)):
         node, value = handles[k], values[k]
-        for p in range(tree.whole[node, START], tree.whole[node, END]):
+        for p in range(tree.nodes.start[node], tree.nodes.end[node]):
             raw[np.uint64(tree.rows[p])] += value

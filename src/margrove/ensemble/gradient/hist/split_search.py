@@ -8,7 +8,7 @@ in whole numbers of gradients and hessians: twice what the loss falls by when bo
 Newton step. Under monotonic constraints the values of children are held between bounds, and a split
 is worth what the loss falls by with these.
 
-The sums of a small node are packed, see `gradient_words`.
+The sums of a small node are packed, see `packed_words`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,6 @@ MISSING_UNSEEN = 2  # no row of the node lacks the feature: such rows go where m
 _SMOOTH = 10.0  # hessian by which categories of few rows are drawn to the mean
 _BARELY = 1.0 + 1e-12  # a gain of less is rounding
 
-# columns of `best`
-_PLACE, _CODE, _MISSING_LEFT, _IS_SET, _LEFT_G, _LEFT_H, _LEFT_COUNT = range(7)
-
 
 @kernel(inner=True)
 def value_of(g, h, rules, units, low, high):
@@ -45,10 +42,11 @@ def _worth(g, h, value, rules, units):
 
 
 @kernel(inner=True)
-def gain_of_node(g, h, rules, units, low, high):
+def gain_of_node(node, rules, units):
     """What a node is worth as it is, in the same unit as its splits."""
+    g, h = node.total_g, node.total_h
     if len(rules.signs) > 0:
-        return _worth(g, h, value_of(g, h, rules, units, low, high), rules, units)
+        return _worth(g, h, value_of(g, h, rules, units, node.low, node.high), rules, units)
     total = float(h) + rules.l2 / units[1]
     return float(g) * float(g) / total if total > 0.0 else 0.0
 
@@ -60,39 +58,39 @@ def unit_of_gain(rules, units):
 
 
 @kernel(inner=True)
-def search_features(table, sums, is_packed, g, h, count, low, high, rules, units, first, last,
-                    allowed, scratch, order, best, gain, chosen):  # fmt: skip
-    """The best split by the features at the places first .. last - 1.
+def search_features(table, rules, units, node, sums, first, last, allowed, scratch, order, best):
+    """The best split of a node by the features at the places first .. last - 1.
 
-    sums int64 (3, cells), if packed only the first row; best int64 (7,): see the names of the
-    columns, place -1 for none; gain float64 (1,); chosen uint32 (8,): codes that go left, of a set.
+    node NODE: its sums and bounds; sums int64 (3, cells): its histogram, if packed only the first
+    row; allowed bool (d,); scratch float64 (4, 256); order int64 (256,); best SPLIT: what is found.
     """
-    best[_PLACE] = -1
-    gain[0] = gain_of_node(g, h, rules, units, low, high) * _BARELY
-    is_bound = len(rules.signs) > 0
+    best.place = -1
+    best.gain = gain_of_node(node, rules, units) * _BARELY
+    is_bound, is_packed = len(rules.signs) > 0, node.is_packed == 1
     for place in range(first, last):
         if not allowed[place]:
             continue
         if table.is_category[place]:
-            _search_categories(table, place, sums, is_packed, g, h, count, low, high, rules, units,
-                               scratch, order, best, gain, chosen)  # fmt: skip
+            _search_categories(table, rules, units, node, place, sums, scratch[0], order, best)
             continue
         rest = table.first[place] + table.n_codes[place]
         is_missing = sums_of_cell(sums, is_packed, rest)[2] > 0
         for side in range(2 if is_missing else 1):
             missing = side if is_missing else MISSING_UNSEEN
             if is_bound:
-                _search_within_bounds(table, place, sums, is_packed, g, h, count, low, high, rules,
-                                      units, missing, best, gain)  # fmt: skip
+                _search_within_bounds(table, rules, units, node, place, missing, sums, best)
             else:
-                _search_numbers(table, place, sums, is_packed, g, h, count, rules, units, missing,
-                                scratch, best, gain)  # fmt: skip
+                _search_numbers(table, rules, units, node, place, missing, sums, scratch, best)
 
 
 @kernel(inner=True)
-def _is_before(table, place, other):
+def _is_even(table, place, worth, best):
     """Of splits that are worth the same, that by the first feature is taken."""
-    return table.features[place] < table.features[other]
+    return (
+        best.place >= 0
+        and worth == best.gain
+        and table.features[place] < table.features[best.place]
+    )
 
 
 @kernel(inlined=True)
@@ -101,9 +99,9 @@ def _worth_of_steps(left_g, right_g, left_h, right_h):
 
 
 @kernel(inner=True)
-def _search_numbers(table, place, sums, is_packed, g, h, count, rules, units, missing, scratch,
-                    best, gain):  # fmt: skip
+def _search_numbers(table, rules, units, node, place, missing, sums, scratch, best):
     """Plain loops, one after the other, so that most of them run several codes at a time."""
+    g, h, count, is_packed = node.total_g, node.total_h, node.count, node.is_packed == 1
     first, n_codes = table.first[place], table.n_codes[place]
     last = n_codes if missing == 0 else n_codes - 1
     _add_up_from_left(sums, is_packed, first, n_codes, last, missing, scratch)
@@ -132,9 +130,8 @@ def _search_numbers(table, place, sums, is_packed, g, h, count, rules, units, mi
     while bits[found] != largest:
         found += 1
     most = gains[found]
-    is_even = best[_PLACE] >= 0 and most == gain[0] and _is_before(table, place, best[_PLACE])
-    if most > gain[0] or is_even:
-        gain[0] = most
+    if most > best.gain or _is_even(table, place, most, best):
+        best.gain = most
         _write_best(best, place, found, missing, sums, is_packed, first, n_codes)
 
 
@@ -165,14 +162,14 @@ def _add_up_from_left(sums, is_packed, first, n_codes, last, missing, scratch):
 @kernel(inner=True)
 def _write_best(best, place, code, missing, sums, is_packed, first, n_codes):
     """A split at a code, and the sums of what goes left."""
-    best[_PLACE], best[_CODE], best[_MISSING_LEFT], best[_IS_SET] = place, code, missing, 0
+    best.place, best.code, best.missing_left, best.is_set = place, code, missing, 0
     g, h, count = np.int64(0), np.int64(0), np.int64(0)
     if missing == 1:
         g, h, count = sums_of_cell(sums, is_packed, first + n_codes)
     for own in range(code + 1):
         more_g, more_h, more = sums_of_cell(sums, is_packed, first + own)
         g, h, count = g + more_g, h + more_h, count + more
-    best[_LEFT_G], best[_LEFT_H], best[_LEFT_COUNT] = g, h, count
+    best.left_g, best.left_h, best.left_count = g, h, count
 
 
 @kernel(inner=True)
@@ -192,8 +189,8 @@ def _is_allowed(h, count, rules, least_h):
 
 
 @kernel(inner=True)
-def _search_within_bounds(table, place, sums, is_packed, g, h, count, low, high, rules, units,
-                          missing, best, gain):  # fmt: skip
+def _search_within_bounds(table, rules, units, node, place, missing, sums, best):
+    g, h, count, is_packed = node.total_g, node.total_h, node.count, node.is_packed == 1
     first, n_codes = table.first[place], table.n_codes[place]
     left_g, left_h, left_n = np.int64(0), np.int64(0), np.int64(0)
     if missing == 1:
@@ -206,19 +203,18 @@ def _search_within_bounds(table, place, sums, is_packed, g, h, count, low, high,
             h - left_h, count - left_n, rules, least_h
         ):
             continue
-        worth = _worth_of_pair(left_g, left_h, g - left_g, h - left_h, low, high,
-                               rules.signs[place], rules, units)  # fmt: skip
-        is_even = best[_PLACE] >= 0 and worth == gain[0] and _is_before(table, place, best[_PLACE])
-        if worth > gain[0] or is_even:
-            gain[0] = worth
+        worth = _worth_of_pair(left_g, left_h, g - left_g, h - left_h, node, rules.signs[place],
+                               rules, units)  # fmt: skip
+        if worth > best.gain or _is_even(table, place, worth, best):
+            best.gain = worth
             _write_best(best, place, code, missing, sums, is_packed, first, n_codes)
 
 
 @kernel(inner=True)
-def _worth_of_pair(left_g, left_h, right_g, right_h, low, high, sign, rules, units):
+def _worth_of_pair(left_g, left_h, right_g, right_h, node, sign, rules, units):
     """-1 if the children would be in the wrong order."""
-    left = value_of(left_g, left_h, rules, units, low, high)
-    right = value_of(right_g, right_h, rules, units, low, high)
+    left = value_of(left_g, left_h, rules, units, node.low, node.high)
+    right = value_of(right_g, right_h, rules, units, node.low, node.high)
     if float(sign) * (right - left) < 0.0:
         return -1.0
     return _worth(left_g, left_h, left, rules, units) + _worth(
@@ -227,14 +223,14 @@ def _worth_of_pair(left_g, left_h, right_g, right_h, low, high, sign, rules, uni
 
 
 @kernel(inner=True)
-def _search_categories(table, place, sums, is_packed, g, h, count, low, high, rules, units, scratch,
-                       order, best, gain, chosen):  # fmt: skip
+def _search_categories(table, rules, units, node, place, sums, means, order, best):
     """Categories by their mean gradient; those that go left are the first ones of that order.
 
     Missing is one of them.
     """
     first, n_codes = table.first[place], table.n_codes[place]
-    n = _in_order(sums, is_packed, first, n_codes + 1, units, scratch[0], order)
+    g, h, count, is_packed = node.total_g, node.total_h, node.count, node.is_packed == 1
+    n = _in_order(sums, is_packed, first, n_codes + 1, units, means, order)
     is_bound = len(rules.signs) > 0
     l2, least_h = rules.l2 / units[1], _least_hessian(h, count, rules, units)
     left_g, left_h, left_n = np.int64(0), np.int64(0), np.int64(0)
@@ -248,32 +244,27 @@ def _search_categories(table, place, sums, is_packed, g, h, count, low, high, ru
             continue
         right_g, right_h = g - left_g, h - left_h
         if is_bound:
-            worth = _worth_of_pair(left_g, left_h, right_g, right_h, low, high, 0, rules, units)
+            worth = _worth_of_pair(left_g, left_h, right_g, right_h, node, 0, rules, units)
         else:
             worth = _worth_of_steps(float(left_g), float(right_g), float(left_h) + l2,
                                     float(right_h) + l2)  # fmt: skip
-        is_even = (
-            found < 0
-            and best[_PLACE] >= 0
-            and worth == gain[0]
-            and _is_before(table, place, best[_PLACE])
-        )
-        if worth > gain[0] or is_even:
-            gain[0] = worth
+        is_even = found < 0 and _is_even(table, place, worth, best)
+        if worth > best.gain or is_even:
+            best.gain = worth
             found = p
-            best[_LEFT_G], best[_LEFT_H], best[_LEFT_COUNT] = left_g, left_h, left_n
+            best.left_g, best.left_h, best.left_count = left_g, left_h, left_n
     if found < 0:
         return
-    best[_PLACE], best[_CODE], best[_IS_SET] = place, 0, 1
+    best.place, best.code, best.is_set = place, 0, 1
     is_missing = sums_of_cell(sums, is_packed, first + n_codes)[2] > 0
-    best[_MISSING_LEFT] = 0 if is_missing else MISSING_UNSEEN
-    for word in range(len(chosen)):
-        chosen[word] = np.uint32(0)
+    best.missing_left = 0 if is_missing else MISSING_UNSEEN
+    for word in range(len(best.codes_left)):
+        best.codes_left[word] = np.uint32(0)
     for p in range(found + 1):
         code = order[p]
         if code == n_codes:
-            best[_MISSING_LEFT] = 1
-        chosen[code // 32] |= np.uint32(1) << np.uint32(code % 32)
+            best.missing_left = 1
+        best.codes_left[code // 32] |= np.uint32(1) << np.uint32(code % 32)
 
 
 @kernel(inner=True)

@@ -9,15 +9,19 @@ import numpy as np
 from margrove._runtime.jit import kernel
 from margrove.ensemble.gradient.losses.gradient_loss import GradientLoss
 from margrove.ensemble.gradient.losses.quantiles import quantile_of, quantiles_of_leaves
+from margrove.ensemble.gradient.losses.registry import registered_loss
 
 __all__ = ["AbsoluteError"]
 
 
+@registered_loss
 @dataclass(frozen=True)
 class AbsoluteError(GradientLoss):
     """abs(y - raw); at 0 the gradient is -1. A leaf is worth the median of its residuals."""
 
     name = "absolute_error"
+    summary = "numbers; predicts medians"
+    scoring = "neg_mean_absolute_error"
     degree = 1
     is_constant_hessian = True
     differs_from_mean = True

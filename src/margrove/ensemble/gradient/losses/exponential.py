@@ -7,16 +7,20 @@ from dataclasses import dataclass
 from margrove._runtime.jit import kernel
 from margrove.ensemble.gradient.losses.exponentials import exp_of
 from margrove.ensemble.gradient.losses.gradient_loss import LONGEST_LOG_STEP, bounded
+from margrove.ensemble.gradient.losses.registry import registered_loss
 from margrove.ensemble.gradient.losses.two_classes import TwoClassLoss
 
 __all__ = ["Exponential"]
 
 
+@registered_loss
 @dataclass(frozen=True)
 class Exponential(TwoClassLoss):
     """exp(-raw) of the second class, exp(raw) of the first; so is the second derivative."""
 
     name = "exponential"
+    summary = "two classes; predicts probabilities, by AdaBoost's loss"
+    scoring = "neg_log_loss"
     longest_step = LONGEST_LOG_STEP
     slope = 2.0
 

@@ -11,15 +11,19 @@ from margrove._runtime.jit import kernel
 from margrove.ensemble.gradient.losses.exponentials import exp_of
 from margrove.ensemble.gradient.losses.gradient_loss import bounded
 from margrove.ensemble.gradient.losses.log_link import LogLinkLoss
+from margrove.ensemble.gradient.losses.registry import registered_loss
 
 __all__ = ["Gamma"]
 
 
+@registered_loss
 @dataclass(frozen=True)
 class Gamma(LogLinkLoss):
     """raw + y exp(-raw)"""
 
     name = "gamma"
+    summary = "amounts, > 0; predicts means, whose logarithms are the raw scores"
+    scoring = "neg_mean_gamma_deviance"
     required = "strictly positive y"
 
     def check_targets(self, y: Any) -> np.ndarray:

@@ -36,9 +36,20 @@ _LANES = 64  # sums side by side, so that vector registers add them up
 
 
 class GradientLoss(ABC):
-    """A loss; its parameters are fields of a frozen dataclass."""
+    """A loss; its parameters are fields of a frozen dataclass.
+
+    name       what `loss=` says
+    summary    a line for menus and the documentation: of what targets, and what it predicts
+    scoring    the score of scikit-learn's by which the number of rounds is tuned
+    is_usual   whether it is the default of its task
+    reported_factor   what scikit-learn's classic boosting reports this loss times
+    """
 
     name: str
+    summary = ""
+    scoring = "neg_mean_squared_error"
+    is_usual = False
+    reported_factor = 1.0
 
     @property
     def for_classes(self) -> bool:
@@ -88,12 +99,13 @@ class GradientLoss(ABC):
         leaf_value: Callable[[np.ndarray, np.ndarray], float] | None = None,
         for_classes: bool = False,
         name: str = "own",
+        summary: str = "",
     ) -> GradientLoss:
         """A loss of your own; see `register_gradient_loss` for what the functions are."""
         from margrove.ensemble.gradient.losses.own import OwnLoss, OwnTwoClassLoss
 
         kind = OwnTwoClassLoss if for_classes else OwnLoss
-        return kind(name, value, gradient, hessian, link_inverse, start, leaf_value)
+        return kind(name, value, gradient, hessian, link_inverse, start, leaf_value, summary)
 
     def with_classes(self, n_classes: int) -> GradientLoss:
         """The loss for so many classes."""

@@ -13,11 +13,13 @@ from margrove.ensemble.gradient.losses.gradient_loss import (
     require_open_interval,
 )
 from margrove.ensemble.gradient.losses.quantiles import quantile_of
+from margrove.ensemble.gradient.losses.registry import registered_loss
 from margrove.ensemble.gradient.losses.row_statistics import mean_of
 
 __all__ = ["Huber"]
 
 
+@registered_loss
 @dataclass(frozen=True)
 class Huber(GradientLoss):
     """r^2 / 2 where abs(r) <= delta, delta (abs(r) - delta / 2) elsewhere.
@@ -33,6 +35,8 @@ class Huber(GradientLoss):
     delta: float = 0.0
 
     name = "huber"
+    summary = "numbers, some far off; predicts means of what is not too far off"
+    scoring = "neg_mean_absolute_error"
     degree = 2
     differs_from_mean = True
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from scipy.special import softmax
 from margrove._runtime.jit import kernel
 from margrove.ensemble.gradient.losses.exponentials import exp_of, log_from_one, log_of_one_plus
 from margrove.ensemble.gradient.losses.gradient_loss import LONGEST_LOG_STEP, GradientLoss
+from margrove.ensemble.gradient.losses.registry import registered_loss
 from margrove.ensemble.gradient.losses.row_statistics import class_shares
 from margrove.ensemble.gradient.losses.two_classes import TwoClassLoss
 
@@ -20,11 +21,16 @@ __all__ = ["LogLoss", "MulticlassLogLoss"]
 _LEAST_SHARE = np.finfo(np.float64).eps
 
 
+@registered_loss
 @dataclass(frozen=True)
 class LogLoss(TwoClassLoss):
     """log(1 + exp(raw)) - y raw"""
 
     name = "log_loss"
+    summary = "classes; predicts probabilities"
+    scoring = "neg_log_loss"
+    is_usual = True
+    reported_factor = 2.0  # this one is reported as it is, others as halves
     longest_step = LONGEST_LOG_STEP
 
     def with_classes(self, n_classes: int) -> GradientLoss:
@@ -42,13 +48,16 @@ class LogLoss(TwoClassLoss):
         _odds_to_losses(y, raw, start, end, losses)
 
 
+@registered_loss
 @dataclass(frozen=True)
 class MulticlassLogLoss(GradientLoss):
     """log(sum_k exp(raw_k)) - raw_y; of the second derivatives the diagonal."""
 
-    n_classes: int = 3
+    n_classes: int = field(default=3, metadata={"least": 2})
 
     name = "log_loss"
+    summary = "classes; predicts probabilities"
+    scoring = "neg_log_loss"
     longest_step = LONGEST_LOG_STEP
     for_classes = True
 

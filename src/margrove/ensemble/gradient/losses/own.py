@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 
 from margrove._data import read_only
 from margrove._runtime.jit import compiled_for_user
@@ -35,6 +34,7 @@ class OwnLoss(GradientLoss):
     prediction_at: Callable[[float], float] | None = None
     start_of: Callable[[np.ndarray, np.ndarray], float] | None = None
     leaf_value_of: Callable[[np.ndarray, np.ndarray], float] | None = None
+    summary: str = ""  # type: ignore[misc]
 
     def __post_init__(self) -> None:
         needed = (
@@ -121,6 +121,8 @@ class OwnLoss(GradientLoss):
 
     def _best_constant(self, y: np.ndarray, weight: np.ndarray | None) -> float:
         """Where the gradients of all rows add up to 0; 0 where that is not found."""
+        from scipy.optimize import brentq
+
         raw, gradient, hessian = (np.empty((1, len(y))) for _ in range(3))
 
         def slope(score: float) -> float:

@@ -9,15 +9,19 @@ from margrove._runtime.jit import kernel
 from margrove.ensemble.gradient.losses.exponentials import exp_of
 from margrove.ensemble.gradient.losses.gradient_loss import bounded
 from margrove.ensemble.gradient.losses.log_link import LogLinkLoss
+from margrove.ensemble.gradient.losses.registry import registered_loss
 
 __all__ = ["Poisson"]
 
 
+@registered_loss
 @dataclass(frozen=True)
 class Poisson(LogLinkLoss):
     """exp(raw) - y raw"""
 
     name = "poisson"
+    summary = "counts, ≥ 0; predicts means, whose logarithms are the raw scores"
+    scoring = "neg_mean_poisson_deviance"
 
     def write_losses(self, y, raw, start, end, losses) -> None:
         _losses(y, raw, start, end, losses)

@@ -9,10 +9,12 @@ import numpy as np
 from margrove._runtime.jit import kernel
 from margrove.ensemble.gradient.losses.gradient_loss import GradientLoss, require_open_interval
 from margrove.ensemble.gradient.losses.quantiles import quantile_of, quantiles_of_leaves
+from margrove.ensemble.gradient.losses.registry import registered_loss
 
 __all__ = ["Quantile"]
 
 
+@registered_loss
 @dataclass(frozen=True)
 class Quantile(GradientLoss):
     """q (y - raw) above the prediction and (1 - q) (raw - y) below it.
@@ -23,6 +25,7 @@ class Quantile(GradientLoss):
     quantile: float = 0.5
 
     name = "quantile"
+    summary = "numbers; predicts what a share of them stay below"
     degree = 1
     is_constant_hessian = True
     differs_from_mean = True

@@ -8,16 +8,21 @@ import numpy as np
 
 from margrove._runtime.jit import kernel
 from margrove.ensemble.gradient.losses.gradient_loss import GradientLoss, bounded
+from margrove.ensemble.gradient.losses.registry import registered_loss
 from margrove.ensemble.gradient.losses.row_statistics import mean_of
 
 __all__ = ["SquaredError"]
 
 
+@registered_loss
 @dataclass(frozen=True)
 class SquaredError(GradientLoss):
     """(y - raw)^2 / 2"""
 
     name = "squared_error"
+    summary = "numbers; predicts means"
+    is_usual = True
+    reported_factor = 2.0  # this one is reported as it is, others as halves
     degree = 2
     is_constant_hessian = True
 

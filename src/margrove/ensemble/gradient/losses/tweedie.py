@@ -8,10 +8,12 @@ from margrove._runtime.jit import kernel
 from margrove.ensemble.gradient.losses.exponentials import exp_of
 from margrove.ensemble.gradient.losses.gradient_loss import bounded, require_open_interval
 from margrove.ensemble.gradient.losses.log_link import LogLinkLoss
+from margrove.ensemble.gradient.losses.registry import registered_loss
 
 __all__ = ["Tweedie"]
 
 
+@registered_loss
 @dataclass(frozen=True)
 class Tweedie(LogLinkLoss):
     """exp((2 - p) raw) / (2 - p) - y exp((1 - p) raw) / (1 - p); the variance is mean^p."""
@@ -19,6 +21,7 @@ class Tweedie(LogLinkLoss):
     power: float = 1.5
 
     name = "tweedie"
+    summary = "amounts, many of them 0; predicts means, whose logarithms are the raw scores"
 
     def __post_init__(self) -> None:
         require_open_interval("power", self.power, 1, 2)

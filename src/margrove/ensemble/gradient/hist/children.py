@@ -1,0 +1,237 @@
+"""Children of a split: their sums and bounds, the search for their splits, and the next to split.
+
+Of the leaves that have a split, which are the frontier, one at a time is split.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from margrove._runtime.jit import kernel
+from margrove.ensemble.gradient.hist.nodes import LEVEL_BY_LEVEL, SMALL_FIRST
+from margrove.ensemble.gradient.hist.root import is_packed_node
+from margrove.ensemble.gradient.hist.split_search import (
+    MISSING_UNSEEN,
+    gain_of_node,
+    search_features,
+    value_of,
+)
+
+__all__ = [
+    "allow_features_of_children",
+    "join_children",
+    "place_of_next",
+    "search_children",
+    "take_next",
+    "write_children",
+]
+
+
+@kernel(inner=True)
+def place_of_next(rules, tree):
+    """Where in the frontier the leaf is that is split next: that which gains most (of equals the
+    oldest), or the oldest, or the last one."""
+    frontier, n_frontier = tree.frontier, tree.state[0].n_frontier
+    best = n_frontier - 1
+    if rules.order != SMALL_FIRST:
+        for k in range(n_frontier - 1):
+            own, other = frontier[k], frontier[best]
+            gain, most = tree.nodes.gain[own], tree.nodes.gain[other]
+            is_older = own < other
+            if rules.order == LEVEL_BY_LEVEL:
+                best = k if is_older else best
+            elif gain > most or (gain == most and is_older):
+                best = k
+    return best
+
+
+@kernel(inner=True)
+def take_next(rules, tree):
+    """The leaf that is split next, which leaves the frontier."""
+    frontier, state = tree.frontier, tree.state[0]
+    best = place_of_next(rules, tree)
+    node = frontier[best]
+    state.n_frontier -= 1
+    frontier[best] = frontier[state.n_frontier]
+    return node
+
+
+@kernel(inner=True)
+def write_children(rules, tree, node, middle):
+    """The children of a node; `state.small` and `state.large` are those that may be split further,
+    or -1."""
+    nodes, parent, state = tree.nodes, tree.nodes[node], tree.state[0]
+    first = state.n_nodes
+    parent.left = first
+    state.n_nodes += 2
+    state.n_leaves += 1
+    may_go_on = state.n_leaves < rules.max_leaves and parent.depth + 1 < rules.max_depth
+    for side in range(2):
+        child, is_left = nodes[first + side], side == 0
+        child.start = parent.start if is_left else middle
+        child.end = middle if is_left else parent.end
+        child.depth = parent.depth + 1
+        child.left = child.place = -1
+        child.total_g = parent.left_g if is_left else parent.total_g - parent.left_g
+        child.total_h = parent.left_h if is_left else parent.total_h - parent.left_h
+        child.count = parent.left_count if is_left else parent.count - parent.left_count
+        child.is_packed = is_packed_node(tree, first + side)
+        child.low, child.high = parent.low, parent.high
+    _bound_children(rules, tree, node, first)
+    for k in range(tree.open_sets.shape[1]):
+        is_open = tree.open_sets[node, k] and rules.sets[k, parent.place]
+        tree.open_sets[first, k] = tree.open_sets[first + 1, k] = is_open
+    largest = max(nodes.count[first], nodes.count[first + 1])
+    if not may_go_on or largest < 2 * rules.min_samples:
+        tree.free[state.n_free] = parent.slot
+        state.n_free += 1
+        state.small = state.large = -1
+        return
+    is_left_small = 2 * (middle - parent.start) <= parent.end - parent.start
+    small = first if is_left_small else first + 1
+    large = 2 * first + 1 - small
+    state.n_free -= 1
+    nodes.slot[large], nodes.slot[small] = parent.slot, tree.free[state.n_free]
+    state.small, state.large = small, large
+
+
+@kernel(inner=True)
+def _bound_children(rules, tree, node, first):
+    """Children of a monotonic split keep to their side of the middle of their values."""
+    if len(rules.signs) == 0:
+        return
+    nodes = tree.nodes
+    sign = rules.signs[nodes.place[node]]
+    if sign == 0:
+        return
+    low, high = nodes.low[node], nodes.high[node]
+    middle = 0.0
+    for child in range(first, first + 2):
+        g, h = nodes.total_g[child], nodes.total_h[child]
+        middle += 0.5 * value_of(g, h, rules, tree.units, low, high)
+    lower, higher = (first, first + 1) if sign > 0 else (first + 1, first)
+    nodes.high[lower] = nodes.low[higher] = middle
+
+
+# -- features --
+
+
+@kernel(inner=True)
+def allow_features_of_children(table, rules, tree, space):
+    """Which features the children may be split by."""
+    if tree.open_sets.shape[1] == 0 and rules.tried >= 1.0:
+        return
+    for k in range(2):
+        node = tree.state[0].small if k == 0 else tree.state[0].large
+        if node >= 0:
+            _allow_features(table, rules, tree, space, node, k)
+
+
+@kernel(inner=True)
+def _allow_features(table, rules, tree, space, node, k):
+    """Those of open sets, and of these some at random."""
+    allowed = space.allowed[k]
+    n_sets = tree.open_sets.shape[1]
+    d = len(allowed)
+    if n_sets > 0:
+        for place in range(d):
+            allowed[place] = False
+        for own in range(n_sets):
+            if tree.open_sets[node, own]:
+                for place in range(d):
+                    allowed[place] |= rules.sets[own, place]
+    if rules.tried >= 1.0:
+        return
+    n = 0
+    for feature in range(d):  # in their own order, which places are not
+        place = table.places[feature]
+        if n_sets == 0 or allowed[place]:
+            space.shuffle[n] = place
+            n += 1
+        allowed[place] = False
+    key = np.uint64(rules.seed) + np.uint64(node) * np.uint64(0x9E3779B97F4A7C15)
+    for turn in range(math.ceil(rules.tried * n)):
+        key += np.uint64(0xD1B54A32D192ED03)
+        drawn = turn + np.int64(_scrambled(key) % np.uint64(n - turn))
+        chosen = space.shuffle[drawn]
+        space.shuffle[drawn] = space.shuffle[turn]
+        allowed[chosen] = True
+
+
+@kernel(inner=True)
+def _scrambled(key):
+    """splitmix64"""
+    key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return key ^ (key >> np.uint64(31))
+
+
+# -- their splits --
+
+
+@kernel(inner=True)
+def search_children(rank, table, rules, tree, space, first, last):
+    """The best splits of both children by the features at the places first .. last - 1."""
+    for k in range(2):
+        node = tree.state[0].small if k == 0 else tree.state[0].large
+        space.best.place[rank, k] = -1
+        if node < 0 or tree.nodes.count[node] < 2 * rules.min_samples:
+            continue
+        if tree.nodes.depth[node] >= rules.max_depth:
+            continue
+        search_features(table, rules, tree.units, tree.nodes[node],
+                        space.sums[tree.nodes.slot[node]], first, last, space.allowed[k],
+                        space.scratch[rank], space.order[rank], space.best[rank, k])  # fmt: skip
+
+
+@kernel(inner=True)
+def join_children(table, rules, tree, space):
+    """The best of what all cores have found; children that have a split join the frontier."""
+    state = tree.state[0]
+    for rank in range(1, state.n_searchers):
+        _take_better(table, space, rank)
+    for k in range(1, -1, -1):  # the small one last: it may be the first to be split
+        node = state.small if k == 0 else state.large
+        if node >= 0:
+            _join(rules, tree, space, node, k)
+
+
+@kernel(inner=True)
+def _take_better(table, space, rank):
+    """The better one of the splits that two cores have found goes to the first core."""
+    for k in range(2):
+        own, other = space.best[0, k], space.best[rank, k]
+        if other.place < 0:
+            continue
+        is_even = other.gain == own.gain and table.features[other.place] < table.features[own.place]
+        if own.place < 0 or other.gain > own.gain or is_even:
+            own.gain = other.gain
+            _copy_split(other, own)
+
+
+@kernel(inner=True)
+def _copy_split(split, to):
+    """All but the gain; `to` may be a node."""
+    to.place, to.code = split.place, split.code
+    to.missing_left, to.is_set = split.missing_left, split.is_set
+    to.left_g, to.left_h, to.left_count = split.left_g, split.left_h, split.left_count
+    for word in range(len(split.codes_left)):
+        to.codes_left[word] = split.codes_left[word]
+
+
+@kernel(inner=True)
+def _join(rules, tree, space, node, k):
+    """A node for which a split was found joins the frontier; others need no histogram."""
+    own, state, best = tree.nodes[node], tree.state[0], space.best[0, k]
+    if best.place < 0:
+        tree.free[state.n_free] = own.slot
+        state.n_free += 1
+        return
+    _copy_split(best, own)
+    if best.missing_left == MISSING_UNSEEN:
+        own.missing_left = np.int64(2 * best.left_count > own.count)
+    own.gain = best.gain - gain_of_node(own, rules, tree.units)
+    tree.frontier[state.n_frontier] = node
+    state.n_frontier += 1

@@ -1,0 +1,192 @@
+"""Columns in codes: at most 255 bins of numbers, or categories, and one code for what is missing.
+
+A column that has the same code in most rows is sparse: that code is left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from margrove._runtime.jit import kernel
+from margrove.ensemble.gradient.hist.bin_refinement import code_values, refined_cells
+from margrove.grove.table.binning import _are_few_integers, _coded
+
+__all__ = [
+    "RARE",
+    "CodedColumn",
+    "bin_categories",
+    "bin_numbers",
+    "code_column",
+    "code_sparse_column",
+]
+
+_MANY_ROWS = 1 << 17  # from which on columns are not sorted, see `bin_refinement`
+RARE = 0.3  # share of other codes up to which the commonest is left out
+
+
+@dataclass(frozen=True)
+class CodedColumn:
+    """A coded column: codes uint8 of all rows; or of some, all others having the code `omitted`."""
+
+    codes: np.ndarray
+    rows: np.ndarray | None
+    omitted: int
+    lows: np.ndarray
+    highs: np.ndarray
+    of_categories: np.ndarray | None
+
+
+def code_column(
+    values: np.ndarray, n_categories: int, max_bins: int, weight: np.ndarray | None
+) -> CodedColumn:
+    """values float64 (n,), NaN is missing; n_categories is 0 for numbers."""
+    if len(values) > _MANY_ROWS and not n_categories and not _are_few_integers(values):
+        codes, lows, highs = _refined_numbers(values, max_bins, weight)
+        return _rare_apart(codes, lows, highs, None)
+    codes, distinct, _ = _coded(values)
+    if n_categories:
+        codes, numbers, of_categories = bin_categories(
+            codes, distinct, n_categories, max_bins, weight
+        )
+        lows = highs = numbers
+    else:
+        of_categories = None
+        codes, lows, highs = bin_numbers(codes, distinct, max_bins, weight)
+    return _rare_apart(codes, lows, highs, of_categories)
+
+
+def _rare_apart(
+    codes: np.ndarray, lows: np.ndarray, highs: np.ndarray, of_categories: np.ndarray | None
+) -> CodedColumn:
+    """The commonest code is left out where others are rare."""
+    sizes = np.bincount(codes, minlength=1)
+    omitted = int(np.argmax(sizes))
+    if len(codes) - sizes[omitted] >= RARE * len(codes):
+        return CodedColumn(codes, None, -1, lows, highs, of_categories)
+    rows = np.flatnonzero(codes != omitted).astype(np.int32)
+    return CodedColumn(codes[rows], rows, omitted, lows, highs, of_categories)
+
+
+def code_sparse_column(
+    data: np.ndarray, rows: np.ndarray, n: int, max_bins: int, weight: np.ndarray | None
+) -> CodedColumn:
+    """A column of a sparse matrix, in which what is not stored is zero."""
+    if len(data) >= RARE * n:
+        values = np.zeros(n)
+        values[rows] = data
+        return code_column(values, 0, max_bins, weight)
+    # Zero comes last, with the weight of all rows that are not stored.
+    values = np.append(np.asarray(data, np.float64), 0.0)
+    own = np.ones(len(data)) if weight is None else weight[rows]
+    total = float(n) if weight is None else float(weight.sum())
+    codes, distinct, _ = _coded(values)
+    weights = np.append(own, max(total - own.sum(), 0.0))
+    codes, lows, highs = bin_numbers(codes, distinct, max_bins, weights)
+    zero = int(codes[-1])
+    others = np.flatnonzero(codes[:-1] != zero)
+    return CodedColumn(codes[others], rows[others].astype(np.int32), zero, lows, highs, None)
+
+
+def bin_numbers(
+    codes: np.ndarray, values: np.ndarray, max_bins: int, weight: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """At most `max_bins` codes of about equal weight; neighbouring values share one."""
+    if len(values) <= max_bins:
+        return codes.astype(np.uint8), values, values
+    counts = np.bincount(codes, weights=weight, minlength=len(values))[: len(values)]
+    begins = _begins_of_bins(counts.astype(np.float64), max_bins)
+    starts = np.flatnonzero(begins)
+    table = np.append(np.cumsum(begins) - 1, len(starts)).astype(np.uint8)
+    ends = np.append(starts[1:], len(values)) - 1
+    return table[codes], values[starts], values[ends]
+
+
+def _refined_numbers(
+    values: np.ndarray, max_bins: int, weight: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The same of a column that has not been sorted."""
+    cells = refined_cells(values, max_bins, weight)
+    places = np.arange(len(cells.lows))
+    _, starts, ends = bin_numbers(places, places, max_bins, cells.weight)
+    lows, highs = cells.lows[starts], cells.highs[ends]
+    return code_values(values, lows), lows, highs
+
+
+@kernel
+def _begins_of_bins(counts, max_bins):
+    """Which values open a bin: heavy ones have one for themselves, others share the rest evenly."""
+    begins = np.zeros(len(counts), np.bool_)
+    heavy = np.zeros(len(counts), np.bool_)
+    rest, bins_left = counts.sum(), max_bins
+    is_settled = False
+    while not is_settled and bins_left > 1:
+        is_settled = True
+        limit = rest / bins_left
+        for k in range(len(counts)):
+            if not heavy[k] and counts[k] >= limit and bins_left > 1:
+                heavy[k] = True
+                rest -= counts[k]
+                bins_left -= 1
+                is_settled = False
+    limit = max(rest / bins_left, 1e-300)
+    filled, last = 0.0, -1
+    for k in range(len(counts)):
+        if heavy[k]:
+            begins[k] = True
+            last = -1  # what follows opens another one
+            continue
+        own = int(filled / limit)
+        begins[k] = own != last
+        last = own
+        filled += counts[k]
+    return _limited(begins, heavy, max_bins)
+
+
+@kernel
+def _limited(begins, heavy, max_bins):
+    """Stretches between heavy values may open a few bins too many: bins of light values are joined
+    to the one before, evenly spread; if there are none such any more, any."""
+    for only_light in (True, False):
+        extra = np.int64(begins.sum()) - max_bins
+        if extra <= 0:
+            break
+        total = np.int64(0)
+        for k in range(1, len(begins)):
+            total += np.int64(_may_be_joined(begins, heavy, k, only_light))
+        extra = min(extra, total)
+        seen = np.int64(0)
+        kept = begins.copy()
+        for k in range(1, len(begins)):
+            if _may_be_joined(kept, heavy, k, only_light):
+                begins[k] = (seen + 1) * extra // total == seen * extra // total
+                seen += 1
+    return begins
+
+
+@kernel
+def _may_be_joined(begins, heavy, k, only_light):
+    return begins[k] and not (only_light and (heavy[k] or heavy[k - 1]))
+
+
+def bin_categories(
+    codes: np.ndarray,
+    numbers: np.ndarray,
+    n_categories: int,
+    max_bins: int,
+    weight: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A code for each category; if they are too many, the rare ones share the last code."""
+    of_categories = np.full(n_categories, -1, np.int64)
+    numbers = numbers.astype(np.int64)
+    new = np.arange(len(numbers) + 1)
+    if len(numbers) > max_bins:
+        counts = np.bincount(codes, weights=weight, minlength=len(numbers))[: len(numbers)]
+        frequent = np.sort(np.lexsort((numbers, -counts))[: max_bins - 1])
+        new = np.full(len(numbers) + 1, max_bins - 1)
+        new[frequent] = np.arange(len(frequent))
+        new[-1] = max_bins
+    of_categories[numbers] = new[:-1]
+    n_codes = min(len(numbers), max_bins)
+    return new.astype(np.uint8)[codes], np.arange(n_codes, dtype=np.float64), of_categories

@@ -1,0 +1,198 @@
+"""The root of a tree: gradients and hessians as integers, and a node of all rows.
+
+Integers add up to the same in any order, so that neither threads nor the order of rows show in a
+tree. They have 11 bits and are packed into words, see `packed_words`. Where gradients differ too
+much in size for that, they have up to 40 bits and are not packed.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from margrove._runtime.jit import kernel
+from margrove._runtime.team import meet
+from margrove.ensemble.gradient.hist.nodes import GROWING, TOO_UNEVEN, share_of
+from margrove.ensemble.gradient.hist.packed_words import BITS, SAMPLES_OF_A_WORD, packed_word
+from margrove.ensemble.gradient.hist.split_search import unit_of_gain
+
+__all__ = [
+    "bits_of_gradients",
+    "find_largest",
+    "is_packed_node",
+    "make_root",
+    "power_for",
+    "start_root",
+    "write_packed",
+    "write_wide",
+]
+
+_WIDE_BITS = 40
+_BITS_OF_SUMS = 61
+_LEAST_MEAN = 4  # of packed gradients and hessians: with less, too many of them would be 0
+_FEW_SAMPLES = 1024  # which are never packed: one of them may be a thousand times the others
+_MOST_COPIES = 16  # samples that a row may stand for in a packed word
+
+
+@kernel(inner=True)
+def make_root(team, rank, size, source, rules, tree, space):
+    """A core's share of: gradients as integers, and a root of all rows."""
+    n = len(source.rows)
+    start, end = share_of(n, rank, size), share_of(n, rank + 1, size)
+    find_largest(source, start, end, space.largest[rank], space.counts[rank])
+    meet(team, size)
+    largest_g, largest_h, count, copies = 0.0, 0.0, np.int64(0), np.int64(1)
+    for other in range(size):
+        largest_g = max(largest_g, space.largest[other, 0])
+        largest_h = max(largest_h, space.largest[other, 1])
+        count += space.counts[other, 0]
+        copies = max(copies, space.counts[other, 1])
+    is_wide = len(source.g) > 0
+    bits = bits_of_gradients(tree, is_wide, count)
+    g_scale, h_scale = power_for(largest_g, bits), power_for(largest_h, bits)
+    meet(team, size)  # all have read what is overwritten now
+    if is_wide:
+        write_wide(source, start, end, g_scale, h_scale, tree.rows, space.counts[rank])
+    else:
+        write_packed(source, start, end, g_scale, h_scale, tree.rows, space.counts[rank])
+    meet(team, size)
+    if rank > 0:
+        return
+    g, h, size_of_g = np.int64(0), np.int64(0), np.int64(0)
+    for other in range(size):
+        g += space.counts[other, 0]
+        h += space.counts[other, 1]
+        size_of_g += space.counts[other, 2]
+    start_root(rules, tree, n, is_wide, (largest_g, largest_h), (count, copies), (g, h, size_of_g))
+
+
+@kernel(inner=True)
+def find_largest(source, start, end, largest, counts):
+    """largest float64 (2,): gradient and hessian; counts int64 (2,): samples, and the most that a
+    row stands for."""
+    largest_g, largest_h, count, copies = 0.0, 0.0, np.int64(0), np.int64(1)
+    for p in range(start, end):
+        row = np.uint64(source.rows[p])
+        largest_g = max(largest_g, abs(source.gradient[row]))
+        largest_h = max(largest_h, source.hessian[row])
+    if len(source.copies):
+        for p in range(start, end):
+            own = source.copies[np.uint64(source.rows[p])]
+            count += own
+            copies = max(copies, own)
+    else:
+        count = end - start
+    largest[0], largest[1] = largest_g, largest_h
+    counts[0], counts[1] = count, copies
+
+
+@kernel(inner=True)
+def bits_of_gradients(tree, is_wide, count):
+    """As integers."""
+    bits = BITS
+    if is_wide and tree.state[0].is_uneven == 1:
+        bits = min(_WIDE_BITS, _BITS_OF_SUMS - _length_in_bits(count))
+    return bits
+
+
+@kernel(inner=True)
+def _length_in_bits(number):
+    length = 0
+    while number > 0:
+        number >>= 1
+        length += 1
+    return length
+
+
+@kernel(inner=True)
+def power_for(largest, bits):
+    """The largest power of two that keeps products with numbers up to this within so many bits."""
+    if largest == 0.0:
+        return 1.0
+    return math.ldexp(1.0, min(bits - math.frexp(largest)[1], 1000))
+
+
+@kernel(inner=True)
+def write_packed(source, start, end, g_scale, h_scale, rows, totals):
+    """totals int64 (3,): sums of g, h and the size of g."""
+    total_g, total_h, size_of_g = np.int64(0), np.int64(0), np.int64(0)
+    has_copies = len(source.copies) > 0
+    for p in range(start, end):
+        rows[p] = source.rows[p]
+        row = np.uint64(source.rows[p])
+        g = np.int64(np.rint(source.gradient[row] * g_scale))
+        h = np.int64(np.rint(source.hessian[row] * h_scale))
+        times = source.copies[row] if has_copies else np.int64(1)
+        source.packed[row] = times * packed_word(g, h, 1)
+        total_g += times * g
+        total_h += times * h
+        size_of_g += times * abs(g)
+    totals[0], totals[1], totals[2] = total_g, total_h, size_of_g
+
+
+@kernel(inner=True)
+def write_wide(source, start, end, g_scale, h_scale, rows, totals):
+    """totals int64 (3,): sums of g, h, and 0."""
+    total_g, total_h = np.int64(0), np.int64(0)
+    has_copies = len(source.copies) > 0
+    for p in range(start, end):
+        rows[p] = source.rows[p]
+        row = np.uint64(source.rows[p])
+        times = source.copies[row] if has_copies else np.int64(1)
+        source.g[row] = times * np.int64(np.rint(source.gradient[row] * g_scale))
+        source.h[row] = times * np.int64(np.rint(source.hessian[row] * h_scale))
+        total_g += source.g[row]
+        total_h += source.h[row]
+    totals[0], totals[1], totals[2] = total_g, total_h, 0
+
+
+@kernel(inner=True)
+def start_root(rules, tree, n, is_wide, largest, counts, totals):
+    """Write the root of n rows, if the integers are precise enough; else the tree is TOO_UNEVEN.
+
+    largest: gradient and hessian; counts: samples, and the most that a row stands for; totals:
+    sums of g, h and the size of g.
+    """
+    state = tree.state[0]
+    count, copies = counts[0], counts[1]
+    is_uneven = totals[2] < _LEAST_MEAN * count and largest[0] > 0.0
+    is_uneven |= totals[1] < _LEAST_MEAN * count and largest[1] > 0.0
+    is_uneven |= count <= _FEW_SAMPLES
+    if not is_wide and (is_uneven or copies > _MOST_COPIES):
+        state.phase, state.is_uneven = TOO_UNEVEN, np.int64(is_uneven)
+        return
+    bits = bits_of_gradients(tree, is_wide, count)
+    state.is_wide, state.copies = np.int64(is_wide), copies
+    tree.units[0] = 1.0 / power_for(largest[0], bits)
+    tree.units[1] = 1.0 / power_for(largest[1], bits)
+    tree.units[2] = unit_of_gain(rules, tree.units)
+    wide = _BITS_OF_SUMS - _length_in_bits(count)
+    tree.scales[0], tree.scales[1] = power_for(largest[0], wide), power_for(largest[1], wide)
+    _write_root(tree, n, totals[0], totals[1], count)
+
+
+@kernel(inner=True)
+def _write_root(tree, n, g, h, count):
+    root, state = tree.nodes[0], tree.state[0]
+    root.start, root.end, root.depth = 0, n, 0
+    root.left = root.place = -1
+    root.total_g, root.total_h, root.count = g, h, count
+    root.is_packed = is_packed_node(tree, 0)
+    root.low, root.high = -np.inf, np.inf
+    for k in range(tree.open_sets.shape[1]):
+        tree.open_sets[0, k] = True
+    n_slots = len(tree.free)
+    for k in range(n_slots):
+        tree.free[k] = n_slots - 1 - k
+    state.n_free = n_slots - 1
+    root.slot = 0
+    state.n_nodes, state.n_leaves, state.n_frontier = 1, 1, 0
+    state.phase = GROWING
+
+
+@kernel(inner=True)
+def is_packed_node(tree, node):
+    """Whether the histogram of a node is one of words."""
+    is_small = tree.nodes.count[node] <= SAMPLES_OF_A_WORD
+    return np.int64(is_small and tree.state[0].is_wide == 0)
