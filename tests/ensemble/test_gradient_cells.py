@@ -17,7 +17,7 @@ def both_ways(monkeypatch, values, max_bins, weight, n_splitters):
     found = []
     for most, splitters in ((1 << 60, 8192), (-1, n_splitters)):
         monkeypatch.setattr(gradient_tables, "_MANY_ROWS", most)
-        monkeypatch.setattr(gradient_tables, "_are_few_integers", lambda values: False)
+        monkeypatch.setattr(gradient_tables, "are_few_integers", lambda values: False)
         monkeypatch.setattr(gradient_cells, "N_SPLITTERS", splitters)
         found.append(gradient_tables._code(values, 0, max_bins, weight))
     return found

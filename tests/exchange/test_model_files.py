@@ -250,11 +250,9 @@ def test_what_is_not_ours_is_refused_before_anything_is_written(model, message, 
 
 
 def test_registered_code_is_refused() -> None:
-    from margrove.grove.criteria import CRITERIA
     from margrove.margin.kernels.functions import KERNELS
 
     margrove.register_kernel("mine", own_kernel)
-    margrove.register_criterion("own_gini", lambda sums, weight: 1.0)
     margrove.register_gradient_loss(
         "own_square", lambda y, raw: (y - raw) ** 2, lambda y, raw: 2.0 * (raw - y),
         lambda y, raw: 2.0,
@@ -262,15 +260,13 @@ def test_registered_code_is_refused() -> None:
     try:
         with pytest.raises(UnsavableModelError, match=r"kernel_ is .* of your own"):
             saved(margrove.SVC(kernel="mine").fit(X, TWO))
-        with pytest.raises(UnsavableModelError, match="'own_gini', a criterion of your own"):
-            saved(margrove.DecisionTreeClassifier(criterion="own_gini"))
         model = margrove.HistGradientBoostingRegressor(
             loss=GRADIENT_LOSSES["own_square"], max_iter=1
         )
         with pytest.raises(UnsavableModelError, match="of your own"):
             saved(model)
     finally:
-        del KERNELS["mine"], CRITERIA["own_gini"], GRADIENT_LOSSES["own_square"]
+        del KERNELS["mine"], GRADIENT_LOSSES["own_square"]
 
 
 def test_searches_are_refused_with_a_hint() -> None:

@@ -28,7 +28,7 @@ from margrove.ensemble.gradient.hist.tables import (
     _few_numbers,
     _laid_out,
 )
-from margrove.grove.table.binning import _coded, _take_columns
+from margrove.grove.table.binning import code_column, copy_columns
 
 __all__ = [
     "ColumnCodes",
@@ -117,7 +117,7 @@ def column_tiles(
         stop = min(start + step, n)
         some = X[start:stop] if rows.rows is None else X[rows.rows[start:stop]]
         tile = room[: (last - first) * (stop - start)].reshape(last - first, stop - start)
-        _take_columns(some, first, tile)
+        copy_columns(some, first, tile)
         for k in range(last - first):
             yield first + k, start, new_numbers(tile[k], renumbered.get(first + k))
 
@@ -138,7 +138,7 @@ def distinct_values(
         tiles[j - first].append(values.copy())
     found = []
     for own in tiles:
-        codes, distinct, _ = _coded(np.concatenate(own))
+        codes, distinct, _ = code_column(np.concatenate(own))
         n = len(distinct)
         counts = np.bincount(codes, minlength=n + 1)
         heavy = None if weight is None else np.bincount(codes, weights=weight, minlength=n)[:n]
@@ -159,7 +159,9 @@ def merged_columns(
 
 def _merged(pieces: list[_Distinct], n_categories: int, max_bins: int) -> ColumnCodes:
     together = np.concatenate([own.values for own in pieces])
-    codes, values, _ = _coded(together) if len(together) else (np.empty(0, int), together, False)
+    codes, values, _ = (
+        code_column(together) if len(together) else (np.empty(0, int), together, False)
+    )
     n = len(values)
     rows = np.bincount(codes, weights=np.concatenate([own.rows for own in pieces]), minlength=n)
     weight = rows

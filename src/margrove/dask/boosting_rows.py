@@ -161,7 +161,7 @@ def _values(X: Any) -> np.ndarray:
 
 
 def stand_in_for_nan(facts: Sequence[_Facts]) -> float | None:
-    """A number that does not occur, see `samples._with_nan_as_number`; None without NaN."""
+    """A number that does not occur, see `samples.with_nan_as_number`; None without NaN."""
     if not any(own.has_nan for own in facts):
         return None
     kind = np.dtype(next(own.dtype for own in facts)).type

@@ -17,14 +17,14 @@ from margrove.dask.part_checks import named
 from margrove.dask.parts import Parts
 from margrove.dask.waiting import gathered
 from margrove.exceptions import InvalidDataError
-from margrove.grove.table.encoding import (
-    _columns,
-    _encoded,
-    _is_missing,
-    _Labels,
-    _labels,
-    _mask,
-    refuse_infinity,
+from margrove.grove.table.encoding import refuse_infinity
+from margrove.grove.table.label_columns import (
+    LabelColumn,
+    categorical_mask,
+    encode_columns,
+    is_missing,
+    labels_of_column,
+    read_columns,
 )
 
 __all__ = ["EncodedParts", "encoded"]
@@ -81,7 +81,7 @@ def encoded(parts: Parts, estimator: Any, categorical_features: Any) -> EncodedP
     names, told = parts.feature_names, type(estimator).__name__
     found = _asked(parts, _mask_of_numbers(parts, categorical_features), told)
     has_labels = [any(own[j].kind == "labels" for own in found) for j in range(parts.n_features)]
-    mask = _mask(categorical_features, names, has_labels)
+    mask = categorical_mask(categorical_features, names, has_labels)
     if not mask.any() and parts.form != "frame":
         return EncodedParts(parts, {})
     if parts.form == "csr":
@@ -90,7 +90,7 @@ def encoded(parts: Parts, estimator: Any, categorical_features: Any) -> EncodedP
             "X.map_blocks(lambda block: block.toarray())."
         )
     categories = {
-        int(j): _labels(_joint([own[j] for own in found], int(j), names), estimator)
+        int(j): labels_of_column(_joint([own[j] for own in found], int(j), names), estimator)
         for j in np.flatnonzero(mask)
     }
     made = parts.map(_numbers, categories, names, stores=True)
@@ -119,7 +119,7 @@ def _mask_of_numbers(parts: Parts, categorical_features: Any) -> np.ndarray:
     if categorical_features is None or isinstance(categorical_features, str):
         by_type = [categorical_features == "all"] * parts.n_features
         return np.array(by_type)
-    return _mask(categorical_features, parts.feature_names, by_type)
+    return categorical_mask(categorical_features, parts.feature_names, by_type)
 
 
 def _asked(parts: Parts, mask: np.ndarray, estimator: str) -> list[list[_Distinct]]:
@@ -143,8 +143,8 @@ def _distinct(
             refuse_infinity(part, named(estimator), names)
         return [_of_numbers(column, mask[j]) for j, column in enumerate(part.T)]
     found = []
-    for j, column in enumerate(_columns(part)):
-        if isinstance(column, _Labels):
+    for j, column in enumerate(read_columns(part)):
+        if isinstance(column, LabelColumn):
             found.append(_Distinct("labels", column.labels))
         elif _holds_objects(part, j):
             found.append(_Distinct("objects", _cells(part, j)))
@@ -169,7 +169,7 @@ def _holds_objects(part: Any, j: int) -> bool:
 
 def _cells(part: Any, j: int) -> list[Any]:
     cells = part[:, j].tolist() if isinstance(part, np.ndarray) else part.iloc[:, j].tolist()
-    return [cell for cell in dict.fromkeys(cells) if not _is_missing(cell)]
+    return [cell for cell in dict.fromkeys(cells) if not is_missing(cell)]
 
 
 def _joint(found: list[_Distinct], j: int, names: np.ndarray | None) -> Any:
@@ -177,7 +177,7 @@ def _joint(found: list[_Distinct], j: int, names: np.ndarray | None) -> Any:
     if any(own.kind == "labels" for own in found):
         _require_labels(found, j, names)
         cells = (cell for own in found if own.kind != "numbers" for cell in own.values)
-        return _Labels(np.empty(0, dtype=np.int64), list(dict.fromkeys(cells)))
+        return LabelColumn(np.empty(0, dtype=np.int64), list(dict.fromkeys(cells)))
     return np.concatenate([np.asarray(own.values, dtype=np.float64) for own in found])
 
 
@@ -199,7 +199,7 @@ def _require_labels(found: list[_Distinct], j: int, names: np.ndarray | None) ->
 
 def _numbers(part: Any, categories: dict[int, np.ndarray], names: np.ndarray | None) -> np.ndarray:
     """A part with categories as their numbers."""
-    columns = list(part.T) if _is_plain(part) else _columns(part)
+    columns = list(part.T) if _is_plain(part) else read_columns(part)
     if not len(part):
         return np.empty((0, len(columns)))
-    return _encoded(columns, categories, names)
+    return encode_columns(columns, categories, names)

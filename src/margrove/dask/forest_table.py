@@ -27,7 +27,7 @@ from margrove.dask.forest_codes import (
 )
 from margrove.dask.parts import Parts
 from margrove.dask.waiting import gathered
-from margrove.ensemble.forest.training_data import _rows_as_codes
+from margrove.ensemble.forest.training_data import codes_of_rows
 from margrove.exceptions import InvalidDataError
 from margrove.grove.table.binning import BinnedDataset
 from margrove.grove.table.encoding import TreeTable
@@ -100,7 +100,7 @@ class ClusterTable(TreeTable):
         self, target: np.ndarray, weight: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """See `ensemble.forest.training_data.row_order`."""
-        codes = target if target.ndim == 1 else _rows_as_codes(target)
+        codes = target if target.ndim == 1 else codes_of_rows(target)
         hashes, has_nan = (np.concatenate(own) for own in zip(*self._scanned(), strict=True))
         if self.kept is not None:
             hashes, has_nan = hashes[self.kept], has_nan[self.kept]

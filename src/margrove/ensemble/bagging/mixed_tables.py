@@ -13,7 +13,8 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from margrove._data import check_table, collected, feature_names, is_frame, like_fitted
 from margrove._runtime.estimator import Estimator
-from margrove.grove.table.encoding import _is_text, read_table, refuse_infinity
+from margrove.grove.table.encoding import read_table, refuse_infinity
+from margrove.grove.table.label_columns import is_text_table
 
 __all__ = ["MixedTable", "read_mixed", "read_mixed_like_fitted"]
 
@@ -109,7 +110,7 @@ def _array_of_any_shape(X: Any, estimator: Any) -> np.ndarray:
 
 def _has_labels(X: Any) -> bool:
     if not is_frame(X):
-        return _is_text(X)
+        return is_text_table(X)
     import narwhals.stable.v2 as nw
 
     types = nw.from_native(X, eager_only=True).schema.values()

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._data import (
-    check_table,
-    collected,
-    column_to_float,
-    feature_names,
-    is_frame,
-    like_fitted,
-)
+from margrove._data import check_table, collected, feature_names, is_frame, like_fitted
 from margrove.exceptions import DataWarning, InvalidDataError
+from margrove.grove.table.label_columns import (
+    LabelColumn,
+    categorical_mask,
+    encode_columns,
+    is_text_table,
+    labels_of_column,
+    read_columns,
+    smallest_category,
+)
 
 __all__ = ["TreeTable", "read_table", "read_table_like_fitted", "refuse_infinity"]
 
@@ -74,18 +75,18 @@ def read_table(X: Any, estimator: Any, categorical_features: Any) -> TreeTable:
     """Check X as given to `fit`; nothing is stored on the estimator."""
     X = collected(X)
     names = feature_names(X)
-    if is_frame(X) or _is_text(X):
-        columns = _columns(X)
-        mask = _mask(
-            categorical_features, names, [isinstance(column, _Labels) for column in columns]
+    if is_frame(X) or is_text_table(X):
+        columns = read_columns(X)
+        mask = categorical_mask(
+            categorical_features, names, [isinstance(column, LabelColumn) for column in columns]
         )
-        categories = {int(j): _labels(columns[j], estimator) for j in np.flatnonzero(mask)}
-        table = _encoded(columns, categories, names)
+        categories = {int(j): labels_of_column(columns[j], estimator) for j in np.flatnonzero(mask)}
+        table = encode_columns(columns, categories, names)
         checked = check_table(table, estimator, allow_nan=True, accept_sparse=False)
         return TreeTable(checked.X, names, categories)
     checked = check_table(X, estimator, allow_nan=True)
     array = checked.X
-    mask = _mask(categorical_features, names, [False] * array.shape[1])
+    mask = categorical_mask(categorical_features, names, [False] * array.shape[1])
     if not mask.any():
         return TreeTable(array, names, {})
     if sp.issparse(array):
@@ -95,8 +96,8 @@ def read_table(X: Any, estimator: Any, categorical_features: Any) -> TreeTable:
         )
     if np.isinf(array[:, mask]).any():
         refuse_infinity(array, estimator, names)
-    categories = {int(j): _labels(array[:, j], estimator) for j in np.flatnonzero(mask)}
-    return TreeTable(_encoded(list(array.T), categories, names), names, categories)
+    categories = {int(j): labels_of_column(array[:, j], estimator) for j in np.flatnonzero(mask)}
+    return TreeTable(encode_columns(list(array.T), categories, names), names, categories)
 
 
 def read_table_like_fitted(X: Any, estimator: Any) -> Any:
@@ -110,15 +111,15 @@ def read_table_like_fitted(X: Any, estimator: Any) -> Any:
     names = getattr(estimator, "feature_names_in_", None)
     feature_names(X)
     _check_feature_names(estimator, X, reset=False)
-    if is_frame(X) or _is_text(X):
-        columns = _columns(X)
+    if is_frame(X) or is_text_table(X):
+        columns = read_columns(X)
     else:
         array = like_fitted(X, estimator, allow_nan=True)
         columns = list((array.toarray() if sp.issparse(array) else array).T)
     if len(columns) != estimator.n_features_in_:
         _check_n_features(estimator, np.empty((1, len(columns))), reset=False)
     unknown: list[str] = []
-    array = _encoded(columns, categories, names, unknown, _smallest_category(estimator))
+    array = encode_columns(columns, categories, names, unknown, smallest_category(estimator))
     if unknown:
         warnings.warn(
             f"{type(estimator).__name__} has not seen {', '.join(unknown[:3])}"
@@ -128,219 +129,6 @@ def read_table_like_fitted(X: Any, estimator: Any) -> Any:
             stacklevel=4,
         )
     return array
-
-
-def _is_text(X: Any) -> bool:
-    """Arrays and lists of strings, or of objects among which there are some."""
-    if isinstance(X, np.ndarray) and X.ndim == 2:
-        if X.dtype.kind == "U":
-            return True
-        return X.dtype == object and any(isinstance(cell, str) for cell in X.ravel())
-    if isinstance(X, (list, tuple)) and X and isinstance(X[0], (list, tuple)):
-        return any(isinstance(cell, str) for row in X for cell in row)
-    return False
-
-
-@dataclass(frozen=True)
-class _Labels:
-    """A column of labels: codes into those that occur, -1 for missing."""
-
-    codes: np.ndarray
-    labels: list[Any]
-
-
-Column = np.ndarray | _Labels
-
-
-def _columns(X: Any) -> list[Column]:
-    """Each column as float64, or as labels."""
-    if not is_frame(X):
-        table = np.asarray(X, dtype=object)
-        if table.ndim != 2:
-            raise InvalidDataError("X must have the same number of cells in every row.")
-        return [_narrowed(table[:, j].tolist()) for j in range(table.shape[1])]
-    import narwhals.stable.v2 as nw
-
-    frame = nw.from_native(X, eager_only=True)
-    columns: list[Column] = []
-    for position, name in enumerate(frame.columns):
-        series = frame.get_column(name) if isinstance(name, str) else frame[:, position]
-        if series.dtype.is_numeric() or series.dtype == nw.Boolean:
-            columns.append(np.asarray(column_to_float(series, nw), dtype=np.float64))
-        elif hasattr(series.to_native(), "cat") and series.implementation.is_pandas():
-            columns.append(_of_categorical(series.to_native().array))
-        elif series.dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object, nw.Unknown):
-            keep = series.dtype in (nw.Categorical, nw.Enum)
-            columns.append(_narrowed(series.to_list(), keep=keep))
-        else:
-            raise InvalidDataError(
-                f"Column {name!r} of X has type {series.dtype}, which is neither a number nor a "
-                "label. Turn dates and durations into numbers first, or drop the column."
-            )
-    return columns
-
-
-def _of_categorical(array: Any) -> _Labels:
-    """What pandas has coded already; categories that do not occur are left out."""
-    codes = np.asarray(array.codes, dtype=np.int64)
-    used = np.unique(codes[codes >= 0])
-    place = np.full(len(array.categories) + 1, -1)
-    place[used] = np.arange(len(used))
-    return _Labels(place[codes], [array.categories[k] for k in used.tolist()])
-
-
-def _narrowed(cells: list[Any], *, keep: bool = False) -> Column:
-    """Numbers where all cells are (unless they are to be kept as labels), else labels."""
-    number: dict[Any, int] = {}
-    try:
-        codes = np.array([number.setdefault(cell, len(number)) for cell in cells], dtype=np.int64)
-    except TypeError as error:  # what has no hash is neither
-        raise TypeError(f"argument must be a string or a real number in X: {error}") from error
-    distinct = list(number)
-    kept = [k for k, label in enumerate(distinct) if not _is_missing(label)]
-    if keep or any(isinstance(distinct[k], str) for k in kept):
-        place = np.full(len(distinct) + 1, -1)
-        place[kept] = np.arange(len(kept))
-        return _Labels(place[codes], [distinct[k] for k in kept])
-    values = np.full(len(distinct) + 1, np.nan)
-    try:
-        values[kept] = np.asarray([distinct[k] for k in kept], dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"argument must be a string or a real number in X: {error}") from error
-    return np.asarray(values[codes])
-
-
-def _is_missing(cell: Any) -> bool:
-    is_nan = isinstance(cell, (float, np.floating)) and cell != cell  # noqa: PLR0124
-    return cell is None or is_nan or type(cell).__name__ in ("NAType", "NaTType")
-
-
-def _smallest_category(estimator: Any) -> float:
-    """Smaller numbers are missing: negative ones, where scikit-learn has the estimator."""
-    return 0.0 if getattr(estimator, "_negative_is_missing", False) else -np.inf
-
-
-def _labels(column: Column, estimator: Any) -> np.ndarray:
-    """The distinct labels of a column, sorted; of mixed types by their text."""
-    if not isinstance(column, _Labels):
-        found = np.unique(column[column >= _smallest_category(estimator)])  # NaN is not
-        whole = bool(np.all(found == np.floor(found)) and np.all(np.abs(found) < 2**53))
-        return found.astype(np.int64) if whole else found
-    distinct = list(column.labels)
-    try:
-        distinct.sort()
-    except TypeError:
-        distinct.sort(key=lambda label: (type(label).__name__, str(label)))
-    labels = np.empty(len(distinct), dtype=object)
-    labels[:] = distinct
-    return labels
-
-
-def _mask(given: Any, names: np.ndarray | None, by_type: list[bool]) -> np.ndarray:
-    """Which columns are categorical."""
-    d = len(by_type)
-    found = np.array(by_type, dtype=bool)
-    if given is None:
-        if found.any():
-            j = int(np.argmax(found))
-            column = repr(str(names[j])) if names is not None else str(j)
-            raise InvalidDataError(
-                f"Column {column} of X holds labels. Encode it, or let categorical_features be "
-                "'from_dtype'."
-            )
-        return found
-    if isinstance(given, str):
-        return found if given == "from_dtype" else np.ones(d, dtype=bool)
-    chosen = np.asarray(given)
-    if chosen.dtype == bool:
-        if chosen.shape != (d,):
-            raise ValueError(
-                "categorical_features set as a boolean mask must have shape (n_features,) = "
-                f"({d},). Got {chosen.shape}."
-            )
-        return found | chosen
-    found[[_place_of_column(one, names, d) for one in _listed(chosen)]] = True
-    return found
-
-
-def _listed(chosen: np.ndarray) -> list[int | str]:
-    """Numbers and names of columns."""
-    listed = chosen.ravel().tolist()
-    strange = {type(one).__name__ for one in listed
-               if not isinstance(one, (Integral, str)) or isinstance(one, bool)}  # fmt: skip
-    if strange:
-        got = ", ".join(sorted(strange)) if chosen.dtype == object else chosen.dtype.name
-        raise ValueError(
-            f"categorical_features must be an array-like of bool, int or str, got: {got}."
-        )
-    return listed
-
-
-def _place_of_column(one: int | str, names: np.ndarray | None, d: int) -> int:
-    if isinstance(one, str):
-        if names is None:
-            raise ValueError(
-                "categorical_features should be passed as an array of integers or as a boolean "
-                f"mask when the model is fitted on data without feature names. Got {one!r}."
-            )
-        if one not in names:
-            raise ValueError(
-                f"categorical_features has an item value {one!r} which is not a valid feature name "
-                f"of the training data. Observed feature names: {', '.join(map(repr, names[:20]))}"
-                f"{' and others' if d > 20 else ''}."
-            )
-        return int(np.argmax(names == one))
-    if not 0 <= one < d:
-        raise ValueError(
-            f"categorical_features set as integer indices must be in [0, n_features - 1] = [0, "
-            f"{d - 1}]. Got {one}."
-        )
-    return int(one)
-
-
-def _encoded(
-    columns: list[Any],
-    categories: dict[int, np.ndarray],
-    names: np.ndarray | None,
-    unknown: list[str] | None = None,
-    smallest: float = -np.inf,
-) -> np.ndarray:
-    """All columns as numbers; labels that are not among the categories become NaN.
-
-    `unknown` is told of these, except of numbers below the smallest, which mean missing.
-    """
-    first = columns[0] if columns else np.empty(0)
-    n = len(first.codes if isinstance(first, _Labels) else first)
-    table = np.empty((n, len(columns)))
-    for j, column in enumerate(columns):
-        name = repr(str(names[j])) if names is not None else str(j)
-        if j not in categories:
-            if isinstance(column, _Labels):
-                raise InvalidDataError(
-                    f"Column {name} of X holds labels such as {column.labels[0]!r}, but was a "
-                    "number in training."
-                )
-            table[:, j] = column
-            continue
-        own = column if isinstance(column, _Labels) else _of_numbers(column)
-        number = {label: float(k) for k, label in enumerate(categories[j].tolist())}
-        numbers = [number.get(label, np.nan) for label in own.labels]
-        table[:, j] = np.array([*numbers, np.nan])[own.codes]
-        if unknown is not None:
-            strange = [
-                label
-                for label in own.labels
-                if label not in number and (isinstance(column, _Labels) or label >= smallest)
-            ]
-            unknown.extend(f"{label!r} in column {name}" for label in sorted(strange, key=str))
-    return table
-
-
-def _of_numbers(column: np.ndarray) -> _Labels:
-    """Numbers as labels."""
-    found, codes = np.unique(column, return_inverse=True)
-    known = int((~np.isnan(found)).sum())
-    return _Labels(np.where(codes < known, codes, -1), found[:known].tolist())
 
 
 def refuse_infinity(X: Any, estimator: Any, names: np.ndarray | None = None) -> None:

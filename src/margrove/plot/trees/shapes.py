@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from margrove.facts import SketchNode, SplitHistogram, TreeSketch
+from margrove.grove.criteria import CRITERIA
 from margrove.plot.canvas import class_style
 from margrove.plot.trees.positions import tidy_positions
 
@@ -140,11 +141,16 @@ def drawing_of(sketch: TreeSketch) -> Drawing:
     return Drawing(width, bottom + _MARGIN, tuple(groups))
 
 
+def _has_medians(criterion: str) -> bool:
+    known = CRITERIA.get(criterion)  # none, if it was registered in another process
+    return known is not None and known.has_medians
+
+
 def _card(sketch: TreeSketch, node: SketchNode) -> _Card:
     told = [("question", node.question)] if node.question else [("prediction", node.prediction)]
     told.append(("samples", _counted(node.samples, "sample")))
     if node.question and node.means:
-        middle = "median" if sketch.criterion == "absolute_error" else "mean"
+        middle = "median" if _has_medians(sketch.criterion) else "mean"
         told.append(("prediction", f"{middle} {node.prediction}"))
     lines = tuple((role, _cut(text, _LONGEST_QUESTION)) for role, text in told)
     bars = node.shares[:_MOST_OUTPUTS]

@@ -49,12 +49,8 @@ from margrove.ensemble.gradient.exact.tables import (
     FeatureGroup,
     read_groups,
 )
-from margrove.grove.serve.packed_trees import (
-    FEATURE_AT,
-    MISSING_AT,
-    PackedTree,
-    cuts_of,
-)
+from margrove.grove.serve.packed_trees import FEATURE_AT, MISSING_AT, PackedTree
+from margrove.grove.serve.tree_packing import cuts_of
 from margrove.grove.table.binning import (
     BinnedDataset,
 )

@@ -19,7 +19,7 @@ from margrove._runtime.jit import kernel
 from margrove._runtime.memory import require_memory
 from margrove._runtime.threads import run_tiles
 from margrove.ensemble.gradient.hist.bin_refinement import code_values, refined_cells
-from margrove.grove.table.binning import _are_few_integers, _coded, _take_columns
+from margrove.grove.table.binning import are_few_integers, code_column, copy_columns
 
 __all__ = ["COLUMNS_OF_A_BLOCK", "MOST_BINS", "GradientBins", "GradientTable", "bins_and_table"]
 
@@ -146,7 +146,7 @@ def bins_and_table(
             return
         room = rooms.pop() if rooms else np.empty((step, n))
         block = room[: min(step, d - first)]
-        _take_columns(X, first, block)
+        copy_columns(X, first, block)
         for j, values in enumerate(block, start=first):
             columns[j] = _code(values, int(n_categories[j]), max_bins, weight)
         rooms.append(room)
@@ -171,10 +171,10 @@ def _whole_weights(weight: np.ndarray) -> np.ndarray:
 def _code(
     values: np.ndarray, n_categories: int, max_bins: int, weight: np.ndarray | None
 ) -> _Column:
-    if len(values) > _MANY_ROWS and not n_categories and not _are_few_integers(values):
+    if len(values) > _MANY_ROWS and not n_categories and not are_few_integers(values):
         codes, lows, highs = _refined_numbers(values, max_bins, weight)
         return _rare_apart(codes, lows, highs, None)
-    codes, distinct, _ = _coded(values)
+    codes, distinct, _ = code_column(values)
     if n_categories:
         codes, numbers, of_categories = _few_categories(
             codes, distinct, n_categories, max_bins, weight
@@ -210,7 +210,7 @@ def _code_sparse(
     values = np.append(np.asarray(data, np.float64), 0.0)
     own = np.ones(len(data)) if weight is None else weight[rows]
     total = float(n) if weight is None else float(weight.sum())
-    codes, distinct, _ = _coded(values)
+    codes, distinct, _ = code_column(values)
     weights = np.append(own, max(total - own.sum(), 0.0))
     codes, lows, highs = _few_numbers(codes, distinct, max_bins, weights)
     zero = int(codes[-1])

@@ -17,7 +17,7 @@ import numpy as np
 
 from margrove._data import check_table, collected, column_to_float, feature_names, is_frame
 from margrove.exceptions import InvalidDataError
-from margrove.grove.table.encoding import _is_text
+from margrove.grove.table.label_columns import is_text_table
 from margrove.workbench.tables.read.cell_texts import shown
 
 __all__ = [
@@ -114,7 +114,7 @@ def frame_columns(X: Any, estimator: Any = None) -> FrameColumns:
     X = collected(X)
     if not isinstance(X, (np.ndarray, list, tuple)) and is_frame(X):
         return _of_frame(X)
-    if _is_text(X):
+    if is_text_table(X):
         return _of_objects(X)
     table = check_table(X, estimator, accept_sparse=False, allow_nan=True)
     is_whole = isinstance(X, np.ndarray) and X.dtype.kind in "iu"
