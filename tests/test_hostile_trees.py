@@ -38,6 +38,7 @@ from margrove.exceptions import (
     MalformedSparseError,
 )
 from margrove.grove import decision_tree
+from margrove.grove.criteria import class_criteria, number_criteria
 from margrove.grove.decision_tree import GREEDY_DEPTH
 from margrove.grove.export.exports import tree_from_json
 from margrove.grove.grow import multiway
@@ -46,8 +47,8 @@ from margrove.grove.grow import tree_builder as grower
 from margrove.grove.serve.tree_arrays import LEAF, SUBSET, THRESHOLD
 from tests.interrupts import interrupt_after, lines_until_interrupt
 
-OF_CLASSES = ("gini", "entropy", "error", "gain_ratio")
-OF_NUMBERS = ("squared_error", "absolute_error", "poisson", "gamma")
+OF_CLASSES = tuple(class_criteria(distinct=True))
+OF_NUMBERS = tuple(number_criteria(distinct=True))
 CRITERIA = OF_CLASSES + OF_NUMBERS
 X, Y = load_iris(return_X_y=True)
 

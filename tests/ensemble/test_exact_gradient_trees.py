@@ -14,7 +14,8 @@ from margrove.ensemble.gradient.exact import tables as exact_tables
 from margrove.ensemble.gradient.exact import trees as exact
 from margrove.grove.grow.scores import SQUARED
 from margrove.grove.serve.forest_walk import add_values, leaves_of_rows
-from margrove.grove.serve.packed_trees import Kind, unfolded
+from margrove.grove.serve.packed_trees import Kind
+from margrove.grove.serve.unfolding import unfolded
 from margrove.grove.table.binning import bin_columns
 
 ARRAYS = ("left", "features", "codes", "next_codes", "n_node_samples", "leaf_of_rows")

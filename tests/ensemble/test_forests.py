@@ -29,8 +29,8 @@ from margrove import (
     watch,
 )
 from margrove.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
-from margrove.ensemble.forest.enough_trees import is_flat
 from margrove.ensemble.forest.grower import processes_wanted
+from margrove.ensemble.forest.out_of_bag import is_flat
 from margrove.exceptions import (
     ConvergenceWarning,
     DataWarning,

@@ -17,7 +17,7 @@ def both_ways(monkeypatch, values, max_bins, weight, n_splitters):
     found = []
     for most, splitters in ((1 << 60, 8192), (-1, n_splitters)):
         monkeypatch.setattr(gradient_columns, "_MANY_ROWS", most)
-        monkeypatch.setattr(gradient_columns, "_are_few_integers", lambda values: False)
+        monkeypatch.setattr(gradient_columns, "are_few_integers", lambda values: False)
         monkeypatch.setattr(gradient_cells, "N_SPLITTERS", splitters)
         found.append(gradient_columns.code_column(values, 0, max_bins, weight))
     return found

@@ -8,30 +8,21 @@ import numpy as np
 import pytest
 
 from margrove.ensemble.bootstrap.resampling import Line, multiplicities, stream
+from margrove.grove.criteria import CRITERIA, class_criteria, number_criteria
 from margrove.grove.grow.assembly import assemble
 from margrove.grove.grow.forest_tree_builder import Sapling
-from margrove.grove.grow.scores import (
-    ABSOLUTE,
-    ENTROPY,
-    ERROR,
-    GAMMA,
-    GINI,
-    POISSON,
-    SQUARED,
-    log_table,
-)
+from margrove.grove.grow.scores import log_table
 from margrove.grove.grow.split_search import Rules
 from margrove.grove.grow.tree_builder import TreeGrower, columns_of
 from margrove.grove.serve.forest_walk import leaves_of_rows
-from margrove.grove.serve.packed_trees import Kind, packed_of, unfolded, values_of_nodes
+from margrove.grove.serve.packed_trees import Kind, values_of_nodes
 from margrove.grove.serve.tree_arrays import LEAF, SUBSET, THRESHOLD
+from margrove.grove.serve.unfolding import packed_of, unfolded
 from margrove.grove.table.binning import bin_columns
 from margrove.grove.table.targets import class_targets, number_targets
 
-OF_CLASSES = {"gini": GINI, "entropy": ENTROPY, "error": ERROR}
-OF_NUMBERS = {
-    "squared_error": SQUARED, "absolute_error": ABSOLUTE, "poisson": POISSON, "gamma": GAMMA,
-}  # fmt: skip
+OF_CLASSES = {name: CRITERIA[name].code for name in class_criteria(in_forests=True, distinct=True)}
+OF_NUMBERS = {name: CRITERIA[name].code for name in number_criteria(in_forests=True, distinct=True)}
 CODES = OF_CLASSES | OF_NUMBERS
 QUICK = ("gini", "entropy", "squared_error")
 EXACT = ("kind", "feature", "threshold", "first_child", "n_children", "children", "parent",
@@ -393,7 +384,7 @@ def test_one_row_and_one_value() -> None:
 
 @pytest.mark.parametrize("criterion", CODES)
 def test_rows_find_the_leaves_of_the_unfolded_tree(criterion) -> None:
-    from margrove.grove.serve.tree_arrays import leaves_of
+    from margrove.grove.serve.tree_walk import leaves_of
 
     for missing, labels in ((0.0, 0), (0.3, 0), (0.1, 9)):
         rng = np.random.default_rng(6)

@@ -31,7 +31,12 @@ from margrove.facts import (
     sketch_tree,
     tree_regions,
 )
-from margrove.grove.criteria import CRITERIA, register_criterion
+from margrove.grove.criteria import (
+    CRITERIA,
+    class_criteria,
+    number_criteria,
+    register_criterion,
+)
 from margrove.grove.read.tree_reading import TreeReading, read_tree
 from margrove.grove.serve.tree_arrays import LEAF, MULTIWAY, OBLIQUE, SUBSET, THRESHOLD
 
@@ -398,8 +403,8 @@ def test_trees_without_few_features_have_no_regions() -> None:
 
 # -- gains ---------------------------------------------------------------------------------------
 
-CLASS_CRITERIA = ("gini", "entropy", "log_loss", "gain_ratio", "error")
-NUMBER_CRITERIA = ("squared_error", "absolute_error", "poisson", "gamma")
+CLASS_CRITERIA = tuple(class_criteria())
+NUMBER_CRITERIA = tuple(number_criteria(distinct=True))
 
 
 def slow_impurity(criterion, y):

@@ -36,7 +36,8 @@ from margrove.grove.export.exports import (
     tree_as_dict,
     tree_from_json,
 )
-from margrove.grove.serve.tree_arrays import LEAF, MULTIWAY, OBLIQUE, SUBSET, THRESHOLD, leaves_of
+from margrove.grove.serve.tree_arrays import LEAF, MULTIWAY, OBLIQUE, SUBSET, THRESHOLD
+from margrove.grove.serve.tree_walk import leaves_of
 
 DEPTH = 20_000
 ALL_KINDS = (THRESHOLD, SUBSET, MULTIWAY, OBLIQUE)

@@ -28,15 +28,8 @@ from margrove.grove.prune.pruning_rules import (
     reduced_error,
     simplify,
 )
-from margrove.grove.serve.tree_arrays import (
-    LEAF,
-    MULTIWAY,
-    OBLIQUE,
-    SUBSET,
-    THRESHOLD,
-    TreeArrays,
-    leaves_of,
-)
+from margrove.grove.serve.tree_arrays import LEAF, MULTIWAY, OBLIQUE, SUBSET, THRESHOLD, TreeArrays
+from margrove.grove.serve.tree_walk import leaves_of
 
 IRIS, SPECIES = load_iris(return_X_y=True)
 XOR = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]] * 5)

@@ -17,14 +17,8 @@ from margrove.grove.grow.scores import SQUARED
 from margrove.grove.serve import boosted_scores as scoring
 from margrove.grove.serve import leaf_bits
 from margrove.grove.serve.boosted_scores import TreeScores
-from margrove.grove.serve.packed_trees import (
-    FEATURE_AT,
-    MISSING_AT,
-    SET_AT,
-    Kind,
-    PackedTree,
-    packed_of,
-)
+from margrove.grove.serve.packed_trees import FEATURE_AT, MISSING_AT, SET_AT, Kind, PackedTree
+from margrove.grove.serve.unfolding import packed_of
 from margrove.grove.table.encoding import read_table_like_fitted
 
 N_CATEGORIES = np.array([0, 0, 0, 3, 32, 100])  # the first three columns are numbers

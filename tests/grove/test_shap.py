@@ -34,11 +34,12 @@ from margrove import (
     shap_values,
 )
 from margrove.exceptions import DataWarning, InexactExplanationError, InvalidDataError
+from margrove.grove.criteria import class_criteria, number_criteria
 from margrove.grove.serve.tree_arrays import LEAF, THRESHOLD
 from margrove.grove.serve.tree_sums import tree_sum_of
 
-CLASS_CRITERIA = ("gini", "entropy", "gain_ratio", "error")
-NUMBER_CRITERIA = ("squared_error", "absolute_error", "poisson", "gamma")
+CLASS_CRITERIA = tuple(class_criteria(distinct=True))
+NUMBER_CRITERIA = tuple(number_criteria(distinct=True))
 
 
 def table(n=60, d=4, *, gaps=0.0, seed=0):

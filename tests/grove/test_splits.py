@@ -19,7 +19,7 @@ from tests.oracles.trees import (
 )
 
 from margrove import DecisionTreeClassifier, DecisionTreeRegressor
-from margrove.grove.serve.tree_arrays import leaves_of
+from margrove.grove.serve.tree_walk import leaves_of
 
 # Sums are kept to 61 bits: a target that is 10^-17 of another one in the same node counts as zero.
 # Squared errors do not notice; medians, and means of which logarithms are taken, may.

@@ -27,7 +27,8 @@ from margrove.datasets import load_breast_cancer, load_diabetes, load_iris, load
 from margrove.grove.criteria import CRITERIA
 from margrove.grove.grow.assembly import assemble
 from margrove.grove.grow.tree_builder import TreeGrower, columns_of
-from margrove.grove.serve.tree_arrays import OBLIQUE, leaves_of, subtree
+from margrove.grove.serve.tree_arrays import OBLIQUE, subtree
+from margrove.grove.serve.tree_walk import leaves_of
 from margrove.grove.table.binning import bin_columns, midpoint
 
 

@@ -1,19 +1,28 @@
-"""Criteria: what makes a node impure, by name.
+"""The criteria of trees: what makes a node impure, by name.
 
-Each is one entry of CRITERIA; the compiled scores are in `scores`.
+One entry of CRITERIA says all that the library knows of a criterion. Everything else reads it:
+`criterion=` of trees, forests and boosting, the command line, the studio, model files, tuning, the
+table of the docs, and the tests. So adding one is one entry:
+
+- with `impurity`, a function of a node's sums. It is compiled, and every split is judged by calling
+  it; `register_criterion` adds such an entry while a program runs;
+- with `code`, where the loops over rows know the criterion themselves. They are faster, and find
+  ties in whole numbers: see `margrove.grove.grow.scores`.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import sklearn
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.fixes import parse_version
 
+from margrove.exceptions import InvalidDataError
 from margrove.grove.grow import scores
 
 __all__ = [
@@ -21,9 +30,12 @@ __all__ = [
     "Criterion",
     "CriterionNames",
     "class_criteria",
+    "criteria_table",
+    "criterion_saved_as",
     "entropy",
     "impurity",
     "number_criteria",
+    "powers_of_scale",
     "register_criterion",
     "without_friedman",
 ]
@@ -31,18 +43,71 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Criterion:
-    """A criterion: its code in compiled code, whether it is for classes, what it measures.
+    """What `criterion=name` means.
 
-    of_shares   the impurity of class shares, None for regression
-    own         a user's function of sums and weight, see `register_criterion`
+    name
+    for_classes    for classification, or for regression
+    summary        one line, for menus and docs
+    formula        the impurity in symbols, for docs
+    code           of the compiled score, see `margrove.grove.grow.scores`; CUSTOM: `impurity` is it
+    exact_ties     whether whole numbers tell which of two splits is better, or that none is
+    of_shares      the impurity of class shares (along the last axis), None for regression
+    impurity       function(sums, weight, *parameters): the impurity of a node. sums float64: the
+                   weights of the classes, or the weighted sum and sum of squares of the targets
+    parameters     names and numbers, which `impurity` gets and model files keep
+    same_as        the name of the criterion that this is another name of
+    in_forests     whether forests take it
+    in_menus       whether it is offered where one may choose; deprecated names are not
+    targets        which numbers it takes: "all", "non-negative" or "positive"
+    has_medians    whether a leaf is the median of its targets, not the mean
+    scale_powers   how often the scale of the targets is in the impurity
+    error_name     what the impurity of a regression is called
+    scoring        what tuning makes small, or large
     """
 
     name: str
-    code: int
     for_classes: bool
     summary: str
+    formula: str = ""
+    code: int = scores.CUSTOM
+    exact_ties: bool = False
     of_shares: Callable[[np.ndarray], np.ndarray] | None = None
-    own: Callable[[np.ndarray, float], float] | None = None
+    impurity: Callable[..., float] | None = None
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    same_as: str | None = None
+    in_forests: bool = True
+    in_menus: bool = True
+    targets: str = "all"
+    has_medians: bool = False
+    scale_powers: int = 1
+    error_name: str = "impurity"
+    scoring: str = "neg_mean_squared_error"
+
+    def impurity_of(self, sums: np.ndarray, weight: float) -> float:
+        """`impurity` with its parameters, as Python runs it."""
+        if self.impurity is None:
+            raise TypeError(f"criterion={self.name!r} is not a function of sums and weight.")
+        return float(self.impurity(sums, weight, *self.parameters.values()))
+
+    def check_targets(self, y: np.ndarray) -> None:
+        """Refuse targets, (n, outputs), that the criterion is not for."""
+        kind = self.name.capitalize()
+        if self.targets == "non-negative" and y.min() < 0:
+            raise InvalidDataError(
+                f"Some value(s) of y are negative which is not allowed for {kind} regression. Use "
+                "criterion='squared_error'."
+            )
+        if self.targets == "non-negative" and (y.sum(axis=0) <= 0).any():
+            raise InvalidDataError(
+                f"Sum of y is not strictly positive which is necessary for {kind} regression: of "
+                "an output, all are zero. Use criterion='squared_error'."
+            )
+        if self.targets == "positive" and y.min() <= 0:
+            raise InvalidDataError(f"criterion={self.name!r} needs targets above zero.")
+
+    def saved(self) -> dict[str, Any]:
+        """What a model file keeps of it: see `criterion_saved_as`."""
+        return {"name": self.name, "parameters": dict(self.parameters)}
 
 
 def entropy(shares: np.ndarray, base: float = 2.0) -> np.ndarray:
@@ -61,31 +126,100 @@ def _error(shares: np.ndarray) -> np.ndarray:
     return np.asarray(1.0 - np.asarray(shares).max(axis=-1))
 
 
-CRITERIA = {
-    one.name: one
-    for one in (
-        Criterion("gini", scores.GINI, True, "Gini index, 1 - sum p^2", _gini),
-        Criterion("entropy", scores.ENTROPY, True, "entropy in bits: information gain", entropy),
-        Criterion("log_loss", scores.ENTROPY, True, "another name of entropy", entropy),
-        Criterion(
-            "gain_ratio", scores.GAIN_RATIO, True, "C4.5: gain over split information", entropy
-        ),
-        Criterion("error", scores.ERROR, True, "classification error, 1 - max p", _error),
-        Criterion("squared_error", scores.SQUARED, False, "variance around the mean"),
-        Criterion("friedman_mse", scores.SQUARED, False, "the same: its gain is Friedman's"),
-        Criterion("absolute_error", scores.ABSOLUTE, False, "mean distance from the median"),
-        Criterion("poisson", scores.POISSON, False, "half the Poisson deviance"),
-        Criterion("gamma", scores.GAMMA, False, "half the gamma deviance"),
-    )
-}
+_ENTRIES = (
+    Criterion(
+        "gini", True, "Gini index, 1 - sum p^2", "1 - Σ p²",
+        code=scores.GINI, exact_ties=True, of_shares=_gini,
+    ),
+    Criterion(
+        "entropy", True, "entropy in bits: information gain",
+        "-Σ p log2 p, in bits: the gain is the information gain",
+        code=scores.ENTROPY, exact_ties=True, of_shares=entropy,
+    ),
+    Criterion(
+        "log_loss", True, "another name of entropy",
+        code=scores.ENTROPY, exact_ties=True, of_shares=entropy, same_as="entropy",
+    ),
+    Criterion(
+        "gain_ratio", True, "C4.5: gain over split information",
+        "entropy; of the splits with at least the average gain, the best gain for its split "
+        "information (C4.5)",
+        code=scores.GAIN_RATIO, of_shares=entropy, in_forests=False,
+    ),
+    Criterion(
+        "error", True, "classification error, 1 - max p", "1 - max p",
+        code=scores.ERROR, exact_ties=True, of_shares=_error,
+    ),
+    Criterion(
+        "squared_error", False, "variance around the mean",
+        "mean (t - mean)²; Friedman's improvement is the gain of this",
+        code=scores.SQUARED, exact_ties=True, scale_powers=2, error_name="mean squared error",
+    ),
+    Criterion(
+        "friedman_mse", False, "the same: its gain is Friedman's",
+        code=scores.SQUARED, exact_ties=True, scale_powers=2, error_name="mean squared error",
+        same_as="squared_error", in_menus=False,
+    ),
+    Criterion(
+        "absolute_error", False, "mean distance from the median",
+        "mean \\|t - median\\|; a leaf predicts the median",
+        code=scores.ABSOLUTE, exact_ties=True, has_medians=True, error_name="mean absolute error",
+        scoring="neg_mean_absolute_error",
+    ),
+    Criterion(
+        "poisson", False, "half the Poisson deviance", "half the mean Poisson deviance; for counts",
+        code=scores.POISSON, targets="non-negative", error_name="half the mean Poisson deviance",
+    ),
+    Criterion(
+        "gamma", False, "half the gamma deviance",
+        "half the mean gamma deviance; for amounts above zero",
+        code=scores.GAMMA, targets="positive", scale_powers=0,
+        error_name="half the mean gamma deviance",
+    ),
+)  # fmt: skip
+
+CRITERIA = {one.name: one for one in _ENTRIES}
 
 
-def class_criteria() -> list[str]:
-    return [name for name, one in CRITERIA.items() if one.for_classes]
+def class_criteria(*, in_forests: bool = False, distinct: bool = False) -> list[str]:
+    """The names for classification.
+
+    in_forests: only those that forests take; distinct: without other names of the same criterion.
+    """
+    return _names(True, in_forests, distinct)
 
 
-def number_criteria() -> list[str]:
-    return [name for name, one in CRITERIA.items() if not one.for_classes]
+def number_criteria(*, in_forests: bool = False, distinct: bool = False) -> list[str]:
+    """The names for regression; see `class_criteria`."""
+    return _names(False, in_forests, distinct)
+
+
+def _names(for_classes: bool, in_forests: bool, distinct: bool) -> list[str]:
+    return [
+        name
+        for name, one in CRITERIA.items()
+        if one.for_classes == for_classes
+        and (one.in_forests or not in_forests)
+        and (one.same_as is None or not distinct)
+    ]
+
+
+def powers_of_scale(code: int) -> int:
+    """How often the scale of the targets is in an impurity, by the code of the score."""
+    return next((one.scale_powers for one in CRITERIA.values() if one.code == code), 1)
+
+
+def criteria_table() -> list[str]:
+    """The table of the docs, line by line, in Markdown."""
+    lines = ["| `criterion=` | of | impurity of a node with class shares p, or targets t |",
+             "|---|---|---|"]  # fmt: skip
+    for one in CRITERIA.values():
+        if one.same_as is None:
+            alike = [other.name for other in CRITERIA.values() if other.same_as == one.name]
+            names = ", ".join(f'`"{name}"`' for name in (one.name, *alike))
+            kind = "classes" if one.for_classes else "numbers"
+            lines.append(f"| {names} | {kind} | {one.formula or one.summary} |")
+    return lines
 
 
 def without_friedman(criterion: str) -> str:
@@ -121,9 +255,16 @@ class CriterionNames(StrOptions):
 
 
 def register_criterion(
-    name: str, function: Callable[[np.ndarray, float], float], *, for_classes: bool = True
+    name: str,
+    function: Callable[..., float],
+    *,
+    for_classes: bool = True,
+    parameters: Mapping[str, float] | None = None,
 ) -> Criterion:
     """Make `criterion=name` mean your own impurity.
+
+    Decision trees, random forests and extremely randomised trees take it. Model files keep its name
+    and parameters, not the function: register it before you load one.
 
     Parameters
     ----------
@@ -132,9 +273,12 @@ def register_criterion(
     function : callable
         `function(sums, weight)` returns the impurity of a node: `sums` are the weights of its
         classes, or the weighted sum and sum of squares of its targets. It is compiled;
-        one that is compiled already is taken as it is.
+        one that is compiled already is taken as it is. The first line of its docstring is what
+        menus and docs say of it.
     for_classes : bool, default=True
-        Whether it is for `DecisionTreeClassifier` or for `DecisionTreeRegressor`.
+        Whether it is for classification or for regression.
+    parameters : dict of str to float, optional
+        Numbers that the function gets after `weight`, in this order.
 
     Examples
     --------
@@ -147,19 +291,46 @@ def register_criterion(
     1.0
     >>> del margrove.grove.criteria.CRITERIA["root_of_gini"]
     """
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"name must be a string that is not empty. Got {name!r} instead.")
     if name in CRITERIA:
         raise ValueError(f"A criterion named {name!r} exists already: {sorted(CRITERIA)}.")
     if not callable(function):
         raise TypeError(f"function must be callable. Got {function!r} instead.")
+    numbers = {str(own): float(value) for own, value in (parameters or {}).items()}
     summary = (function.__doc__ or "a registered criterion").strip().splitlines()[0]
 
     def of_shares(shares: np.ndarray) -> np.ndarray:
-        return np.apply_along_axis(lambda own: function(own, 1.0), -1, np.asarray(shares))
+        return np.apply_along_axis(
+            lambda own: function(own, 1.0, *numbers.values()), -1, np.asarray(shares)
+        )
 
     CRITERIA[name] = Criterion(
-        name, scores.CUSTOM, for_classes, summary, of_shares if for_classes else None, function
+        name,
+        for_classes,
+        summary,
+        of_shares=of_shares if for_classes else None,
+        impurity=function,
+        parameters=numbers,
     )
     return CRITERIA[name]
+
+
+def criterion_saved_as(saved: Mapping[str, Any]) -> Criterion:
+    """The criterion that `Criterion.saved` was asked of; LookupError if it is not registered."""
+    name, parameters = saved["name"], dict(saved["parameters"])
+    known = CRITERIA.get(name)
+    if known is None:
+        raise LookupError(
+            f"criterion={name!r} is not registered here: margrove.register_criterion({name!r}, "
+            f"function{', parameters=' + repr(parameters) if parameters else ''}) makes it known"
+        )
+    if dict(known.parameters) != parameters:
+        raise LookupError(
+            f"criterion={name!r} is registered with parameters={dict(known.parameters)}, and "
+            f"{parameters} are needed: register it with those under this name"
+        )
+    return known
 
 
 def impurity(name: str, counts: np.ndarray) -> float:

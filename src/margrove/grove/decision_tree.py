@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import warnings
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -21,27 +20,32 @@ from margrove._runtime.memory import require_memory
 from margrove._runtime.slices import drive
 from margrove._runtime.threads import resolve_n_jobs
 from margrove.exceptions import DataWarning
-from margrove.grove.criteria import CRITERIA
+from margrove.grove.criteria import CRITERIA, powers_of_scale
 from margrove.grove.export.sklearn_tree import TreeView, decision_path, importances, view
 from margrove.grove.grow.assembly import assemble, n_balanced_splits
 from margrove.grove.grow.custom_criterion import CustomSearch
 from margrove.grove.grow.multiway import MULTIWAY_CRITERIA, MultiwayGrower
 from margrove.grove.grow.oblique import ObliqueGrower
 from margrove.grove.grow.oblique_directions import DIRECTIONS
-from margrove.grove.grow.scores import ENTROPY, GAIN_RATIO, GAMMA, POISSON, SQUARED, log_table
 from margrove.grove.grow.split_search import Rules
 from margrove.grove.grow.stopping import stop_at_chance, stop_at_error, stop_without_improvement
 from margrove.grove.grow.tree_builder import TreeGrower, columns_of
-from margrove.grove.serve.tree_arrays import TreeArrays, leaves_of, values_of
+from margrove.grove.growth_limits import (
+    GREEDY_DEPTH,
+    GrowthLimits,
+    TrainingSize,
+    custom_search,
+    number_of_leaves,
+    unscaled,
+)
+from margrove.grove.serve.tree_arrays import TreeArrays
+from margrove.grove.serve.tree_walk import leaves_of, values_of
 from margrove.grove.table.binning import BinnedDataset, bin_columns
-from margrove.grove.table.constraints import monotonic_signs
 from margrove.grove.table.encoding import TreeTable, read_table_like_fitted, refuse_infinity
 from margrove.grove.table.targets import Targets
 
-__all__ = ["GREEDY_DEPTH", "TREE_PARAMETERS", "DecisionTree", "TreeTraining", "powers_of_scale",
-           "warn_of_halving"]  # fmt: skip
+__all__ = ["GREEDY_DEPTH", "TREE_PARAMETERS", "DecisionTree", "TreeTraining", "warn_of_halving"]
 
-GREEDY_DEPTH = 500  # beyond which nodes are halved
 _FEW_CELLS = 20_000
 _COUNT = Interval(Integral, 1, None, closed="left")
 
@@ -172,7 +176,7 @@ class DecisionTree(Estimator):
         if self.max_error is not None:
             arrays = stop_at_error(
                 arrays,
-                self.max_error if counts else _unscaled(self.max_error, scale, criterion),
+                self.max_error if counts else unscaled(self.max_error, scale, criterion),
                 counts,
             )
         if self.early_stopping:
@@ -194,7 +198,7 @@ class DecisionTree(Estimator):
         if self.ccp_alpha > 0.0:
             from margrove.grove.prune.cost_complexity import prune_by_cost_complexity
 
-            arrays = prune_by_cost_complexity(arrays, _unscaled(self.ccp_alpha, scale, criterion))
+            arrays = prune_by_cost_complexity(arrays, unscaled(self.ccp_alpha, scale, criterion))
         return arrays
 
     @staticmethod
@@ -226,7 +230,7 @@ class DecisionTree(Estimator):
     def _grower(
         self, training: TreeTraining, data: BinnedDataset, rules: Rules, n_threads: int
     ) -> TreeGrower | MultiwayGrower | ObliqueGrower:
-        max_leaves = self._max_leaves(len(training.rows))
+        max_leaves = number_of_leaves(self.max_leaf_nodes, len(training.rows))
         if self.splitter == "oblique":
             self._check_oblique(training, rules)
             table = training.table
@@ -253,18 +257,12 @@ class DecisionTree(Estimator):
         )  # fmt: skip
 
     def _custom_search(self, training: TreeTraining) -> CustomSearch | None:
-        """For a criterion that a user has registered."""
-        own = CRITERIA[self.criterion].own
-        if own is None:
-            return None
-        for refused, name in (
-            (len(training.targets.starts) > 2, "several outputs"),
-            (self._is_random(training.table.X.shape[1]), "max_features or splitter='random'"),
-            (self.monotonic_cst is not None, "monotonic_cst"),
-        ):
-            if refused:
-                raise ValueError(f"A registered criterion does not go with {name}.")
-        return CustomSearch(own, len(training.targets.labels) > 0)
+        """For a criterion that is a function of sums."""
+        return custom_search(
+            self.criterion,
+            n_outputs=len(training.targets.starts) - 1,
+            constrained=self.monotonic_cst is not None,
+        )
 
     def _check_oblique(self, training: TreeTraining, rules: Rules) -> None:
         for refused, name in (
@@ -272,18 +270,23 @@ class DecisionTree(Estimator):
             (self.max_features is not None, "max_features"),
             (self.max_bins is not None, "max_bins"),
             (len(training.targets.starts) > 2, "several outputs"),
-            (CRITERIA[self.criterion].own is not None, "a registered criterion"),
+            (CRITERIA[self.criterion].impurity is not None, f"criterion={self.criterion!r}"),
             (len(rules.monotone) > 0, "monotonic_cst"),
         ):
             if refused:
-                raise ValueError(f"splitter='oblique' does not go with {name}.")
+                raise ValueError(
+                    f"splitter='oblique' does not go with {name}. Use splitter='best'."
+                )
 
     def _check_multiway(self, training: TreeTraining, data: BinnedDataset, rules: Rules) -> None:
         """Refuse what only binary trees can do."""
         for refused, name in (
             (rules.criterion not in MULTIWAY_CRITERIA, f"criterion={self.criterion!r}"),
             (len(training.targets.starts) > 2, "several outputs"),
-            (self._is_random(data.n_features), "max_features or splitter='random'"),
+            (
+                rules.random or rules.max_features < data.n_features,
+                "max_features or splitter='random'",
+            ),
             (len(rules.monotone) > 0, "monotonic_cst"),
         ):
             if refused:
@@ -296,60 +299,23 @@ class DecisionTree(Estimator):
         return resolve_n_jobs(self.n_jobs, unset="all")
 
     def _rules(self, training: TreeTraining, data: BinnedDataset, scale: float = 1.0) -> Rules:
-        targets, d = training.targets, data.n_features
-        n_samples = int(targets.samples[training.rows].sum())
-        criterion = CRITERIA[self.criterion].code
-        n_outputs = len(targets.starts) - 1
-        whole_weight = int(targets.weight[training.rows].sum())
-        needs_table = criterion in (ENTROPY, GAIN_RATIO) and targets.counted
-        table, log_scale = (
-            log_table(whole_weight, n_outputs) if needs_table else (np.zeros(1, np.int64), 1.0)
-        )
-        min_leaf = _number_of(self.min_samples_leaf, n_samples, 1)
-        min_weight = self.min_weight_fraction_leaf * training.total_weight / targets.unit
-        if not targets.counted:  # the sum of the weights is rounded
-            min_weight -= 1e-9 * min_weight
-        monotone = self._monotone(training)
-        min_decrease = self.min_impurity_decrease * training.total_weight * n_outputs
-        return Rules(
-            criterion=criterion,
+        targets = training.targets
+        size = TrainingSize(
+            n_features=data.n_features,
+            n_outputs=len(targets.starts) - 1,
+            n_samples=int(targets.samples[training.rows].sum()),
+            whole_weight=int(targets.weight[training.rows].sum()),
+            real_weight=training.total_weight,
+            unit=targets.unit,
             counted=targets.counted,
-            table=table,
-            scale=log_scale,
-            min_samples_split=max(_number_of(self.min_samples_split, n_samples, 2), 2 * min_leaf),
-            min_samples_leaf=min_leaf,
-            min_weight=int(np.ceil(min_weight)),
-            max_depth=min(self.max_depth or 2**31, 2**31),
-            greedy_depth=2**31 if len(monotone) else GREEDY_DEPTH,  # halves keep no order
-            min_decrease=_unscaled(min_decrease, scale, criterion),
-            max_features=_number_of_features(self.max_features, d),
-            random=self.splitter == "random",
-            monotone=monotone,
-            at_zero=criterion in (POISSON, GAMMA),
-            seed=self._seed() if self._is_random(d) else 0,
-        )  # fmt: skip
+        )
+        limits = GrowthLimits.of(self, training.table, targets, splitter=self.splitter)
+        seed = self._seed() if limits.is_random(data.n_features) else 0
+        return limits.rules(size, scale, seed)
 
     def _seed(self) -> int:
         """64 bits as a signed number, which compiled code takes for any of them."""
         return int(np.uint64(seed_of(self.random_state)).astype(np.int64))
-
-    def _is_random(self, d: int) -> bool:
-        return self.splitter == "random" or _number_of_features(self.max_features, d) < d
-
-    def _max_leaves(self, n_rows: int) -> int:
-        """0 for any number; more leaves than rows there cannot be."""
-        return 0 if self.max_leaf_nodes is None else int(min(self.max_leaf_nodes, max(2, n_rows)))
-
-    def _monotone(self, training: TreeTraining) -> np.ndarray:
-        """+1, -1 or 0 for each feature; empty if there is none."""
-        if self.monotonic_cst is None:
-            return np.empty(0, np.int8)
-        signs = monotonic_signs(self.monotonic_cst, training.table, self)
-        self._check_monotone(training)
-        return signs if signs.any() else np.empty(0, np.int8)
-
-    @abstractmethod
-    def _check_monotone(self, training: TreeTraining) -> None: ...
 
     # -- reading --
 
@@ -440,36 +406,6 @@ class DecisionTree(Estimator):
         tags.input_tags.sparse = True
         tags.target_tags.multi_output = True
         return tags
-
-
-def _number_of(given: float, n_samples: int, least: int) -> int:
-    """A count as it is, a share as a count."""
-    if isinstance(given, Integral):
-        return int(min(int(given), n_samples + 1))
-    return max(least, int(np.ceil(given * n_samples)))
-
-
-def _number_of_features(given: Any, d: int) -> int:
-    if given is None:
-        return d
-    if given == "sqrt":
-        return max(1, int(np.sqrt(d)))
-    if given == "log2":
-        return max(1, int(np.log2(d)))
-    if isinstance(given, Integral):
-        return int(min(int(given), d))
-    return max(1, int(given * d))
-
-
-def powers_of_scale(criterion: int) -> int:
-    """How often the scale of the targets is in an impurity."""
-    return {SQUARED: 2, GAMMA: 0}.get(criterion, 1)
-
-
-def _unscaled(decrease: float, scale: float, criterion: int) -> float:
-    for _ in range(powers_of_scale(criterion) if scale != 1.0 else 0):
-        decrease /= scale
-    return decrease
 
 
 def _scaled(arrays: TreeArrays, scale: float, criterion: int) -> TreeArrays:

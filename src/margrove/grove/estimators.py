@@ -10,19 +10,18 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_targets, check_training_labels, check_weights, moderate
-from margrove.grove.criteria import CriterionNames, without_friedman
+from margrove.grove.criteria import CRITERIA, CriterionNames, without_friedman
 from margrove.grove.decision_tree import (
     TREE_PARAMETERS,
     DecisionTree,
     TreeTraining,
-    _number_of_features,
 )
+from margrove.grove.growth_limits import number_of_features
 from margrove.grove.serve.class_shares import by_output
 from margrove.grove.serve.tree_arrays import TreeArrays
 from margrove.grove.table.encoding import read_table
 from margrove.grove.table.given_targets import (
     MEDIAN_WEIGHT_BITS,
-    check_range,
     class_weights_of_outputs,
     columns_of_labels,
     power_of_two_near,
@@ -219,7 +218,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
                 "classes_": classes[0] if single else classes,
                 "n_classes_": np.intp(counts[0]) if single else counts,
                 "n_outputs_": len(classes),
-                "max_features_": _number_of_features(self.max_features, table.X.shape[1]),
+                "max_features_": number_of_features(self.max_features, table.X.shape[1]),
             }
 
         self._grow(training, X, y, learnt)
@@ -277,16 +276,6 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
 
     def _class_counts(self) -> list[int]:
         return [int(self.n_classes_)] if self.n_outputs_ == 1 else list(self.n_classes_)
-
-    def _check_monotone(self, training: TreeTraining) -> None:
-        if len(training.targets.starts) > 2:
-            raise ValueError("Monotonicity constraints are not supported with multiple output")
-        if training.targets.starts[-1] > 2:
-            raise ValueError(
-                "Monotonicity constraints are not supported with multiclass classification"
-            )
-        if training.targets.starts[-1] < 2:
-            raise ValueError("Monotonicity constraints need two classes; y has one.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -463,7 +452,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
             return {
                 "arrays_": arrays,
                 "n_outputs_": len(training.targets.starts) - 1,
-                "max_features_": _number_of_features(self.max_features, table.X.shape[1]),
+                "max_features_": number_of_features(self.max_features, table.X.shape[1]),
             }
 
         self._grow(training, X, y, learnt, scale)
@@ -476,9 +465,9 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         weight = moderate(check_weights(sample_weight, n))
         kept = which_count(weight)
         numbers, weight = numbers[kept], weight[kept]
-        check_range(self.criterion, numbers)
+        CRITERIA[self.criterion].check_targets(numbers)
         scale = power_of_two_near(numbers)
-        is_median = self.criterion == "absolute_error"
+        is_median = CRITERIA[self.criterion].has_medians
         targets = number_targets(
             numbers / scale,
             weight,
@@ -491,9 +480,3 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         """The mean (or median) of the leaf of each row."""
         value = self._values(X)
         return value[:, 0] if self.n_outputs_ == 1 else value
-
-    def _check_monotone(self, training: TreeTraining) -> None:
-        if len(training.targets.starts) > 2:
-            raise ValueError("Monotonicity constraints are not supported with multiple output")
-        if self.criterion == "absolute_error":
-            raise ValueError("Monotonicity constraints are not supported by absolute_error.")

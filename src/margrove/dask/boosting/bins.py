@@ -25,7 +25,7 @@ from margrove.ensemble.gradient.hist.tables import (
     GradientTable,
     lay_out,
 )
-from margrove.grove.table.binning import _coded, _take_columns
+from margrove.grove.table.binning import code_column, copy_columns
 
 __all__ = [
     "ColumnCodes",
@@ -116,7 +116,7 @@ def column_tiles(
         stop = min(start + step, n)
         some = X[start:stop] if rows.rows is None else X[rows.rows[start:stop]]
         tile = buffer[: (last - first) * (stop - start)].reshape(last - first, stop - start)
-        _take_columns(some, first, tile)
+        copy_columns(some, first, tile)
         for k in range(last - first):
             yield first + k, start, new_numbers(tile[k], renumbered.get(first + k))
 
@@ -137,7 +137,7 @@ def distinct_values(
         tiles[j - first].append(values.copy())
     found = []
     for column in tiles:
-        codes, distinct, _ = _coded(np.concatenate(column))
+        codes, distinct, _ = code_column(np.concatenate(column))
         n = len(distinct)
         counts = np.bincount(codes, minlength=n + 1)
         heavy = None if weight is None else np.bincount(codes, weights=weight, minlength=n)[:n]
@@ -158,7 +158,9 @@ def merged_columns(
 
 def _merged(pieces: list[_Distinct], n_categories: int, max_bins: int) -> ColumnCodes:
     together = np.concatenate([piece.values for piece in pieces])
-    codes, values, _ = _coded(together) if len(together) else (np.empty(0, int), together, False)
+    codes, values, _ = (
+        code_column(together) if len(together) else (np.empty(0, int), together, False)
+    )
     n = len(values)
     rows = np.bincount(codes, weights=np.concatenate([piece.rows for piece in pieces]), minlength=n)
     weight = rows

@@ -89,7 +89,7 @@ class ClusterRounds(GradientRounds):
         self.first, self._draw = first_round, draw
         self._n = len(rows.y)
         self._most_leaves, self._n_slots, self._is_tight = self._sizes(self._n)
-        self._buffers = self._new_buffers()
+        self._buffers = self._buffers_of_trees()
         self._steps: Iterator[None] | None = None
         self._raw: np.ndarray | None = None
         self._ahead: RoundStart | None = None
@@ -102,7 +102,7 @@ class ClusterRounds(GradientRounds):
         if monitor is not None and not monitor.scores:
             self._tell(monitor, [])
 
-    def _new_buffers(self) -> list[TreeBuffers]:
+    def _buffers_of_trees(self) -> list[TreeBuffers]:
         n_sets = 0 if self._settings.sets is None else len(self._settings.sets)
         n_bytes = TreeBuffers.bytes_of(self._table, self._most_leaves, self._n_slots)
         most = max(int(min(_BYTES_OF_TREES // max(n_bytes, 1.0), _TREES_AT_ONCE)), 1)

@@ -28,7 +28,7 @@ from margrove.dask.forest.rank_codes import (
     translate,
 )
 from margrove.dask.partitions.table import Partitions
-from margrove.ensemble.forest.training_data import _rows_as_codes
+from margrove.ensemble.forest.training_data import codes_of_rows
 from margrove.exceptions import InvalidDataError
 from margrove.grove.table.binning import BinnedDataset
 from margrove.grove.table.encoding import TreeTable
@@ -101,7 +101,7 @@ class ForestTable(TreeTable):
         self, target: np.ndarray, weight: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """See `ensemble.forest.training_data.row_order`."""
-        codes = target if target.ndim == 1 else _rows_as_codes(target)
+        codes = target if target.ndim == 1 else codes_of_rows(target)
         hashes, has_nan = (np.concatenate(arrays) for arrays in zip(*self._scanned(), strict=True))
         if self.kept is not None:
             hashes, has_nan = hashes[self.kept], has_nan[self.kept]

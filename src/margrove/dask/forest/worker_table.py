@@ -25,6 +25,7 @@ from margrove.ensemble.forest.grower import ForestGrower
 from margrove.ensemble.forest.intervals import LeafSamples, keep_leaf_samples
 from margrove.ensemble.forest.training_data import ForestTraining, Sampler
 from margrove.exceptions import FitCancelled
+from margrove.grove.growth_limits import number_of_leaves
 from margrove.grove.serve.packed_trees import PackedTree
 from margrove.grove.table.binning import BinnedDataset
 from margrove.grove.table.encoding import TreeTable
@@ -159,8 +160,7 @@ class WorkerTable:
         training = replace(given, table=table, order=order, data=data)
         self._training, self._sampler = training, Sampler(training)
         forest = setup.forest
-        template = forest._template()
-        rules, kind = forest._rules_and_kind(template, training, self._sampler)
+        rules, kind = forest._rules_and_kind(training, self._sampler)
         self.kind = kind
         self._first_grower = _WorkerGrower(
             training,
@@ -169,7 +169,7 @@ class WorkerTable:
             kind,
             0,
             _NO_END,
-            max_leaves=template._max_leaves(data.n_rows),
+            max_leaves=number_of_leaves(forest.max_leaf_nodes, data.n_rows),
             finish=forest._finisher(kind, training),
             look_out=setup.wants_out_of_bag,
         )

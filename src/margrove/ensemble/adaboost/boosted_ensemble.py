@@ -19,7 +19,8 @@ from margrove._runtime.threads import resolve_n_jobs
 from margrove.ensemble.adaboost.training_data import BoostingRows, read_rows_like_fitted
 from margrove.ensemble.adaboost.weak_learners import EstimatorMembers, Members
 from margrove.ensemble.bagging.samples import seed_of_member
-from margrove.grove.decision_tree import DecisionTree, _number_of_features
+from margrove.grove.decision_tree import DecisionTree
+from margrove.grove.growth_limits import number_of_features
 from margrove.grove.table.encoding import refuse_infinity
 
 __all__ = ["BOOSTING_PARAMETERS", "Boosted", "MembersOfBoosting"]
@@ -130,7 +131,7 @@ class Boosted(Estimator):
 
     def _attributes_of_trees(self, base: Any, rows: BoostingRows) -> dict[str, Any]:
         """Those of a member that is a tree."""
-        max_features = _number_of_features(base.max_features, rows.X.shape[1])
+        max_features = number_of_features(base.max_features, rows.X.shape[1])
         return rows.attributes | {"n_outputs_": 1, "max_features_": max_features}
 
     def _refuse_infinity(self, extremes: list[Any], table: Any) -> None:

@@ -44,6 +44,7 @@ from margrove.ensemble.adaboost.weak_learners import (
 )
 from margrove.ensemble.bagging.samples import lay_out
 from margrove.exceptions import ConvergenceWarning, InvalidDataError
+from margrove.grove.criteria import CRITERIA
 from margrove.grove.estimators import DecisionTreeClassifier, DecisionTreeRegressor
 from margrove.grove.table.encoding import TreeTable, refuse_infinity
 from margrove.grove.table.given_targets import samples_of, which_count
@@ -296,7 +297,7 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
                 f"algorithm='real' needs probabilities, but estimator={name} has no predict_proba. "
                 "Use algorithm='samme'."
             )
-        if kind == "regressor" and getattr(base, "criterion", "") in ("poisson", "gamma"):
+        if kind == "regressor" and _wants_positive(base):
             raise ValueError(
                 f"algorithm={algorithm!r} fits numbers below zero, which criterion="
                 f"{base.criterion!r} does not take. Use criterion='squared_error'."
@@ -732,6 +733,13 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
             logs = logs + gains.reshape(logs.shape)
         task = rule.task(logs)
         yield task.weights[0] if len(task.weights) == 1 else task.weights.T
+
+
+def _wants_positive(base: Any) -> bool:
+    """Whether it is a tree that does not take all numbers."""
+    criterion = getattr(base, "criterion", None)
+    known = CRITERIA.get(criterion) if isinstance(criterion, str) else None
+    return known is not None and known.targets != "all"
 
 
 def _counts_and_logs(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -12,10 +12,11 @@ from dataclasses import replace
 import numpy as np
 
 from margrove.ensemble.adaboost.weak_learners import TreeMembers, answers_of_trees
+from margrove.grove.criteria import CRITERIA
 from margrove.grove.decision_tree import DecisionTree, TreeTraining
 from margrove.grove.grow.forest_tree_builder import Sapling
-from margrove.grove.grow.scores import CODE_OF
 from margrove.grove.grow.tree_builder import columns_of
+from margrove.grove.growth_limits import number_of_leaves
 from margrove.grove.serve.packed_trees import Kind, PackedTree
 from margrove.grove.table.binning import bin_columns
 from margrove.grove.table.encoding import TreeTable
@@ -45,7 +46,7 @@ class SaplingLearner:
     ) -> None:
         self._table, self._answer = table, answer
         self._data = bin_columns(table.X, max_bins=template.max_bins, n_threads=n_threads)
-        self.kind = Kind(CODE_OF[template.criterion], (n_classes,), 1, table.n_categories)
+        self.kind = Kind(CRITERIA[template.criterion].code, (n_classes,), 1, table.n_categories)
         n = len(labels)
         self._samples = np.ones(n, np.int64)
         self._scale = float(_WHOLE - 2 * n)
@@ -62,7 +63,7 @@ class SaplingLearner:
             targets,
             rules,
             table.n_categories,
-            max_leaves=template._max_leaves(n),
+            max_leaves=number_of_leaves(template.max_leaf_nodes, n),
             weights_count=False,
             by_rows=True,
         )

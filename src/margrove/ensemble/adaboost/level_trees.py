@@ -17,11 +17,13 @@ from margrove._runtime.jit import kernel
 from margrove._runtime.threads import run_tiles
 from margrove.ensemble.adaboost.stump_tables import ROWS_OF_A_BIN, StumpTable, write_sides
 from margrove.ensemble.adaboost.weak_learners import TreeMembers
+from margrove.grove.criteria import CRITERIA
 from margrove.grove.grow.assembly import impurity_of_shares
-from margrove.grove.grow.scores import CODE_OF, GINI, consider
+from margrove.grove.grow.scores import GINI, consider
 from margrove.grove.grow.split_search import ROUNDING_OF_SQUARES, is_far, score_of_classes
-from margrove.grove.serve.packed_trees import Kind, packed_of
+from margrove.grove.serve.packed_trees import Kind
 from margrove.grove.serve.tree_arrays import LEAF, THRESHOLD, TreeArrays
+from margrove.grove.serve.unfolding import packed_of
 from margrove.grove.table.columns import code_of
 from margrove.grove.table.targets import whole_weights
 
@@ -100,7 +102,7 @@ class LevelLearner:
         self._table, self._answer, self._n_threads = table, answer, n_threads
         self._labels, self._n_classes = labels.astype(np.int32), n_classes
         self._samples, self._max_depth = samples.astype(np.int64), max_depth
-        self._criterion = CODE_OF[criterion]
+        self._criterion = CRITERIA[criterion].code
         self._bits = int(n_classes - 1).bit_length()
         widest = 2 ** min(max_depth - 1, DEEPEST)
         self._searches = [

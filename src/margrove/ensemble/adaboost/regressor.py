@@ -26,11 +26,12 @@ from margrove.ensemble.adaboost.weak_learners import (
     rows_at_once,
 )
 from margrove.ensemble.adaboost.weighted_medians import StagedMedians, weighted_medians
-from margrove.ensemble.bagging.samples import _with_nan_as_number
+from margrove.ensemble.bagging.samples import with_nan_as_number
 from margrove.ensemble.bootstrap.resampling import Line
 from margrove.exceptions import ConvergenceWarning, InvalidDataError
+from margrove.grove.criteria import CRITERIA
 from margrove.grove.estimators import DecisionTreeRegressor
-from margrove.grove.table.given_targets import check_range, power_of_two_near, samples_of
+from margrove.grove.table.given_targets import power_of_two_near, samples_of
 
 __all__ = ["AdaBoostRegressor"]
 
@@ -199,13 +200,13 @@ class AdaBoostRegressor(RegressorMixin, Boosted):
         n = rows.X.shape[0]
         numbers = check_targets(y, n)
         weight = moderate(check_weights(sample_weight, n))
-        content = _with_nan_as_number(rows.mixed.numbers(weight))
+        content = with_nan_as_number(rows.mixed.numbers(weight))
         form = canonical_form(content, numbers, weight)
         kept = form.group_of >= 0
         samples = np.zeros(len(form.rows), np.int64)
         np.add.at(samples, form.group_of[kept], samples_of(weight[kept], sample_weight))
         if is_plain_tree(base):
-            check_range(base.criterion, numbers[form.rows])
+            CRITERIA[base.criterion].check_targets(numbers[form.rows])
         n_draws = Line(form.weight, int(kept.sum())).n_draws
         if self._resamples(base) and n_draws > _MOST_DRAWS:
             raise InvalidDataError(

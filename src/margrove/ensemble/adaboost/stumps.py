@@ -22,7 +22,8 @@ from margrove._runtime.jit import kernel
 from margrove._runtime.threads import run_tiles
 from margrove.ensemble.adaboost.algorithms import LARGEST_WEIGHT, NO_BETTER
 from margrove.ensemble.adaboost.stump_tables import StumpTable, write_sides
-from margrove.grove.grow.scores import CODE_OF, GINI, consider
+from margrove.grove.criteria import CRITERIA
+from margrove.grove.grow.scores import GINI, consider
 from margrove.grove.grow.split_search import ROUNDING_OF_SQUARES, is_far, score_of_classes
 
 __all__ = ["CHANCE", "PERFECT", "RUNNING", "StumpBooster", "Stumps"]
@@ -177,7 +178,7 @@ class StumpBooster:
             np.zeros(n_classes, np.int64),
         )
         bits = int(n_classes - 1).bit_length()
-        self._plan = Plan(CODE_OF[criterion], bonus, chance, learning_rate, bits)
+        self._plan = Plan(CRITERIA[criterion].code, bonus, chance, learning_rate, bits)
         self._searches = [
             Search(
                 np.zeros(int(group.first[-1]) * n_classes, np.int64),

@@ -31,7 +31,6 @@ _AS_THEY_ARE = {  # of trees that are grown on one table for all rounds
 }
 _OF_SIMPLE_TREES = {
     "splitter": ("best",),
-    "criterion": ("gini", "entropy", "log_loss", "error"),
     "min_weight_fraction_leaf": (0.0,),
     "max_features": (None,),
     "min_impurity_decrease": (0.0,),
@@ -78,7 +77,7 @@ def is_plain_tree(base: Any) -> bool:
     """Whether it can be grown on a table of codes that is made once."""
     if type(base) not in (DecisionTreeClassifier, DecisionTreeRegressor):
         return False
-    return CRITERIA[base.criterion].own is None and _is_among(base, _AS_THEY_ARE)
+    return CRITERIA[base.criterion].impurity is None and _is_among(base, _AS_THEY_ARE)
 
 
 def is_small_tree(base: Any, rows: BoostingRows, deepest: int) -> bool:
@@ -94,6 +93,9 @@ def is_simple_tree(base: Any, rows: BoostingRows) -> bool:
     there."""
     table = rows.table
     if table is None or not isinstance(base, DecisionTreeClassifier) or table.categories:
+        return False
+    criterion = CRITERIA[base.criterion]
+    if criterion.impurity is not None or not criterion.in_forests:
         return False
     if not _is_among(base, _OF_SIMPLE_TREES):
         return False

@@ -26,12 +26,13 @@ from margrove.ensemble.adaboost.stumps import Stumps
 from margrove.ensemble.bagging.samples import seed_of_member
 from margrove.ensemble.bagging.votes import onto_all_classes
 from margrove.ensemble.bootstrap.resampling import Line, multiplicities
-from margrove.grove.decision_tree import DecisionTree, TreeTraining, powers_of_scale
+from margrove.grove.criteria import CRITERIA, powers_of_scale
+from margrove.grove.decision_tree import DecisionTree, TreeTraining
 from margrove.grove.grow.assembly import assemble, impurity_of_shares
-from margrove.grove.grow.scores import CODE_OF
 from margrove.grove.serve.forest_walk import add_values, leaves_of_rows
-from margrove.grove.serve.packed_trees import Kind, PackedTree, packed_of, rescaled, unfolded
+from margrove.grove.serve.packed_trees import Kind, PackedTree, rescaled
 from margrove.grove.serve.tree_arrays import LEAF, THRESHOLD, TreeArrays
+from margrove.grove.serve.unfolding import packed_of, unfolded
 from margrove.grove.table.binning import bin_columns
 from margrove.grove.table.encoding import TreeTable
 from margrove.grove.table.given_targets import MEDIAN_WEIGHT_BITS
@@ -319,7 +320,7 @@ class TreeLearner:
             n_threads=n_threads,
         )
         self.kind = Kind(
-            CODE_OF[template.criterion],
+            CRITERIA[template.criterion].code,
             () if labels is None else (n_classes,),
             1,
             table.n_categories,
@@ -365,7 +366,7 @@ class TreeLearner:
         if targets is None and self._labels is not None:
             given = class_targets(y[:, None], [self._n_classes], own, samples)
         else:
-            is_median = self._template.criterion == "absolute_error"
+            is_median = CRITERIA[self._template.criterion].has_medians
             given = number_targets(
                 y[:, None] / self._scale,
                 own,
@@ -473,7 +474,7 @@ class StumpMembers:
         weight = sums.sum(axis=1)
         n, n_left = self.n_samples, int(self.found.n_left[t])
         shares = sums / weight[:, None]
-        impurity = impurity_of_shares(CODE_OF[self.template.criterion], shares)
+        impurity = impurity_of_shares(CRITERIA[self.template.criterion].code, shares)
         size = len(sums)
         inner = np.array([not is_leaf, False, False])[:size]
         lost = weight * impurity

@@ -28,18 +28,17 @@ from margrove._data import seed_of
 from margrove._runtime.estimator import RANDOM_STATE, RUN_CONTROL, Estimator
 from margrove._runtime.slices import drive
 from margrove._runtime.threads import resolve_n_jobs
-from margrove.ensemble.bagging.members import Crew, Member, MemberFitting, Plan, columns_of
+from margrove.ensemble.bagging.answers import answer_left_out, answer_of
+from margrove.ensemble.bagging.members import Crew, Member, MemberFitting, Plan
 from margrove.ensemble.bagging.mixed_tables import MixedTable, read_mixed, read_mixed_like_fitted
 from margrove.ensemble.bagging.samples import RowSamples, lay_out
 from margrove.ensemble.bagging.votes import (
     Tally,
-    onto_all_classes,
-    votes,
     warn_of_rows_in_every_bag,
 )
 from margrove.exceptions import DataWarning
 
-__all__ = ["BAGGING_PARAMETERS", "BagTargets", "Bagging", "has_method", "shares_of"]
+__all__ = ["BAGGING_PARAMETERS", "BagTargets", "Bagging", "has_method"]
 
 _COUNT = Interval(Integral, 1, None, closed="left")
 _SHARE = Interval(RealNotInt, 0, 1, closed="right")
@@ -291,7 +290,7 @@ class Bagging(Estimator):
             )
         ]
         tally = Tally(n_rows)
-        for answer in self._in_order(_answer_left_out, tasks, n_rows):
+        for answer in self._in_order(answer_left_out, tasks, n_rows):
             if answer is not None:
                 tally.add(answer[1], answer[0])
         counted = targets.weight > 0
@@ -378,7 +377,7 @@ class Bagging(Estimator):
             (estimator, columns, X, method, params)
             for estimator, columns in zip(self.estimators_, self.estimators_features_, strict=True)
         ]
-        return self._in_order(_answer, tasks, X.shape[0])
+        return self._in_order(answer_of, tasks, X.shape[0])
 
     def _routed(self, caller: str, params: dict[str, Any]) -> Any:
         """Arguments for the methods of the members."""
@@ -441,34 +440,3 @@ def _arguments(metric: Callable[..., float]) -> set[str]:
         return set(inspect.signature(metric).parameters)
     except (TypeError, ValueError):  # some callables of other languages do not say
         return set()
-
-
-def _answer(
-    estimator: Any, columns: np.ndarray, X: Any, method: str, params: dict[str, Any]
-) -> np.ndarray:
-    return np.asarray(getattr(estimator, method)(columns_of(X, columns), **params))
-
-
-def _answer_left_out(
-    member: Member,
-    X: Any,
-    samples: RowSamples,
-    number: int,
-    method: str,
-    n_classes: int | None,
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """The rows that are not in a member's sample, and what it says of them."""
-    rows = samples.out_of_bag(number, X.shape[0])
-    if not len(rows):
-        return None
-    answer = _answer(member.estimator, member.columns, X[rows], method, {})
-    if n_classes is not None:
-        answer = shares_of(answer, member.estimator, method, n_classes)
-    return rows, answer
-
-
-def shares_of(answer: np.ndarray, estimator: Any, method: str, n_classes: int) -> np.ndarray:
-    """An answer of a classifier as shares of all classes."""
-    if method == "predict":
-        return votes(answer, n_classes)
-    return onto_all_classes(answer, estimator.classes_, n_classes)

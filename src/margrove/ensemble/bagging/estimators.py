@@ -14,12 +14,12 @@ from sklearn.utils.metadata_routing import _raise_for_params
 from sklearn.utils.metaestimators import available_if
 
 from margrove._data import check_labels, check_targets, check_weights, moderate
+from margrove.ensemble.bagging.answers import shares_of
 from margrove.ensemble.bagging.bagged_ensemble import (
     BAGGING_PARAMETERS,
     Bagging,
     BagTargets,
     has_method,
-    shares_of,
 )
 from margrove.ensemble.bagging.votes import LogTally, Tally, onto_all_classes
 

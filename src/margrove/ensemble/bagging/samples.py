@@ -19,7 +19,14 @@ from margrove._runtime.memory import require_memory
 from margrove.ensemble.bootstrap.resampling import Line, multiplicities, number_of_draws, stream
 from margrove.exceptions import InvalidDataError
 
-__all__ = ["RowSample", "RowSamples", "draw_columns", "lay_out", "seed_of_member"]
+__all__ = [
+    "RowSample",
+    "RowSamples",
+    "draw_columns",
+    "lay_out",
+    "seed_of_member",
+    "with_nan_as_number",
+]
 
 _COLUMNS, _SEEDS, _ROWS = 1, 2, 3  # what a member draws besides its bootstrap sample
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -111,7 +118,7 @@ def lay_out(
     if target.ndim == 2:  # outputs are told apart as columns are
         X = sp.hstack([X, sp.csr_array(target)], "csr") if sp.issparse(X) else np.c_[X, target]
         target = np.zeros(len(target), np.int64)
-    form = canonical_form(_with_nan_as_number(X), target, weight)
+    form = canonical_form(with_nan_as_number(X), target, weight)
     rows, starts = form.rows, np.arange(len(form.rows))
     kept = np.flatnonzero(form.group_of >= 0)
     if len(kept) > len(rows):
@@ -141,7 +148,7 @@ def _checked_number(line: Line, max_samples: float | int | None, with_replacemen
     return n_draws
 
 
-def _with_nan_as_number(X: Any) -> Any:
+def with_nan_as_number(X: Any) -> Any:
     """NaN replaced by a number that does not occur: rows that agree up to NaN are copies."""
     values = X.data if sp.issparse(X) else X
     missing = np.isnan(values)

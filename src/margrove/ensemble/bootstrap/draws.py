@@ -15,7 +15,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from margrove._runtime.jit import kernel
-from margrove.ensemble.bootstrap.resampling import _mixed, stream
+from margrove.ensemble.bootstrap.random_bits import mixed_bits
+from margrove.ensemble.bootstrap.resampling import stream
 
 __all__ = ["Resample", "ResamplingPlan", "label_codes", "plan_resampling", "uniforms"]
 
@@ -288,7 +289,7 @@ def _below(bound: int, key: np.uint64, count: int) -> np.ndarray:
 @kernel
 def _fill_uniforms(key: np.uint64, numbers: np.ndarray) -> None:
     for k in range(len(numbers)):
-        bits = _mixed(key, np.uint64(k)) >> np.uint64(12)
+        bits = mixed_bits(key, np.uint64(k)) >> np.uint64(12)
         numbers[k] = (np.float64(bits) + 0.5) * 2.0**-52  # exact, and neither 0 nor 1
 
 
@@ -315,7 +316,7 @@ def _fill_permuted(
         while True:
             left, right = place >> half, place & mask
             for turn in range(_FEISTEL_ROUNDS):
-                mixed = _mixed(key + np.uint64(turn), right) & mask
+                mixed = mixed_bits(key + np.uint64(turn), right) & mask
                 left, right = right, left ^ mixed
             place = (left << half) | right
             if place < size:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from margrove._runtime.jit import kernel
+from margrove.ensemble.bootstrap.random_bits import mixed_bits, number_below
 
 __all__ = ["Line", "in_units", "multiplicities", "number_of_draws", "stream", "units_left_out"]
 
@@ -74,7 +75,7 @@ def number_of_draws(line: Line, max_samples: float | int | None) -> int:
 
 def stream(seed: int, number: int) -> np.uint64:
     """The key of one of many independent sequences."""
-    return np.uint64(_mixed(np.uint64(seed), np.uint64(number)))
+    return np.uint64(mixed_bits(np.uint64(seed), np.uint64(number)))
 
 
 def units_left_out(line: Line, seed: int, number: int, n_draws: int | None = None) -> np.ndarray:
@@ -98,24 +99,6 @@ def multiplicities(line: Line, seed: int, number: int, n_draws: int | None = Non
     return drawn
 
 
-@kernel(bare=True)
-def _mixed(key, salt):
-    """splitmix64's finish of both."""
-    bits = key * np.uint64(0xD1342543DE82EF95) + salt * np.uint64(0x9E3779B97F4A7C15)
-    bits += np.uint64(0x632BE59BD9B4E019)
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
-
-
-@kernel(inner=True)
-def _below(bits, bound):
-    """A number in 0 .. bound - 1 from 64 random bits, for bounds below 2^53."""
-    if bound <= np.uint64(0xFFFFFFFF):
-        return ((bits >> np.uint64(32)) * bound) >> np.uint64(32)
-    return bits % bound
-
-
 @kernel
 def draw(ends, is_even, key, n_draws, drawn):
     """Fill `drawn`, zeros (n,). `is_even`: every row is one unit long."""
@@ -126,13 +109,13 @@ def draw(ends, is_even, key, n_draws, drawn):
     while size:
         size -= 1
         a, b, low, high, count = stack[size]
-        own = _mixed(_mixed(key, np.uint64(a)), np.uint64(b))
+        own = mixed_bits(mixed_bits(key, np.uint64(a)), np.uint64(b))
         if high - low == 1:
             drawn[low] += count
         elif count <= _FEW:
             for k in range(count):
                 own += np.uint64(0x9E3779B97F4A7C15)
-                unit = a + np.int64(_below(_mixed(own, np.uint64(k)), np.uint64(b - a)))
+                unit = a + np.int64(number_below(mixed_bits(own, np.uint64(k)), np.uint64(b - a)))
                 drawn[unit if is_even else _row_of(ends, low, high, unit)] += 1
         else:
             middle = a + (b - a) // 2
@@ -154,13 +137,15 @@ def _strike_out(ends, key, n_draws, left_out):
     while size:
         size -= 1
         a, b, low, high, count = stack[size]
-        own = _mixed(_mixed(key, np.uint64(a)), np.uint64(b))
+        own = mixed_bits(mixed_bits(key, np.uint64(a)), np.uint64(b))
         if b - a == 1:
             left_out[low] -= count > 0
         elif count <= _FEW:
             for k in range(count):
                 own += np.uint64(0x9E3779B97F4A7C15)
-                units[k] = a + np.int64(_below(_mixed(own, np.uint64(k)), np.uint64(b - a)))
+                units[k] = a + np.int64(
+                    number_below(mixed_bits(own, np.uint64(k)), np.uint64(b - a))
+                )
             drawn = np.sort(units[:count])
             for k in range(count):
                 if k == 0 or drawn[k] != drawn[k - 1]:
@@ -183,7 +168,7 @@ def _count_left(own, count, share, whole):
         return _many_left(own, count, float(share) / float(whole))
     for k in range(count):
         own += np.uint64(0x9E3779B97F4A7C15)
-        left += _below(_mixed(own, np.uint64(k)), whole) < share
+        left += number_below(mixed_bits(own, np.uint64(k)), whole) < share
     return left
 
 
@@ -193,7 +178,7 @@ def _many_left(own, count, share):
     total = -6.0
     for k in range(12):
         own += np.uint64(0x9E3779B97F4A7C15)
-        total += float(_mixed(own, np.uint64(k)) >> np.uint64(11)) / float(1 << 53)
+        total += float(mixed_bits(own, np.uint64(k)) >> np.uint64(11)) / float(1 << 53)
     left = np.rint(count * share + total * np.sqrt(count * share * (1.0 - share)))
     return np.int64(min(max(left, 0.0), float(count)))
 

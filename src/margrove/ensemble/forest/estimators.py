@@ -2,38 +2,11 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.metrics import r2_score
-from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_is_fitted
-
-from margrove._data import check_targets, check_training_labels, check_weights, moderate
-from margrove._runtime.threads import resolve_n_jobs
-from margrove.ensemble.forest.forest import FOREST_PARAMETERS, Forest
-from margrove.ensemble.forest.intervals import Residuals, jackknife_variance, keep_leaf_samples
-from margrove.ensemble.forest.out_of_bag import OutOfBag
-from margrove.ensemble.forest.training_data import ForestTraining, Sampler
-from margrove.grove.criteria import CriterionNames, without_friedman
-from margrove.grove.decision_tree import DecisionTree
-from margrove.grove.estimators import DecisionTreeClassifier, DecisionTreeRegressor
-from margrove.grove.serve.class_shares import by_output
-from margrove.grove.serve.packed_trees import Kind, PackedTree
-from margrove.grove.table.encoding import TreeTable
-from margrove.grove.table.given_targets import (
-    MEDIAN_WEIGHT_BITS,
-    check_range,
-    class_weights_of_outputs,
-    columns_of_labels,
-    power_of_two_near,
-    samples_of,
-    which_count,
-)
-from margrove.grove.table.targets import class_targets, number_targets
+from margrove.ensemble.forest.class_forest import ClassForest
+from margrove.ensemble.forest.number_forest import NumberForest
+from margrove.grove.criteria import without_friedman
 
 __all__ = [
     "ExtraTreesClassifier",
@@ -43,333 +16,7 @@ __all__ = [
 ]
 
 
-class _ForestOfClasses(ClassifierMixin, Forest):
-    """A forest that votes."""
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = FOREST_PARAMETERS | {
-        "criterion": [CriterionNames(for_classes=True)],
-        "class_weight": [StrOptions({"balanced", "balanced_subsample"}), dict, list, None],
-        "voting": [StrOptions({"soft", "hard"})],
-    }
-
-    def _training(
-        self, table: TreeTable, y: Any, sample_weight: Any, seed: int
-    ) -> tuple[ForestTraining, dict[str, Any]]:
-        n = table.X.shape[0]
-        outputs = columns_of_labels(y)
-        self._check_scored(outputs)
-        by_tree = self.class_weight == "balanced_subsample" and self.bootstrap
-        wish = "balanced" if self.class_weight == "balanced_subsample" else self.class_weight
-        wishes = class_weights_of_outputs(None if by_tree else wish, len(outputs))
-        found = [
-            check_training_labels(own, sample_weight, weights, n, min_classes=1)
-            for own, weights in zip(outputs, wishes, strict=True)
-        ]
-        given = found[0].weight
-        kept = which_count(given)
-        table, weight = table.of_rows(kept), given[kept]
-        codes = np.stack([labels.codes for labels in found], axis=1)[kept]
-        factors = np.ones(len(weight))
-        for labels, own in zip(found, codes.T, strict=True):
-            factors = moderate(factors * labels.factors[own])
-        target = codes[:, 0] if len(outputs) == 1 else codes
-        order, line, places = self._ordered(table, target, weight)
-        data = self._coded(table, order, weight)
-        classes = [labels.classes for labels in found]
-        counts = [len(own) for own in classes]
-        samples = samples_of(line, sample_weight)
-        targets = class_targets(codes[order], counts, moderate(line * factors[order]), samples)
-        single = len(classes) == 1
-        training = ForestTraining(
-            table,
-            order,
-            data,
-            targets,
-            self._sampled(seed, order, line, kept, places, n),
-            None if np.all(factors == 1.0) else factors[order],
-            by_tree,
-        )
-        return training, {
-            "classes_": classes[0] if single else classes,
-            "n_classes_": counts[0] if single else counts,
-            "n_outputs_": len(classes),
-        }
-
-    def _check_scored(self, outputs: list[Any]) -> None:
-        """Refuse an accuracy of labels for which `score` has none."""
-        if not self.oob_score or callable(self.oob_score) or len(outputs) == 1:
-            return
-        kind = type_of_target(np.stack(outputs, axis=1))
-        if kind != "multilabel-indicator":
-            raise ValueError(
-                f"The type of target cannot be used to compute OOB estimates. Got {kind} while "
-                "only binary, multiclass and multilabel-indicator have an accuracy. Give "
-                "oob_score a function of y and the predictions."
-            )
-
-    def _tree_class(self) -> type[DecisionTree]:
-        return DecisionTreeClassifier
-
-    def _is_hard(self) -> bool:
-        return bool(self.voting == "hard")
-
-    def _is_for_classes(self) -> bool:
-        return True
-
-    def _signature(self) -> dict[str, Any]:
-        classes = [self.classes_] if self.n_outputs_ == 1 else self.classes_
-        return super()._signature() | {"classes_": [list(own) for own in classes]}
-
-    def _scored_out_of_bag(
-        self, predictions: np.ndarray, training: ForestTraining, learnt: dict[str, Any], y: Any
-    ) -> dict[str, Any]:
-        shares = _by_output(predictions, learnt)
-        single = learnt["n_outputs_"] == 1
-        classes = [learnt["classes_"]] if single else learnt["classes_"]
-        known = ~np.isnan(predictions[:, 0])
-        winners = np.stack(
-            [
-                own[np.argmax(np.nan_to_num(share), axis=1)]
-                for own, share in zip(classes, shares, strict=True)
-            ],
-            axis=1,
-        )[known]
-        attributes: dict[str, Any] = {
-            "oob_decision_function_": shares[0] if single else np.stack(_padded(shares), axis=2)
-        }
-        if not self.oob_score or not known.any():
-            return attributes
-        truth = np.stack([np.asarray(own).ravel() for own in columns_of_labels(y)], axis=1)[known]
-        if callable(self.oob_score):
-            given = (truth[:, 0], winners[:, 0]) if single else (truth, winners)
-            attributes["oob_score_"] = self.oob_score(*given)
-        else:
-            is_right = (truth == winners).all(axis=1)  # the accuracy of `score`
-            weight = _weights_of_rows(training)[known]
-            attributes["oob_score_"] = float(np.average(is_right, weights=weight))
-        return attributes
-
-    def predict_proba(self, X: Any) -> Any:
-        """The mean of the trees' shares of the classes, or the shares of their votes."""
-        shares = self._means(X)
-        return shares if self.n_outputs_ == 1 else _by_output(shares, dict(vars(self)))
-
-    def predict_log_proba(self, X: Any) -> Any:
-        """The logarithms of the shares."""
-        shares = self.predict_proba(X)
-        with np.errstate(divide="ignore"):
-            return np.log(shares) if self.n_outputs_ == 1 else [np.log(own) for own in shares]
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class with the largest share; of equally large ones the first."""
-        shares = self.predict_proba(X)
-        if self.n_outputs_ == 1:
-            found: np.ndarray = self.classes_[np.argmax(shares, axis=1)]
-            return found
-        return np.stack(
-            [own[np.argmax(s, axis=1)] for own, s in zip(self.classes_, shares, strict=True)],
-            axis=1,
-        )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
-
-
-class _ForestOfNumbers(RegressorMixin, Forest):
-    """A forest that averages."""
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = FOREST_PARAMETERS | {
-        "criterion": [CriterionNames(for_classes=False)],
-        "keep_samples": ["boolean"],
-    }
-
-    def _training(
-        self, table: TreeTable, y: Any, sample_weight: Any, seed: int
-    ) -> tuple[ForestTraining, dict[str, Any]]:
-        n = table.X.shape[0]
-        given = check_targets(y, n, multi_output=True)
-        numbers = given[:, None] if given.ndim == 1 else given
-        weight = moderate(check_weights(sample_weight, n))
-        kept = which_count(weight)
-        table, numbers, weight = table.of_rows(kept), numbers[kept], weight[kept]
-        check_range(self.criterion, numbers)
-        scale = power_of_two_near(numbers)
-        target = numbers[:, 0] if numbers.shape[1] == 1 else numbers
-        order, line, places = self._ordered(table, target, weight)
-        data = self._coded(table, order, weight)
-        is_median = self.criterion == "absolute_error"
-        targets = number_targets(
-            numbers[order] / scale,
-            line,
-            samples_of(line, sample_weight),
-            **({"bits": MEDIAN_WEIGHT_BITS} if is_median else {}),
-        )
-        training = ForestTraining(
-            table,
-            order,
-            data,
-            targets,
-            self._sampled(seed, order, line, kept, places, n),
-            None,
-            False,
-            scale,
-        )
-        return training, {"n_outputs_": numbers.shape[1]}
-
-    def _tree_class(self) -> type[DecisionTree]:
-        return DecisionTreeRegressor
-
-    def _scored_out_of_bag(
-        self, predictions: np.ndarray, training: ForestTraining, learnt: dict[str, Any], y: Any
-    ) -> dict[str, Any]:
-        known = ~np.isnan(predictions[:, 0])
-        single = learnt["n_outputs_"] == 1
-        attributes: dict[str, Any] = {
-            "oob_prediction_": predictions[:, 0] if single else predictions
-        }
-        if not self.oob_score or known.sum() < 2:
-            return attributes
-        truth = np.asarray(y, dtype=np.float64).reshape(len(predictions), -1)[known]
-        found = predictions[known]
-        if callable(self.oob_score):
-            given = (truth[:, 0], found[:, 0]) if single else (truth, found)
-            attributes["oob_score_"] = self.oob_score(*given)
-        else:
-            weight, scale = _weights_of_rows(training)[known], training.scale
-            attributes["oob_score_"] = float(
-                r2_score(truth / scale, found / scale, sample_weight=weight)
-            )
-        return attributes
-
-    def _residuals(self, out_of_bag: OutOfBag, training: ForestTraining) -> dict[str, Any]:
-        if len(training.targets.starts) > 2:
-            return {}
-        known = out_of_bag.counts > 0
-        errors = training.targets.raw * training.scale - out_of_bag.predictions()[:, 0]
-        times = training.targets.samples[known]  # a row of weight 2 has two residuals
-        spreads = out_of_bag.spreads()[:, 0]
-        return {
-            "residuals_": Residuals.of(
-                np.repeat(errors[known], times), np.repeat(spreads[known], times)
-            )
-        }
-
-    def _leaf_samples(
-        self, training: ForestTraining, sampler: Sampler, trees: list[PackedTree], kind: Kind
-    ) -> dict[str, Any]:
-        if not self.keep_samples:
-            return {}
-        if kind.n_outputs > 1:
-            raise ValueError("keep_samples=True takes one output. Fit one forest for each.")
-        return {
-            "leaf_samples_": keep_leaf_samples(
-                trees,
-                kind,
-                training.table.X,
-                training.order,
-                training.targets.raw * training.scale,
-                lambda number: sampler.weights(number)[0],
-                resolve_n_jobs(self.n_jobs, unset="all"),
-            )
-        }
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The mean of what the trees say."""
-        means = self._means(X)
-        return means[:, 0] if self.n_outputs_ == 1 else means
-
-    def predict_quantiles(self, X: Any, quantiles: Any = (0.05, 0.5, 0.95)) -> np.ndarray:
-        """Quantiles of y for each row, from the training targets in its leaves.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        quantiles : float or array-like of them, default=(0.05, 0.5, 0.95)
-            Between 0 and 1.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_quantiles), or (n_samples,) for one quantile
-        """
-        check_is_fitted(self, "trees_")
-        wanted = np.asarray(quantiles, dtype=np.float64)
-        if wanted.ndim > 1 or not np.all((wanted >= 0.0) & (wanted <= 1.0)):
-            raise ValueError(f"quantiles must be between 0 and 1. Got {quantiles!r}.")
-        if not hasattr(self, "leaf_samples_"):
-            raise ValueError(
-                "predict_quantiles needs the training rows of each leaf. Fit with "
-                "keep_samples=True."
-            )
-        found = self.leaf_samples_.quantiles(self._leaves(X), np.atleast_1d(wanted))
-        return found[:, 0] if wanted.ndim == 0 else found
-
-    def predict_variance(self, X: Any) -> np.ndarray:
-        """How much the prediction of each row would vary with the training set.
-
-        The infinitesimal jackknife, with the noise of a finite number of trees taken off. This is
-        not the spread of y: see `predict_interval` for that.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        check_is_fitted(self, "trees_")
-        sampled = getattr(self, "sampled_", None)
-        if sampled is None or sampled.n_draws is None:
-            raise ValueError(
-                "predict_variance needs the bootstrap samples of the trees. Fit with "
-                "bootstrap=True, and ask the forest itself, not a part or a sum of forests."
-            )
-        if self.n_outputs_ > 1:
-            raise ValueError("predict_variance takes one output. Fit one forest for each.")
-        values = self._values_of_trees(X)[:, :, 0]
-        n_threads = resolve_n_jobs(self.n_jobs, unset="all")
-        return jackknife_variance(sampled, len(self.trees_), values, n_threads)
-
-    def predict_interval(
-        self, X: Any, confidence: float = 0.9, *, method: Literal["conformal", "local"] = "local"
-    ) -> np.ndarray:
-        """Bounds between which y lies, for a new row, with the given confidence.
-
-        Conformal intervals from out-of-bag residuals: "conformal" ones are equally wide everywhere,
-        "local" ones are as wide as the trees disagree.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        confidence : float, default=0.9
-        method : {"conformal", "local"}, default="local"
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2)
-        """
-        check_is_fitted(self, "trees_")
-        if not isinstance(confidence, Real) or not 0.0 < confidence < 1.0:
-            raise ValueError(f"confidence must be between 0 and 1. Got {confidence!r}.")
-        if method not in ("conformal", "local"):
-            raise ValueError(f"method must be 'conformal' or 'local'. Got {method!r}.")
-        if not hasattr(self, "residuals_"):
-            raise ValueError(
-                "predict_interval needs out-of-bag residuals of one output. Fit with "
-                "oob_score=True and bootstrap=True."
-            )
-        low, high = self.residuals_.bounds(float(confidence), local=method == "local")
-        bounds = np.array([low, high])
-        if method == "conformal":
-            return np.asarray(self.predict(X)[:, None] + bounds)
-        values = self._values_of_trees(X)[:, :, 0]
-        spread = np.maximum(values.std(axis=1), self.residuals_.least_spread)
-        return np.asarray(values.mean(axis=1)[:, None] + spread[:, None] * bounds)
-
-
-class RandomForestClassifier(_ForestOfClasses):
+class RandomForestClassifier(ClassForest):
     """A random forest for classes: trees of bootstrap samples that look at a few features a split.
 
     A drop-in for `sklearn.ensemble.RandomForestClassifier`. In addition it takes labels and missing
@@ -524,7 +171,7 @@ class RandomForestClassifier(_ForestOfClasses):
         self.on_interrupt = on_interrupt
 
 
-class RandomForestRegressor(_ForestOfNumbers):
+class RandomForestRegressor(NumberForest):
     """A random forest for numbers: the mean of trees that were grown of bootstrap samples.
 
     A drop-in for `sklearn.ensemble.RandomForestRegressor`; see `RandomForestClassifier` for what is
@@ -673,7 +320,7 @@ class RandomForestRegressor(_ForestOfNumbers):
         self.on_interrupt = on_interrupt
 
 
-class ExtraTreesClassifier(_ForestOfClasses):
+class ExtraTreesClassifier(ClassForest):
     """Extremely randomised trees for classes: thresholds are drawn, the best of a few is taken.
 
     A drop-in for `sklearn.ensemble.ExtraTreesClassifier`; see `RandomForestClassifier` for what is
@@ -828,7 +475,7 @@ class ExtraTreesClassifier(_ForestOfClasses):
         self.on_interrupt = on_interrupt
 
 
-class ExtraTreesRegressor(_ForestOfNumbers):
+class ExtraTreesRegressor(NumberForest):
     """Extremely randomised trees for numbers: thresholds are drawn, the best of them is taken.
 
     A drop-in for `sklearn.ensemble.ExtraTreesRegressor`; see `RandomForestRegressor` for what is
@@ -976,24 +623,3 @@ class ExtraTreesRegressor(_ForestOfNumbers):
         self.keep_samples = keep_samples
         self.max_time = max_time
         self.on_interrupt = on_interrupt
-
-
-def _by_output(shares: np.ndarray, learnt: dict[str, Any]) -> list[np.ndarray]:
-    sizes = [learnt["n_classes_"]] if learnt["n_outputs_"] == 1 else learnt["n_classes_"]
-    return by_output(shares, sizes)
-
-
-def _padded(shares: list[np.ndarray]) -> list[np.ndarray]:
-    """As many columns for each output."""
-    most = max(own.shape[1] for own in shares)
-    return [np.pad(own, ((0, 0), (0, most - own.shape[1]))) for own in shares]
-
-
-def _weights_of_rows(training: ForestTraining) -> np.ndarray:
-    """What each row of the table counts, as far as out-of-bag figures go."""
-    sampled = training.sampled
-    places = sampled.places
-    weight = np.ones(len(sampled.rows)) if sampled.weight is None else sampled.weight
-    sharing = np.bincount(places[places >= 0], minlength=len(weight))
-    found: np.ndarray = np.where(places >= 0, (weight / np.maximum(sharing, 1))[places], 0.0)
-    return found

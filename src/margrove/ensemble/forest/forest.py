@@ -1,34 +1,31 @@
-"""What the four forests share: growing, walking, and being values."""
+"""What the four forests share: their parameters, and growing."""
 
 from __future__ import annotations
 
 import copy
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from numbers import Integral
-from typing import Any, ClassVar, Self, overload
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import seed_of
-from margrove._runtime.estimator import RANDOM_STATE, RUN_CONTROL, Estimator
+from margrove._runtime.estimator import RANDOM_STATE, RUN_CONTROL
 from margrove._runtime.memory import require_memory
 from margrove._runtime.slices import drive
-from margrove._runtime.threads import resolve_n_jobs, run_tiles
+from margrove._runtime.threads import resolve_n_jobs
 from margrove.ensemble.bagging.votes import warn_of_rows_in_every_bag
 from margrove.ensemble.bootstrap.resampling import Line, in_units, number_of_draws
-from margrove.ensemble.forest.enough_trees import is_flat
 from margrove.ensemble.forest.grower import (
     ForestGrower,
     SpreadGrower,
-    key_of,
     processes_wanted,
 )
-from margrove.ensemble.forest.out_of_bag import OutOfBag
+from margrove.ensemble.forest.out_of_bag import OutOfBag, is_flat
 from margrove.ensemble.forest.training_data import (
     ForestTraining,
     SampledRows,
@@ -36,41 +33,39 @@ from margrove.ensemble.forest.training_data import (
     bin_in_order,
     row_order,
 )
-from margrove.grove.criteria import CRITERIA
+from margrove.ensemble.forest.tree_collection import SHARED_WITH_TREES, TreeCollection
+from margrove.grove.criteria import (
+    CRITERIA,
+    class_criteria,
+    number_criteria,
+    powers_of_scale,
+)
 from margrove.grove.decision_tree import (
     TREE_PARAMETERS,
-    DecisionTree,
-    TreeTraining,
-    powers_of_scale,
     warn_of_halving,
 )
-from margrove.grove.export.sklearn_tree import importances
-from margrove.grove.grow.assembly import preorder
+from margrove.grove.grow.custom_criterion import CustomSearch
 from margrove.grove.grow.split_search import Rules
-from margrove.grove.serve.forest_walk import add_values, add_votes, leaves_of_rows, leaves_of_some
-from margrove.grove.serve.packed_trees import Kind, PackedTree, packed_of, rescaled, unfolded
+from margrove.grove.growth_limits import (
+    GrowthLimits,
+    TrainingSize,
+    custom_search,
+    number_of_leaves,
+)
+from margrove.grove.serve.packed_trees import Kind, PackedTree, rescaled
+from margrove.grove.serve.unfolding import packed_of, unfolded
 from margrove.grove.table.binning import BinnedDataset
 from margrove.grove.table.encoding import (
     TreeTable,
     read_table,
-    read_table_like_fitted,
-    refuse_infinity,
 )
-from margrove.grove.table.given_targets import power_of_two_near
 
-__all__ = ["FOREST_PARAMETERS", "Forest", "TreesOfForest"]
+__all__ = ["FOREST_PARAMETERS", "Forest"]
 
-_ROWS_AT_ONCE = 2048
-_MANY_TREES = 10
+_GROWERS = (ForestGrower, SpreadGrower)
 _MOST_TREES = 10_000  # of n_estimators="auto"
 _MOST_DRAWS = 2**52
 _LEAST_BYTES = 1000.0  # of a tree of one leaf, with its arrays
-_SHARED_WITH_TREES = (
-    "criterion", "max_depth", "min_samples_split", "min_samples_leaf", "min_weight_fraction_leaf",
-    "max_features", "max_leaf_nodes", "min_impurity_decrease", "ccp_alpha", "monotonic_cst",
-    "categorical_features", "max_bins",
-)  # fmt: skip
-
 FOREST_PARAMETERS: dict[str, list[Any]] = {
     "n_estimators": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
     "bootstrap": ["boolean"],
@@ -82,41 +77,16 @@ FOREST_PARAMETERS: dict[str, list[Any]] = {
         Interval(RealNotInt, 0.0, None, closed="neither"),
         Interval(Integral, 1, None, closed="left"),
     ],
-    **{name: TREE_PARAMETERS[name] for name in _SHARED_WITH_TREES if name in TREE_PARAMETERS},
+    **{name: TREE_PARAMETERS[name] for name in SHARED_WITH_TREES if name in TREE_PARAMETERS},
     **RANDOM_STATE,
     **RUN_CONTROL,
 }
 
 
-class TreesOfForest(Sequence[Any]):
-    """The trees of a forest as estimators of their own, each made when it is asked for."""
-
-    def __init__(self, forest: Forest) -> None:
-        self._forest = forest
-
-    def __len__(self) -> int:
-        return len(self._forest.trees_)
-
-    @overload
-    def __getitem__(self, which: int) -> Any: ...
-    @overload
-    def __getitem__(self, which: slice) -> list[Any]: ...
-    def __getitem__(self, which: int | slice) -> Any:
-        if isinstance(which, slice):
-            return [self[k] for k in range(*which.indices(len(self)))]
-        return self._forest._tree_as_estimator(range(len(self))[which])
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} trees of a {type(self._forest).__name__}>"
-
-
-class Forest(Estimator):
+class Forest(TreeCollection):
     """Base of the random forests and the extremely randomised trees."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = FOREST_PARAMETERS
-    _splitter: ClassVar[str] = "best"
-
-    # -- growing --
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow the trees.
@@ -145,9 +115,41 @@ class Forest(Estimator):
             return self
         if earlier:
             self._check_same(training, table.attributes | learnt)
-        template, sampler = self._template(), Sampler(training)
-        rules, kind = self._rules_and_kind(template, training, sampler)
+        sampler = Sampler(training)
+        rules, kind = self._rules_and_kind(training, sampler)
         out_of_bag = self._out_of_bag(kind, training)
+        grower = self._grower(training, sampler, rules, kind, earlier, out_of_bag)
+
+        def fitted() -> dict[str, Any]:
+            trees = [*earlier, *grower.trees]
+            attributes = (
+                table.attributes
+                | learnt
+                | {
+                    "trees_": trees,
+                    "kind_": kind,
+                    "sampled_": training.sampled,
+                    "max_features_": rules(1).max_features,
+                }
+            )
+            if out_of_bag is not None and out_of_bag.curve:
+                attributes |= self._out_of_bag_attributes(out_of_bag, training, learnt, y)
+            return attributes | self._leaf_samples(training, sampler, trees, kind)
+
+        self._grow(grower, fitted, X, y, sample_weight, earlier, out_of_bag)
+        self._commit(fitted())
+        return self
+
+    def _grower(
+        self,
+        training: ForestTraining,
+        sampler: Sampler,
+        rules: Callable[[int], Rules],
+        kind: Kind,
+        earlier: list[PackedTree],
+        out_of_bag: OutOfBag | None,
+    ) -> ForestGrower:
+        """What grows the trees that are not there yet; it has heard the earlier ones."""
         grower = self._kind_of_grower(training)(
             training,
             sampler,
@@ -155,29 +157,28 @@ class Forest(Estimator):
             kind,
             len(earlier),
             self._n_trees(earlier),
-            max_leaves=template._max_leaves(len(training.order)),
+            max_leaves=number_of_leaves(self.max_leaf_nodes, len(training.order)),
             n_threads=resolve_n_jobs(self.n_jobs, unset="all"),
             finish=self._finisher(kind, training),
             out_of_bag=out_of_bag,
             is_enough=is_flat if self.n_estimators == "auto" else None,
+            search=self._search(training),
         )
         if out_of_bag is not None and earlier:
             grower.hear_again(earlier)
+        return grower
 
-        def fitted() -> dict[str, Any]:
-            attributes = {
-                "trees_": [*earlier, *grower.trees],
-                "kind_": kind,
-                "sampled_": training.sampled,
-                "max_features_": rules(1).max_features,
-                **table.attributes,
-                **learnt,
-            }
-            if out_of_bag is not None and out_of_bag.curve:
-                attributes |= self._out_of_bag_attributes(out_of_bag, training, learnt, y)
-            trees = attributes["trees_"]
-            return attributes | self._leaf_samples(training, sampler, trees, kind)
-
+    def _grow(
+        self,
+        grower: ForestGrower,
+        fitted: Callable[[], dict[str, Any]],
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        earlier: list[PackedTree],
+        out_of_bag: OutOfBag | None,
+    ) -> None:
+        """All trees, or as many as an interrupt or a budget leaves; one at least."""
         ending = drive(
             grower,
             self,
@@ -198,8 +199,6 @@ class Forest(Estimator):
         while not grower.trees and not earlier:  # no budget is too small for one tree
             grower.advance(0.0)
         warn_of_halving(grower.n_balanced, type(self).__name__)
-        self._commit(fitted())
-        return self
 
     def _check_combination(self) -> None:
         """Refuse what makes no sense together."""
@@ -215,10 +214,11 @@ class Forest(Estimator):
                 "`bootstrap=True` or set `max_sample=None`. Got "
                 f"max_samples={self.max_samples!r} of {name}."
             )
-        if self.criterion == "gain_ratio" or CRITERIA[self.criterion].own is not None:
+        if not CRITERIA[self.criterion].in_forests:
+            usual = class_criteria if self._is_for_classes() else number_criteria
+            names = ", ".join(repr(own) for own in usual(in_forests=True))
             raise ValueError(
-                f"criterion={self.criterion!r} is for single trees. {name} takes those of "
-                "margrove but 'gain_ratio'."
+                f"criterion={self.criterion!r} is for single trees. {name} takes {names}."
             )
 
     def _seed_and_trees(self) -> tuple[int, list[PackedTree]]:
@@ -296,20 +296,26 @@ class Forest(Estimator):
     def _kind_of_grower(self, training: ForestTraining) -> type[ForestGrower]:
         return SpreadGrower if processes_wanted() else ForestGrower
 
+    def _search(self, training: ForestTraining) -> CustomSearch | None:
+        """For a criterion that is a function of sums."""
+        search = custom_search(
+            self.criterion,
+            n_outputs=len(training.targets.starts) - 1,
+            constrained=self.monotonic_cst is not None,
+        )
+        if search is not None and self._kind_of_grower(training) not in _GROWERS:
+            raise ValueError(
+                f"criterion={self.criterion!r} is registered in this process, and not on the "
+                "workers of a cluster. Use a criterion of margrove's, or the forest of margrove "
+                "itself, which takes arrays."
+            )
+        return search
+
     @abstractmethod
     def _training(
         self, table: TreeTable, y: Any, sample_weight: Any, seed: int
     ) -> tuple[ForestTraining, dict[str, Any]]:
         """What to grow from, and what is known of the targets."""
-
-    @abstractmethod
-    def _tree_class(self) -> type[DecisionTree]: ...
-
-    def _template(self) -> DecisionTree:
-        """A tree with the forest's parameters."""
-        given = {name: getattr(self, name) for name in _SHARED_WITH_TREES}
-        tree: DecisionTree = self._tree_class()(splitter=self._splitter, random_state=0, **given)
-        return tree
 
     def _sampled(
         self,
@@ -344,18 +350,22 @@ class Forest(Estimator):
         )
 
     def _rules_and_kind(
-        self, template: DecisionTree, training: ForestTraining, sampler: Sampler
+        self, training: ForestTraining, sampler: Sampler
     ) -> tuple[Callable[[int], Rules], Kind]:
         """Rules count what a tree has, not what there is: they are a function of its weight."""
-        targets = training.targets._replace(
-            weight=np.full(1, sampler.most, np.int64),
-            samples=np.full(1, sampler.n_draws, np.int64),
+        targets = training.targets
+        n_outputs = len(targets.starts) - 1
+        size = TrainingSize(
+            n_features=training.data.n_features,
+            n_outputs=n_outputs,
+            n_samples=sampler.n_draws,
+            whole_weight=sampler.most,
+            real_weight=sampler.most * sampler.unit,
             unit=sampler.unit,
             counted=sampler.counted,
         )
-        only = np.zeros(1, np.int64)
-        own = TreeTraining(training.table, targets, only, sampler.most * sampler.unit, only[:0])
-        largest = template._rules(own, training.data, training.scale)
+        limits = GrowthLimits.of(self, training.table, targets, splitter=self._splitter)
+        largest = limits.rules(size, training.scale)
 
         def rules(weight: int) -> Rules:
             share = weight / sampler.most
@@ -365,7 +375,6 @@ class Forest(Estimator):
             )
 
         counts = tuple(np.diff(targets.starts).tolist()) if len(targets.labels) else ()
-        n_outputs = len(targets.starts) - 1
         return rules, Kind(largest.criterion, counts, n_outputs, training.table.n_categories)
 
     def _finisher(
@@ -419,263 +428,7 @@ class Forest(Estimator):
     def _residuals(self, out_of_bag: OutOfBag, training: ForestTraining) -> dict[str, Any]:
         return {}
 
-    def _is_hard(self) -> bool:
-        return False
-
     def _leaf_samples(
         self, training: ForestTraining, sampler: Sampler, trees: list[PackedTree], kind: Kind
     ) -> dict[str, Any]:
         return {}
-
-    # -- walking --
-
-    def _rows(self, X: Any) -> Any:
-        """X as the trees walk it: numbers of categories, NaN for missing; dense or CSR."""
-        trees = self.trees_
-        if not trees or not all(isinstance(tree, PackedTree) for tree in trees):
-            raise ValueError(
-                f"The state of this {type(self).__name__} was altered: trees_ is not a list of "
-                "trees. Fit the model again."
-            )
-        rows = read_table_like_fitted(X, self)
-        for tree in trees:
-            tree.require_sound(self.kind_, self.n_features_in_)
-        return rows
-
-    def _gathered(
-        self,
-        X: Any,
-        add: Callable[[int, np.ndarray, np.ndarray], None],
-        n_values: int,
-    ) -> np.ndarray:
-        """Sums over the trees, row by row; `add(k, leaves, sums)` adds tree k."""
-        rows = self._rows(X)
-        n = rows.shape[0]
-        order = self._alike_together(rows)
-        gathered = np.empty((n, n_values))
-
-        def gather(tile: int) -> None:
-            places = order[tile * _ROWS_AT_ONCE : (tile + 1) * _ROWS_AT_ONCE]
-            own = rows[places].toarray() if sp.issparse(rows) else rows[places]
-            if np.isinf(own).any():
-                refuse_infinity(rows, self)
-            has_nan = bool(np.isnan(own).any())
-            leaves, sums = np.empty(len(own), np.int32), np.zeros((len(own), n_values))
-            for k, tree in enumerate(self.trees_):
-                leaves_of_rows(tree, own, self.kind_, leaves, has_nan=has_nan)
-                add(k, leaves, sums)
-            gathered[places] = sums
-
-        run_tiles(gather, -(-n // _ROWS_AT_ONCE), self._threads(n))
-        return gathered
-
-    def _alike_together(self, rows: Any) -> np.ndarray:
-        """The order in which many rows walk fastest.
-
-        Those of one leaf are alike: in the other trees, too, they pass much the same nodes and
-        arrive at about the same time.
-        """
-        everyone = np.arange(rows.shape[0])
-        if len(everyone) <= _ROWS_AT_ONCE or len(self.trees_) < _MANY_TREES:
-            return everyone
-        leaves = np.empty(len(everyone), np.int32)
-        leaves_of_some(self.trees_[0], rows, everyone, self.kind_, leaves)
-        return np.argsort(leaves, kind="stable")
-
-    def _threads(self, n_rows: int) -> int:
-        if n_rows <= _ROWS_AT_ONCE and self.n_jobs != 0:
-            return 1
-        return resolve_n_jobs(self.n_jobs, unset="all")
-
-    def _means(self, X: Any) -> np.ndarray:
-        """The mean of the trees' values: shares of classes, or numbers, (n, V)."""
-        check_is_fitted(self, "trees_")
-
-        add_one = add_votes if self._is_hard() else add_values
-
-        def add(k: int, leaves: np.ndarray, sums: np.ndarray) -> None:
-            add_one(self.trees_[k], leaves, self.kind_, None, sums)
-
-        sums = self._gathered(X, add, self.kind_.n_values)
-        sums /= len(self.trees_)
-        return sums
-
-    def _values_of_trees(self, X: Any) -> np.ndarray:
-        """What each tree says, (n, trees, V)."""
-        n_values = self.kind_.n_values
-
-        def add(k: int, leaves: np.ndarray, sums: np.ndarray) -> None:
-            own = sums[:, k * n_values : (k + 1) * n_values]
-            add_values(self.trees_[k], leaves, self.kind_, None, own)
-
-        values = self._gathered(X, add, n_values * len(self.trees_))
-        return values.reshape(len(values), len(self.trees_), n_values)
-
-    def _leaves(self, X: Any) -> np.ndarray:
-        """The leaf of each row in each tree, in the packed trees' numbers, (n, trees)."""
-
-        def add(k: int, leaves: np.ndarray, sums: np.ndarray) -> None:
-            sums[:, k] = leaves
-
-        return self._gathered(X, add, len(self.trees_)).astype(np.int64)
-
-    def apply(self, X: Any) -> np.ndarray:
-        """The number of the leaf that each row ends up in, in each tree, (n_samples, trees)."""
-        check_is_fitted(self, "trees_")
-        leaves = self._leaves(X)
-        for k, tree in enumerate(self.trees_):
-            leaves[:, k] = _preorder_numbers(tree)[leaves[:, k]]
-        return leaves
-
-    def decision_path(self, X: Any) -> tuple[sp.csr_matrix, np.ndarray]:
-        """Which nodes each row passes, tree after tree, and where each tree's nodes begin."""
-        check_is_fitted(self, "trees_")
-        rows = self._rows(X)
-        paths = [tree.decision_path(X) for tree in self.estimators_]
-        begins = np.concatenate([[0], np.cumsum([len(tree) for tree in self.trees_])])
-        if not rows.shape[0]:
-            return sp.csr_matrix((0, int(begins[-1]))), begins
-        return sp.hstack(paths).tocsr(), begins
-
-    # -- reading --
-
-    @property
-    def estimators_(self) -> TreesOfForest:
-        """The trees, as `DecisionTreeClassifier` or `DecisionTreeRegressor`."""
-        check_is_fitted(self, "trees_")
-        return TreesOfForest(self)
-
-    @property
-    def estimators_samples_(self) -> list[np.ndarray]:
-        """The rows of X that each tree has seen, as often as they were drawn."""
-        check_is_fitted(self, "trees_")
-        if not hasattr(self, "sampled_"):
-            raise AttributeError(
-                "This forest is a part or a sum of others: which rows its trees have seen is not "
-                "known. Ask those."
-            )
-        return [self.sampled_.sample(k) for k in range(len(self.trees_))]
-
-    @property
-    def estimator(self) -> DecisionTree:
-        """A tree with the forest's parameters, not grown."""
-        return self._template()
-
-    @property
-    def estimator_(self) -> DecisionTree:
-        """The same, of a forest that is fitted."""
-        check_is_fitted(self, "trees_")
-        return self._template()
-
-    @property
-    def feature_importances_(self) -> np.ndarray:
-        """Impurity decrease by each feature, the mean over the trees. Biased to features of many
-        values; see `permutation_importances`."""
-        check_is_fitted(self, "trees_")
-        total = np.zeros(self.n_features_in_)
-        for tree in self.trees_:
-            tree.require_sound(self.kind_, self.n_features_in_)
-            if len(tree) > 1:
-                total += importances(
-                    unfolded(self._moderate(tree), self.kind_), self.n_features_in_
-                )
-        return np.asarray(total / total.sum()) if total.sum() > 0.0 else total
-
-    def _moderate(self, tree: PackedTree) -> PackedTree:
-        """With means whose squares are within floating point."""
-        if self.kind_.n_classes or tree.impurity is not None:
-            return tree
-        scale = power_of_two_near(tree.nodes.view(np.float64)[0::2][tree.is_leaf])
-        return tree if scale == 1.0 else rescaled(tree, 1.0 / scale, 0)
-
-    def _tree_as_estimator(self, number: int) -> DecisionTree:
-        tree = self.trees_[number]
-        tree.require_sound(self.kind_, self.n_features_in_)
-        own = self._template()
-        if hasattr(self, "sampled_"):
-            own.random_state = key_of(self.sampled_.seed, number)
-        names = ("n_features_in_", "feature_names_in_", "n_outputs_", "classes_", "n_classes_",
-                 "max_features_", "categories_")  # fmt: skip
-        known = {name: getattr(self, name) for name in names if hasattr(self, name)}
-        own._commit(known | {"arrays_": unfolded(tree, self.kind_)})
-        return own
-
-    # -- as a value --
-
-    def __len__(self) -> int:
-        """The number of trees."""
-        check_is_fitted(self, "trees_")
-        return len(self.trees_)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.estimators_)
-
-    def __getitem__(self, which: int | slice) -> Any:
-        """One tree as an estimator, or a forest of some of them."""
-        check_is_fitted(self, "trees_")
-        if not isinstance(which, slice):
-            return self.estimators_[which]
-        chosen = self.trees_[which]
-        if not chosen:
-            raise ValueError(f"No trees in {which} of {len(self.trees_)}.")
-        part = self._with_trees(chosen)
-        if hasattr(self, "sampled_") and (which.start or 0) == 0 and which.step in (None, 1):
-            part.sampled_ = self.sampled_  # the first trees are those of the same draws
-        return part
-
-    def __add__(self, other: Any) -> Self:
-        """A forest with the trees of both."""
-        if not isinstance(other, Forest) or self._is_for_classes() != other._is_for_classes():
-            return NotImplemented
-        check_is_fitted(self, "trees_")
-        check_is_fitted(other, "trees_")
-        mine, theirs = self._signature(), other._signature()
-        for name, own in mine.items():
-            if own != theirs[name]:
-                raise ValueError(
-                    f"These forests do not go together: {name} is {own} of the one and "
-                    f"{theirs[name]} of the other."
-                )
-        return self._with_trees([*self.trees_, *other.trees_])
-
-    def _is_for_classes(self) -> bool:
-        return False
-
-    def _signature(self) -> dict[str, Any]:
-        """What forests must agree on to be added."""
-        names = getattr(self, "feature_names_in_", None)
-        categories = {int(column): list(labels) for column, labels in self.categories_.items()}
-        return {
-            "n_features_in_": self.n_features_in_,
-            "feature_names_in_": None if names is None else list(names),
-            "categories_": categories,
-            "n_outputs_": self.n_outputs_,
-            "criterion": self.kind_.criterion,
-        }
-
-    def _with_trees(self, trees: list[PackedTree]) -> Self:
-        """A forest of these trees; figures of the training that belong to others are dropped."""
-        other = copy.copy(self)
-        dropped = {name for name in vars(self) if name.startswith("oob_") and name.endswith("_")}
-        dropped |= {"sampled_", "leaf_samples_", "residuals_"}
-        own = {name: value for name, value in vars(self).items() if name not in dropped}
-        other.__dict__ = own | {"trees_": list(trees), "n_estimators": len(trees)}
-        return other
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "trees_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        tags.target_tags.multi_output = True
-        return tags
-
-
-def _preorder_numbers(tree: PackedTree) -> np.ndarray:
-    """The number of each node in the unfolded tree."""
-    order, _ = preorder(np.where(tree.is_leaf, -1, tree.left))
-    numbers = np.empty(len(tree), np.int64)
-    numbers[order] = np.arange(len(tree))
-    return numbers

@@ -15,12 +15,15 @@ from margrove._runtime.slices import SLICE_SECONDS
 from margrove._runtime.threads import run_tiles
 from margrove.ensemble.bootstrap.resampling import stream
 from margrove.ensemble.forest.out_of_bag import OutOfBag
+from margrove.ensemble.forest.registered_trees import RegisteredTree
 from margrove.ensemble.forest.training_data import ForestTraining, Sampler
+from margrove.grove.grow.custom_criterion import CustomSearch
 from margrove.grove.grow.forest_tree_builder import Sapling
 from margrove.grove.grow.split_search import Rules
 from margrove.grove.grow.tree_builder import columns_of
 from margrove.grove.serve.forest_walk import leaves_of_some
-from margrove.grove.serve.packed_trees import Kind, PackedTree, cuts_of
+from margrove.grove.serve.packed_trees import Kind, PackedTree
+from margrove.grove.serve.tree_packing import cuts_of
 from margrove.grove.serve.tree_states import TreeForm
 
 __all__ = ["ForestGrower", "SpreadGrower", "key_of", "processes_wanted"]
@@ -42,7 +45,8 @@ class ForestGrower:
     Workers grow a tree each and take the next; `rounds` counts trees in their order, one for each
     call of `advance` at most. `rules(weight)` gives the rules of a tree whose rows weigh so much.
     `out_of_bag` gathers what trees say of rows they have not seen, and
-    `is_enough(out_of_bag)` says whether more trees are wanted.
+    `is_enough(out_of_bag)` says whether more trees are wanted. `search` finds splits by a
+    registered criterion.
     """
 
     unit = "tree"
@@ -63,12 +67,13 @@ class ForestGrower:
         out_of_bag: OutOfBag | None = None,
         is_enough: Callable[[OutOfBag], bool] | None = None,
         look_out: bool = False,
+        search: CustomSearch | None = None,
     ) -> None:
         self.total: int | None = last - first
         self._first, self._last = first, last
         self._training, self._rules_of, self._kind = training, rules, kind
         self._rules = rules(sampler.most)
-        self._max_leaves = max_leaves
+        self._max_leaves, self._search = max_leaves, search
         self._finish = finish
         self._out_of_bag, self._is_enough = out_of_bag, is_enough
         self._looks_out = look_out or out_of_bag is not None
@@ -84,7 +89,7 @@ class ForestGrower:
         self._numbers: Iterator[int] = itertools.count(first)
         self._grown: dict[int, tuple[PackedTree, Any]] = {}
         self._current: list[int] = [-1] * min(n_threads, last - first)
-        self._saplings: list[Sapling | None] = [None] * len(self._current)
+        self._saplings: list[Sapling | RegisteredTree | None] = [None] * len(self._current)
         self.trees: list[PackedTree] = []
         self._halved: dict[int, int] = {}
         self._enough = False
@@ -217,24 +222,32 @@ class ForestGrower:
         self._current[worker] = number
         return True
 
-    def _sapling(self, worker: int) -> Sapling:
+    def _sapling(self, worker: int) -> Sapling | RegisteredTree:
         sapling = self._saplings[worker]
         if sapling is None:
-            targets = self._training.targets._replace(
-                unit=self._sampler.unit, counted=self._sampler.counted
-            )
-            sapling = Sapling(
-                self._training.data,
-                self._columns,
-                targets,
-                self._rules,
-                self._kind.n_categories,
-                max_leaves=self._max_leaves,
-                cuts=self._cuts,
-                weights_count=self._sampler.weights_count,
-            )
-            self._saplings[worker] = sapling
+            sapling = self._saplings[worker] = self._new_sapling()
         return sapling
+
+    def _new_sapling(self) -> Sapling | RegisteredTree:
+        data = self._training.data
+        targets = self._training.targets._replace(
+            unit=self._sampler.unit, counted=self._sampler.counted
+        )
+        if self._search is not None:
+            return RegisteredTree(
+                data, self._columns, targets, self._rules, self._kind, self._search,
+                max_leaves=self._max_leaves,
+            )  # fmt: skip
+        return Sapling(
+            data,
+            self._columns,
+            targets,
+            self._rules,
+            self._kind.n_categories,
+            max_leaves=self._max_leaves,
+            cuts=self._cuts,
+            weights_count=self._sampler.weights_count,
+        )
 
     def _seen_by(self, tree: PackedTree, number: int) -> tuple[np.ndarray, np.ndarray]:
         """The leaves of rows that the tree has not seen, and how much of each it has not."""
@@ -265,6 +278,7 @@ class SpreadGrower(ForestGrower):
         size = max(1, len(wanted) // (_CHUNKS * self._n_workers))
         recipe = {
             "max_leaves": self._max_leaves, "finish": self._finish, "look_out": self._looks_out,
+            "search": self._search,
         }  # fmt: skip
         shared = (self._training, self._sampler, self._rules_of, self._kind), recipe
         return spread(_grow_some, shared, _runs(wanted, size), self._n_workers)

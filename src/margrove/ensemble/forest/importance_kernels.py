@@ -1,41 +1,84 @@
 """Compiled loops of the studies of forests: rows that walk with a value changed, and pairs of rows.
 
-Trees are those of `grove.serve.packed_trees`: `thresholds` and `links` are the words of its nodes.
-A value of row i is X[rows[i], column_of[feature]].
+Trees are those of `grove.serve.packed_trees`.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from margrove._runtime.jit import kernel
-from margrove.ensemble.bootstrap.resampling import _below, _mixed
+from margrove.ensemble.bootstrap.random_bits import mixed_bits, number_below
+from margrove.grove.serve.packed_trees import Kind, PackedTree
 
-__all__ = ["add_gains", "count_shared", "group_by_leaf", "rises_of_features", "votes_of_leaves"]
+__all__ = [
+    "TableRows",
+    "TreeWords",
+    "add_gains",
+    "count_shared",
+    "group_by_leaf",
+    "rises_of_features",
+    "votes_of_leaves",
+    "words_of",
+]
+
+
+class TableRows(NamedTuple):
+    """Some rows of a table: the value of row i is X[rows[i], column_of[feature]].
+
+    X           float64 or float32
+    rows        int64 (m,)
+    column_of   int64 (d,)
+    """
+
+    X: np.ndarray
+    rows: np.ndarray
+    column_of: np.ndarray
+
+
+class TreeWords(NamedTuple):
+    """A packed tree of N nodes.
+
+    thresholds     float64 (2N,), links int64 (2N,): the same words, see `PackedTree.nodes`
+    words          uint32  sets of categories, as bits
+    n_categories   int64 (d,)
+    """
+
+    thresholds: np.ndarray
+    links: np.ndarray
+    words: np.ndarray
+    n_categories: np.ndarray
+
+
+def words_of(tree: PackedTree, kind: Kind) -> TreeWords:
+    return TreeWords(tree.nodes.view(np.float64), tree.nodes, tree.words, kind.n_categories)
+
 
 _LOW_WORD = np.int64(0xFFFFFFFF)
 _FEATURE_BITS = np.int64(0xFFFFFFF)
 
 
 @kernel(inner=True)
-def _feature(links, node):
+def _feature(tree, node):
     """What a node asks for; -1 of a leaf."""
-    link = links[2 * node + 1]
+    link = tree.links[2 * node + 1]
     return np.int64(-1) if link & _LOW_WORD == node else (link >> 32) & _FEATURE_BITS
 
 
 @kernel(inner=True)
-def _child(thresholds, links, words, n_categories, node, feature, value):
+def _child(tree, node, feature, value):
     """Where a node sends a value; see `walk`."""
-    link = links[2 * node + 1]
-    goes_left = value <= thresholds[2 * node]
+    link = tree.links[2 * node + 1]
+    goes_left = value <= tree.thresholds[2 * node]
     if value != value:  # noqa: PLR0124
         goes_left = (link >> 61) & 1 == 1
     elif (link >> 60) & 1 == 1:
         goes_left = (link >> 61) & 1 == 1
-        if value < n_categories[feature]:
+        if value < tree.n_categories[feature]:
             category = np.int64(value)
-            word = words[np.int64(thresholds[2 * node]) + category // 32]
+            word = tree.words[np.int64(tree.thresholds[2 * node]) + category // 32]
             goes_left = (word >> np.uint32(category % 32)) & np.uint32(1) == 1
     left = link & _LOW_WORD
     return left if goes_left else left + 1
@@ -46,9 +89,8 @@ def _child(thresholds, links, words, n_categories, node, feature, value):
 
 @kernel
 def rises_of_features(
-    X, rows, column_of, units, thresholds, links, words, n_categories, key, n_repeats, predicted,
-    targets, weight, is_class, rises,
-):  # fmt: skip
+    table, tree, units, key, n_repeats, predicted, targets, weight, is_class, rises
+):
     """rises[feature] += the mean rise of the loss of units when their values of it are permuted.
 
     Unit u is row units[u], with targets[units[u]] and weight[units[u]]. A permuted walk differs
@@ -56,6 +98,7 @@ def rises_of_features(
     again from there, and not at all for features that its path does not ask for. Returns the mean
     loss as it is.
     """
+    X, rows, column_of = table
     n_features = len(rises)
     leaves = np.empty(len(units), np.int64)
     begins = np.zeros(n_features + 1, np.int64)
@@ -63,14 +106,14 @@ def rises_of_features(
     total, error = 0.0, 0.0
     for u in range(len(units)):
         row, node = units[u], np.int64(0)
-        feature = _feature(links, node)
+        feature = _feature(tree, node)
         while feature >= 0:
             if last[feature] != u:
                 last[feature] = u
                 begins[feature + 1] += 1
             value = X[rows[row], column_of[feature]]
-            node = _child(thresholds, links, words, n_categories, node, feature, value)
-            feature = _feature(links, node)
+            node = _child(tree, node, feature, value)
+            feature = _feature(tree, node)
         leaves[u] = node
         total += weight[row]
         error += weight[row] * _loss(predicted, node, targets, row, is_class)
@@ -79,16 +122,14 @@ def rises_of_features(
     for feature in range(n_features):
         begins[feature + 1] += begins[feature]
     asked, first = np.empty(begins[-1], np.int64), np.empty(begins[-1], np.int64)
-    _list_questions(
-        X, rows, column_of, units, thresholds, links, words, n_categories, begins, asked, first
-    )
+    _list_questions(table, tree, units, begins, asked, first)
     order = np.empty(len(units), np.int64)
     for changed in range(n_features):
         if begins[changed] == begins[changed + 1]:
             continue
         rise = 0.0
         for repeat in range(n_repeats):
-            _shuffle(_mixed(_mixed(key, np.uint64(changed)), np.uint64(repeat)), order)
+            _shuffle(mixed_bits(mixed_bits(key, np.uint64(changed)), np.uint64(repeat)), order)
             for k in range(begins[changed], begins[changed + 1]):
                 u, node = asked[k], first[k]
                 row, other = units[u], units[order[u]]
@@ -96,8 +137,8 @@ def rises_of_features(
                 while feature >= 0:
                     source = other if feature == changed else row
                     value = X[rows[source], column_of[feature]]
-                    node = _child(thresholds, links, words, n_categories, node, feature, value)
-                    feature = _feature(links, node)
+                    node = _child(tree, node, feature, value)
+                    feature = _feature(tree, node)
                 if node != leaves[u]:
                     rise += weight[row] * (
                         _loss(predicted, node, targets, row, is_class)
@@ -108,16 +149,15 @@ def rises_of_features(
 
 
 @kernel
-def _list_questions(
-    X, rows, column_of, units, thresholds, links, words, n_categories, begins, asked, first
-):
+def _list_questions(table, tree, units, begins, asked, first):
     """For each feature, from begins[feature] on: units whose paths ask for it, and where first."""
+    X, rows, column_of = table
     n_features = len(begins) - 1
     following = begins[:-1].copy()
     last = np.full(n_features, -1, np.int64)
     for u in range(len(units)):
         node = np.int64(0)
-        feature = _feature(links, node)
+        feature = _feature(tree, node)
         while feature >= 0:
             if last[feature] != u:
                 last[feature] = u
@@ -125,8 +165,8 @@ def _list_questions(
                 first[following[feature]] = node
                 following[feature] += 1
             value = X[rows[units[u]], column_of[feature]]
-            node = _child(thresholds, links, words, n_categories, node, feature, value)
-            feature = _feature(links, node)
+            node = _child(tree, node, feature, value)
+            feature = _feature(tree, node)
 
 
 @kernel(inner=True)
@@ -148,7 +188,7 @@ def _shuffle(key, order):
     for k in range(len(order)):
         order[k] = k
     for k in range(len(order) - 1, 0, -1):
-        other = np.int64(_below(_mixed(key, np.uint64(k)), np.uint64(k + 1)))
+        other = np.int64(number_below(mixed_bits(key, np.uint64(k)), np.uint64(k + 1)))
         order[k], order[other] = order[other], order[k]
 
 
@@ -156,20 +196,18 @@ def _shuffle(key, order):
 
 
 @kernel
-def add_gains(
-    X, rows, column_of, amount, thresholds, links, words, n_categories, values, shift, labels,
-    numbers, gains,
-):  # fmt: skip
+def add_gains(table, tree, amount, values, shift, labels, numbers, gains):
     """gains[feature] += amount of each row times (value of child - value of node) . its target,
     for the nodes on its path that ask for the feature; `shift` (N,) is taken from the products."""
+    X, rows, column_of = table
     is_class = labels.shape[0] > 0
     n_outputs = labels.shape[1] if is_class else numbers.shape[1]
     for i in range(len(rows)):
         node = np.int64(0)
-        feature = _feature(links, node)
+        feature = _feature(tree, node)
         while feature >= 0:
             value = X[rows[i], column_of[feature]]
-            child = _child(thresholds, links, words, n_categories, node, feature, value)
+            child = _child(tree, node, feature, value)
             gain = shift[node] - shift[child]
             for o in range(n_outputs):
                 if is_class:
@@ -178,7 +216,7 @@ def add_gains(
                     gain += (values[child, o] - values[node, o]) * numbers[i, o]
             gains[feature] += amount[i] * gain / n_outputs
             node = child
-            feature = _feature(links, node)
+            feature = _feature(tree, node)
 
 
 # -- votes and pairs --

@@ -31,7 +31,7 @@ from margrove._runtime.threads import resolve_n_jobs, run_tiles
 from margrove.ensemble.bootstrap.arguments import check_arguments
 from margrove.ensemble.bootstrap.resampling import stream
 from margrove.ensemble.forest.forest import Forest
-from margrove.ensemble.forest.importance_kernels import add_gains, rises_of_features
+from margrove.ensemble.forest.importance_kernels import add_gains, rises_of_features, words_of
 from margrove.ensemble.forest.proximities import proximities
 from margrove.ensemble.forest.studied_rows import (
     TrainingRows,
@@ -205,14 +205,9 @@ def _rises(
     part, targets = training.part(tree, places), training.targets.of(places)
     return float(
         rises_of_features(
-            part.X,
-            part.rows,
-            part.column_of,
+            part,
+            words_of(tree, forest.kind_),
             np.repeat(np.arange(len(places)), counts),
-            tree.nodes.view(np.float64),
-            tree.nodes,
-            tree.words,
-            forest.kind_.n_categories,
             key,
             n_repeats,
             _table_of_predictions(forest, tree, targets.scale),
@@ -327,14 +322,9 @@ def _gains(
     values = values_of_nodes(tree, forest.kind_) / targets.scale
     shift = (values * centre).sum(axis=1) if targets.is_class else np.zeros(len(tree))
     add_gains(
-        part.X,
-        part.rows,
-        part.column_of,
+        part,
+        words_of(tree, forest.kind_),
         amount / total,
-        tree.nodes.view(np.float64),
-        tree.nodes,
-        tree.words,
-        forest.kind_.n_categories,
         values,
         shift,
         targets.labels,

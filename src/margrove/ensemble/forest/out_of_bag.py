@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from margrove._runtime.jit import kernel
@@ -9,7 +11,10 @@ from margrove.grove.serve.forest_walk import add_values, add_votes
 from margrove.grove.serve.packed_trees import Kind, PackedTree
 from margrove.grove.table.targets import Targets
 
-__all__ = ["OutOfBag"]
+__all__ = ["OutOfBag", "is_flat"]
+
+_FEWEST, _EVERY = 50, 25  # trees: when a curve is judged
+_WORTH_IT = 0.01  # of the error, for which one grows twice as many trees
 
 
 class OutOfBag:
@@ -84,6 +89,25 @@ class OutOfBag:
         squares = ((means - self._numbers[known]) ** 2).mean(axis=1)
         error = float(np.average(squares, weights=self._weight[known]))
         return min(error * self._scale * self._scale, float(np.finfo(float).max))
+
+
+def is_flat(out_of_bag: OutOfBag) -> bool:
+    """Whether the second half of the trees has lowered the error by less than a hundredth.
+
+    Errors of neighbouring numbers of trees are averaged, so that one lucky tree does not decide.
+    Less than half a row is nothing, too.
+    """
+    curve = out_of_bag.curve
+    n = len(curve)
+    if n < 2 * _FEWEST or n % _EVERY:
+        return False
+    if not all(map(math.isfinite, curve[n // 3 :])):
+        return True  # nothing is ever left out, or errors are beyond floating point
+    width = n // 10
+    now = sum(curve[-width:]) / width
+    before = sum(curve[n // 2 - width : n // 2]) / width
+    least = 0.5 / len(out_of_bag.counts) if out_of_bag.is_for_classes else 0.0
+    return before - now <= max(_WORTH_IT * abs(now), least)
 
 
 @kernel

@@ -14,7 +14,7 @@ from margrove._runtime.threads import run_tiles
 from margrove.ensemble.bootstrap import resampling
 from margrove.ensemble.bootstrap.resampling import units_left_out
 from margrove.ensemble.forest.forest import Forest
-from margrove.ensemble.forest.importance_kernels import votes_of_leaves
+from margrove.ensemble.forest.importance_kernels import TableRows, votes_of_leaves
 from margrove.ensemble.forest.training_data import SampledRows
 from margrove.exceptions import InvalidDataError
 from margrove.grove.serve.forest_walk import add_values, leaves_of_rows, leaves_of_some
@@ -23,7 +23,6 @@ from margrove.grove.table.encoding import refuse_infinity
 from margrove.grove.table.given_targets import columns_of_labels, power_of_two_near
 
 __all__ = [
-    "Part",
     "StudiedTargets",
     "TrainingRows",
     "leaves_by_tree",
@@ -181,14 +180,6 @@ def sampled_rows(forest: Forest, function: str) -> SampledRows:
     return sampled
 
 
-class Part(NamedTuple):
-    """Some rows of a table as compiled code reads them: X[rows[i], column_of[feature]]."""
-
-    X: np.ndarray
-    rows: np.ndarray
-    column_of: np.ndarray
-
-
 class TrainingRows:
     """The table a forest was trained on, by the places of `SampledRows`.
 
@@ -247,12 +238,12 @@ class TrainingRows:
         """How many units of each place the tree has not seen, int32 (m,)."""
         return units_left_out(self.line, self.sampled.seed, tree, self.sampled.n_draws)
 
-    def part(self, tree: PackedTree, places: np.ndarray) -> Part:
+    def part(self, tree: PackedTree, places: np.ndarray) -> TableRows:
         """The rows of these places; of a sparse table only columns that the tree asks for."""
         rows = self.sampled.rows[places].astype(np.int64)
         d = self.X.shape[1]
         if not sp.issparse(self.X):
-            return Part(read_only(self.X), rows, np.arange(d))
+            return TableRows(read_only(self.X), rows, np.arange(d))
         inner = ~tree.is_leaf
         asked = np.unique((tree.nodes[1::2][inner] >> 32) & np.int64(0xFFFFFFF))
         require_memory(
@@ -263,7 +254,7 @@ class TrainingRows:
         column_of = np.zeros(d, np.int64)
         column_of[asked] = np.arange(len(asked))
         own = np.ascontiguousarray(self.X[rows][:, asked].toarray())
-        return Part(read_only(own), np.arange(len(rows)), column_of)
+        return TableRows(read_only(own), np.arange(len(rows)), column_of)
 
 
 def _require_known_classes(targets: StudiedTargets, sampled: SampledRows) -> None:

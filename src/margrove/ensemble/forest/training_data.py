@@ -13,7 +13,15 @@ from margrove.grove.table.binning import BinnedDataset, bin_columns
 from margrove.grove.table.encoding import TreeTable, refuse_infinity
 from margrove.grove.table.targets import Targets, whole_weights
 
-__all__ = ["ForestTraining", "SampledRows", "Sampler", "bin_in_order", "row_order"]
+__all__ = [
+    "ForestTraining",
+    "SampledRows",
+    "Sampler",
+    "bin_in_order",
+    "codes_of_rows",
+    "row_order",
+    "weights_of_rows",
+]
 
 
 @dataclass(frozen=True)
@@ -69,12 +77,13 @@ def row_order(
     """
     if not bootstrap:
         return np.arange(len(weight)), weight, np.arange(len(weight))
-    codes = target if target.ndim == 1 else _rows_as_codes(target)
+    codes = target if target.ndim == 1 else codes_of_rows(target)
     form = canonical_form(table.X, codes, weight)
     return form.rows, form.weight, form.group_of
 
 
-def _rows_as_codes(target: np.ndarray) -> np.ndarray:
+def codes_of_rows(target: np.ndarray) -> np.ndarray:
+    """Targets of several outputs, (n, outputs), as one number a row: int64 (n,), in their order."""
     _, codes = np.unique(target, axis=0, return_inverse=True)
     return codes.reshape(-1).astype(np.int64)
 
@@ -127,6 +136,16 @@ class ForestTraining:
     factors: np.ndarray | None
     balanced: bool
     scale: float = 1.0
+
+
+def weights_of_rows(training: ForestTraining) -> np.ndarray:
+    """What each row of the table counts, as far as out-of-bag figures go."""
+    sampled = training.sampled
+    places = sampled.places
+    weight = np.ones(len(sampled.rows)) if sampled.weight is None else sampled.weight
+    sharing = np.bincount(places[places >= 0], minlength=len(weight))
+    found: np.ndarray = np.where(places >= 0, (weight / np.maximum(sharing, 1))[places], 0.0)
+    return found
 
 
 class Sampler:

@@ -22,8 +22,9 @@ from margrove.ensemble.gradient.training_data import GradientData, RowDraws
 from margrove.grove.grow.assembly import preorder
 from margrove.grove.grow.scores import SQUARED
 from margrove.grove.serve.boosted_scores import TreeScores
-from margrove.grove.serve.packed_trees import FEATURE_AT, Kind, PackedTree, rescaled, unfolded
+from margrove.grove.serve.packed_trees import FEATURE_AT, Kind, PackedTree, rescaled
 from margrove.grove.serve.tree_arrays import TreeArrays
+from margrove.grove.serve.unfolding import unfolded
 from margrove.grove.table.encoding import read_table_like_fitted
 
 __all__ = ["BoostedClassifier", "BoostedRegressor", "GradientBoosted", "kind_of",

@@ -42,8 +42,8 @@ from margrove.ensemble.gradient.losses.log_link import LogLinkLoss
 from margrove.ensemble.gradient.training_data import GradientData, RowDraws, class_data, number_data
 from margrove.ensemble.gradient.verbose_table import RoundTable
 from margrove.exceptions import FitCancelled
-from margrove.grove.decision_tree import _number_of_features
 from margrove.grove.estimators import DecisionTreeRegressor
+from margrove.grove.growth_limits import number_of_features
 from margrove.grove.serve.packed_trees import rescaled
 from margrove.grove.serve.tree_states import TreeForm
 from margrove.grove.table.binning import bin_columns
@@ -295,7 +295,7 @@ class _GradientBoosting(GradientBoosted):
             and self.max_leaf_nodes is None
             and self.min_impurity_decrease == 0.0
             and self.ccp_alpha == 0.0
-            and _number_of_features(self.max_features, d) == d
+            and number_of_features(self.max_features, d) == d
         )
         if not is_plain:
             return self._grower_of_any_trees(given, seed)
@@ -391,7 +391,7 @@ class _GradientBoosting(GradientBoosted):
         earlier = self._settings_of_rounds() if so_far.rounds else []
         found |= {
             "n_outputs_": 1,
-            "max_features_": _number_of_features(self.max_features, given.X.shape[1]),
+            "max_features_": number_of_features(self.max_features, given.X.shape[1]),
             "n_estimators_": len(found["_rounds"]),
             "init_": self._init_of_fit(given, so_far, init),
             "_init_model": init,

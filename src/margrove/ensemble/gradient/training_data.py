@@ -19,7 +19,7 @@ from margrove._data import (
     moderate,
 )
 from margrove._data.scan import scramble
-from margrove.ensemble.bagging.samples import _with_nan_as_number
+from margrove.ensemble.bagging.samples import with_nan_as_number
 from margrove.ensemble.bootstrap.resampling import stream
 from margrove.ensemble.gradient.losses import GradientLoss
 from margrove.grove.table.encoding import TreeTable
@@ -197,7 +197,7 @@ class RowDraws:
     """Draws of the rows of a training set, in which each row is a sample."""
 
     def __init__(self, data: GradientData, seed: int) -> None:
-        content = _with_nan_as_number(_finite(data.X))
+        content = with_nan_as_number(_finite(data.X))
         form = canonical_form(content, data.y, np.ones(data.n_rows))
         self._number(data, form.group_of, seed)
 

@@ -7,6 +7,7 @@ Values stay as they are. Everything else becomes a dictionary whose entry "is" n
     "pairs"            a dictionary whose keys are not all strings
     "set"              a set or frozenset
     "slice", "type"    of columns; of numbers
+    "criterion"        name and parameters of a registered criterion
 """
 
 from __future__ import annotations
@@ -102,12 +103,13 @@ def _values_of_set(given: set[Any] | frozenset[Any], where: str) -> dict[str, An
 def _values_of_estimator(model: Any, name: str, where: str) -> dict[str, Any]:
     kind = kinds()[name]
     given = model.get_params(deep=False)
-    _refuse_own_criterion(given.get("criterion"), where)
     parameters = {
         own: values_of(value, f"{where}.{own}")
         for own, value in given.items()
         if own not in LEFT_OUT
     }
+    if "criterion" in parameters:
+        parameters["criterion"] = _values_of_criterion(parameters["criterion"])
     fitted = _fitted_attributes(model, kind, given, where)
     return {
         "is": name,
@@ -133,17 +135,14 @@ def _fitted_attributes(
     return {name: learnt[name] for name in kind.checks if name in learnt}
 
 
-def _refuse_own_criterion(criterion: Any, where: str) -> None:
+def _values_of_criterion(criterion: Any) -> Any:
+    """A name that margrove knows as it is; a registered function by name and parameters."""
     from margrove.grove.criteria import CRITERIA
 
     known = CRITERIA.get(criterion) if isinstance(criterion, str) else None
-    if known is not None and known.own is not None:
-        raise UnsavableModelError(
-            f"{where}.criterion",
-            f"{criterion!r}, a criterion of your own",
-            "It is code, which a model file does not hold. Set one of margrove's: "
-            "model.set_params(criterion=...) keeps what was learnt.",
-        )
+    if known is None or known.impurity is None:
+        return criterion
+    return {"is": "criterion"} | known.saved()
 
 
 def _why_not(thing: Any) -> tuple[str, str]:
@@ -251,11 +250,29 @@ def _type_of(own: dict[str, Any], where: str) -> Any:
     return _TYPES[own["name"]]
 
 
+def _criterion_of(own: dict[str, Any], where: str) -> str:
+    """The name of a criterion that is registered here."""
+    _require_keys(own, {"name", "parameters"}, where)
+    refuse_unless(
+        isinstance(own["name"], str)
+        and isinstance(own["parameters"], dict)
+        and all(isinstance(number, float) for number in own["parameters"].values()),
+        f"{where} is not a criterion",
+    )
+    from margrove.grove.criteria import criterion_saved_as
+
+    try:
+        return criterion_saved_as(own).name
+    except LookupError as error:
+        raise ModelFileError(f"{where}: {error.args[0]}.") from None
+
+
 _OTHERS: dict[str, Callable[[dict[str, Any], str], Any]] = {
     "pairs": _pairs_of,
     "set": _set_of,
     "slice": _slice_of,
     "type": _type_of,
+    "criterion": _criterion_of,
 }
 
 

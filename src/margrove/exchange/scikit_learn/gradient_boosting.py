@@ -14,7 +14,8 @@ from margrove.exceptions import ConversionError
 from margrove.exchange.scikit_learn.pairs import Pair, class_of, columns_of, parameters_for
 from margrove.exchange.scikit_learn.trees import packed_tree, sklearn_tree
 from margrove.grove.serve.boosted_scores import TreeScores
-from margrove.grove.serve.packed_trees import PackedTree, rescaled, unfolded
+from margrove.grove.serve.packed_trees import PackedTree, rescaled
+from margrove.grove.serve.unfolding import unfolded
 
 __all__ = ["GRADIENT_BOOSTING", "boosted"]
 

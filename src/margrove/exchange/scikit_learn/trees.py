@@ -15,12 +15,13 @@ import numpy as np
 from margrove.exceptions import ConversionError
 from margrove.exchange.scikit_learn.float32_thresholds import float64_thresholds
 from margrove.exchange.scikit_learn.pairs import Pair, columns_of
+from margrove.grove.criteria import CRITERIA
 from margrove.grove.export.sklearn_tree import own_sklearn_tree
 from margrove.grove.grow.assembly import preorder
-from margrove.grove.grow.scores import CODE_OF, GINI, SQUARED
 from margrove.grove.serve.class_shares import by_output
-from margrove.grove.serve.packed_trees import Kind, PackedTree, packed_of
+from margrove.grove.serve.packed_trees import Kind, PackedTree
 from margrove.grove.serve.tree_arrays import LEAF, SUBSET, THRESHOLD, TreeArrays
+from margrove.grove.serve.unfolding import packed_of
 
 __all__ = [
     "TREES",
@@ -162,7 +163,8 @@ def _read(theirs: Any) -> dict[str, Any]:
 def kind_of_trees(theirs: Any, n_features: int) -> Kind:
     """What the trees of an ensemble have in common; `theirs` is the ensemble, or one of them."""
     counts = _counts(theirs)
-    criterion = CODE_OF.get(theirs.criterion, SQUARED if counts is None else GINI)
+    usual = "squared_error" if counts is None else "gini"
+    criterion = CRITERIA[theirs.criterion if theirs.criterion in CRITERIA else usual].code
     n_outputs = int(getattr(theirs, "n_outputs_", 1))
     return Kind(criterion, tuple(counts or ()), n_outputs, np.zeros(n_features, np.int64))
 

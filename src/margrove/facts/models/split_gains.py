@@ -166,7 +166,7 @@ _CostOfStarts = Callable[[np.ndarray, np.ndarray], np.ndarray]
 def _cost_of_starts(criterion: str, targets: np.ndarray) -> _CostOfStarts:
     """A function of rows in an order and of lengths: the weight times the impurity of the first so
     many rows, but for what all splits of the same rows have in common."""
-    if CRITERIA[criterion].own is not None:
+    if CRITERIA[criterion].impurity is not None:
         return _own_cost_of_starts(CRITERIA[criterion], targets)
     of_shares = CRITERIA[criterion].of_shares
     if of_shares is not None:
@@ -177,7 +177,7 @@ def _cost_of_starts(criterion: str, targets: np.ndarray) -> _CostOfStarts:
             return ends * of_shares(np.stack(counts, axis=1) / ends[:, None])
 
         return of_classes
-    if criterion == "absolute_error":
+    if CRITERIA[criterion].has_medians:
         return lambda rows, ends: _distances_from_medians(targets[rows])[ends - 1]
     centre = targets.mean() if criterion in ("squared_error", "friedman_mse") else 0.0
 
@@ -195,8 +195,7 @@ def _cost_of_starts(criterion: str, targets: np.ndarray) -> _CostOfStarts:
 
 def _own_cost_of_starts(criterion: Criterion, targets: np.ndarray) -> _CostOfStarts:
     """The same for a user's criterion, which is a function of sums and weight."""
-    impurity = criterion.own
-    assert impurity is not None
+    impurity = criterion.impurity_of
     sums = np.column_stack([targets, targets**2])
     if criterion.for_classes:
         sums = np.eye(int(targets.max()) + 1)[targets]

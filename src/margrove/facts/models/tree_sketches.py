@@ -25,7 +25,8 @@ from margrove.grove.read.conditions import (
     tree_of,
 )
 from margrove.grove.read.tree_reading import explain
-from margrove.grove.serve.tree_arrays import LEAF, MULTIWAY, THRESHOLD, TreeArrays, leaves_of
+from margrove.grove.serve.tree_arrays import LEAF, MULTIWAY, THRESHOLD, TreeArrays
+from margrove.grove.serve.tree_walk import leaves_of
 
 __all__ = ["SketchNode", "SplitHistogram", "TreeSketch", "sketch_tree"]
 

@@ -23,6 +23,7 @@ from margrove.exceptions import InvalidDataError
 from margrove.facts.outlines import Given, estimator_fields
 from margrove.facts.plain_values import Plain, frozen
 from margrove.facts.values import TreeFacts
+from margrove.grove.criteria import CRITERIA
 from margrove.grove.decision_tree import DecisionTree
 from margrove.grove.prune.cost_complexity import cost_complexity_path, last_within, losses_along
 from margrove.grove.prune.held_out_losses import validation_losses
@@ -39,14 +40,6 @@ __all__ = [
     "tree_facts",
     "tree_regions",
 ]
-
-_ERROR_NAMES = {
-    "squared_error": "mean squared error",
-    "friedman_mse": "mean squared error",
-    "absolute_error": "mean absolute error",
-    "poisson": "half the mean Poisson deviance",
-    "gamma": "half the mean gamma deviance",
-}
 
 
 # -- everything about a tree ---------------------------------------------------------------------
@@ -101,7 +94,9 @@ def _columns_asked(tree: TreeArrays) -> np.ndarray:
 
 def _training_error(model: Any, tree: TreeArrays, leaves: np.ndarray) -> tuple[float | None, str]:
     classes = names_of(model).classes
-    name = "share misclassified" if classes else _ERROR_NAMES.get(model.criterion, "impurity")
+    criterion = CRITERIA.get(model.criterion)  # none, if it was registered in another process
+    name = "impurity" if criterion is None else criterion.error_name
+    name = "share misclassified" if classes else name
     constraints = model.monotonic_cst
     if isinstance(constraints, dict):
         constraints = list(constraints.values())

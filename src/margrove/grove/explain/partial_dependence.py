@@ -37,6 +37,7 @@ from margrove.grove.explain.partial_dependence_kernels import (
 from margrove.grove.read.conditions import shown
 from margrove.grove.serve.tree_arrays import TreeArrays
 from margrove.grove.serve.tree_sums import TreeSum, dense_rows, shares_of_branches, tree_sum_of
+from margrove.grove.serve.tree_walk import questions_of
 
 __all__ = ["PartialDependence", "partial_dependence"]
 
@@ -261,13 +262,6 @@ def _axis_of_column(column: Any, n_grid: int) -> _Axis:
 # -- averages --
 
 
-def _questions(tree: TreeArrays) -> tuple[np.ndarray, ...]:
-    """What kernels need to follow a row."""
-    return (tree.kind, tree.feature, tree.threshold, tree.first_child, tree.n_children,
-            tree.children, tree.missing_child, tree.set_start, tree.set_size, tree.words,
-            tree.branches, tree.coef)  # fmt: skip
-
-
 def _average(
     summed: TreeSum,
     rows: Any,
@@ -288,7 +282,7 @@ def _average(
             block = dense_rows(rows, slice(begin, begin + _ROWS_AT_ONCE))
 
             def walk(k: int, block: np.ndarray = block) -> None:
-                add_arrivals(block, is_set, *_questions(trees[k]), shares[k], arrivals[k])
+                add_arrivals(block, is_set, questions_of(trees[k]), shares[k], arrivals[k])
 
             run_tiles(walk, len(trees), n_threads)
         arrivals = [own / n for own in arrivals]
@@ -303,8 +297,10 @@ def _average(
     def ask(tile: int) -> None:
         part = slice(tile * size, (tile + 1) * size)
         for k, tree in enumerate(trees):
-            add_dependence(points[part], columns, is_set, *_questions(tree), shares[k], tree.parent,
-                           arrivals[k], tree.value, found[k % n_turns, part])  # fmt: skip
+            add_dependence(
+                points[part], columns, is_set, questions_of(tree), shares[k], tree.parent,
+                arrivals[k], tree.value, found[k % n_turns, part],
+            )  # fmt: skip
 
     run_tiles(ask, -(-len(points) // size), n_threads)
     return summed.start + summed.joined(found)
@@ -325,7 +321,7 @@ def _individual(
     )
     found = np.empty((n, n_points, summed.n_outputs))
     asked = [
-        (_questions(tree), shares_of_branches(tree), tree.value, *_cells(tree, columns, axes))
+        (questions_of(tree), shares_of_branches(tree), tree.value, *_cells(tree, columns, axes))
         for tree in summed.trees
     ]
     size = max(1, min(_ROWS_AT_ONCE, _ROWS_AT_ONCE * 16 // n_points))
@@ -335,7 +331,7 @@ def _individual(
         own = dense_rows(rows, part)
         answers = np.zeros((summed.n_turns, len(own), n_points, summed.width))
         for k, (questions, share, value, points, cells) in enumerate(asked):
-            add_answers(own, points, columns, cells, *questions, share, value,
+            add_answers(own, points, columns, cells, questions, share, value,
                         answers[k % summed.n_turns])  # fmt: skip
         found[part] = summed.start + summed.joined(answers)
 
@@ -349,10 +345,7 @@ def _cells(
     """Points that a tree can tell apart, and for each point of the grid the one that it is like."""
     values, places = [], []
     for column, axis in zip(columns.tolist(), axes, strict=True):
-        answers = branches_of_values(
-            axis.numbers, column, tree.kind, tree.feature, tree.threshold, tree.set_start,
-            tree.set_size, tree.words, tree.branches, tree.coef,
-        )  # fmt: skip
+        answers = branches_of_values(axis.numbers, column, questions_of(tree))
         _, first, place = np.unique(answers, axis=0, return_index=True, return_inverse=True)
         values.append(axis.numbers[first])
         places.append(place.ravel())

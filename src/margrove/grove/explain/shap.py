@@ -24,12 +24,16 @@ from margrove._runtime.threads import resolve_n_jobs, run_tiles
 from margrove.exceptions import InexactExplanationError, InvalidDataError
 from margrove.grove.explain.shap_kernels import (
     ABREAST,
+    QuadratureRule,
+    Ways,
     add_interventional_values,
     add_path_values,
     paths_of,
+    quadrature_rule,
 )
 from margrove.grove.serve.tree_arrays import TreeArrays
 from margrove.grove.serve.tree_sums import TreeSum, dense_rows, shares_of_branches, tree_sum_of
+from margrove.grove.serve.tree_walk import Questions, questions_of
 
 __all__ = ["ShapValues", "shap_values"]
 
@@ -138,13 +142,6 @@ def _require_sums(summed: TreeSum, X: Any, base: np.ndarray, values: np.ndarray)
         raise InexactExplanationError(type(summed.model).__name__, float(off), allowed)
 
 
-def _questions(tree: TreeArrays) -> tuple[np.ndarray, ...]:
-    """What `branch_of` needs, and where branches lead."""
-    return (tree.kind, tree.feature, tree.threshold, tree.first_child, tree.children,
-            tree.missing_child, tree.set_start, tree.set_size, tree.words, tree.branches,
-            tree.coef)  # fmt: skip
-
-
 def _refuse_shared_row(summed: TreeSum, row: int, what: str) -> None:
     raise InvalidDataError(
         f"Row {row} of {what} has a missing value that this {type(summed.model).__name__} sends "
@@ -161,7 +158,9 @@ class _Paths:
     """A tree, and what its ways have in common for all rows."""
 
     tree: TreeArrays
-    fixed: tuple[np.ndarray, ...]
+    questions: Questions
+    ways: Ways
+    rule: QuadratureRule
     base: np.ndarray
     n_points: int
 
@@ -172,18 +171,18 @@ def _paths(tree: TreeArrays, n_features: int) -> _Paths:
     counts = tree.n_children.astype(np.int64)
     position[tree.children] = np.arange(len(tree.children)) - np.repeat(tree.first_child, counts)
     above, passing, arriving, most = paths_of(tree.parent, tree.feature, depth, share, n_features)
-    points, weights = _points_and_weights(max(1, -(-int(most) // 2)))
+    n_points = max(1, -(-int(most) // 2))
     is_leaf = tree.n_children == 0
     base = arriving[is_leaf] @ tree.value[is_leaf]
-    fixed = (tree.parent, depth, position, tree.value, above, passing, points, weights)
-    return _Paths(tree, fixed, base, len(points))
+    ways = Ways(tree.parent, depth, position, above, passing)
+    return _Paths(tree, questions_of(tree), ways, _rule(n_points), base, n_points)
 
 
 @functools.lru_cache(64)
-def _points_and_weights(count: int) -> tuple[np.ndarray, np.ndarray]:
+def _rule(n_points: int) -> QuadratureRule:
     """Gauss and Legendre's, for integrals from 0 to 1."""
-    points, weights = np.polynomial.legendre.leggauss(count)
-    return 0.5 * (points + 1.0), 0.5 * weights
+    points, weights = np.polynomial.legendre.leggauss(n_points)
+    return quadrature_rule(0.5 * (points + 1.0), 0.5 * weights)
 
 
 def _path_values(summed: TreeSum, rows: Any, values: np.ndarray, n_threads: int) -> np.ndarray:
@@ -199,7 +198,9 @@ def _path_values(summed: TreeSum, rows: Any, values: np.ndarray, n_threads: int)
         own = np.concatenate([own, np.repeat(own[-1:], -count % ABREAST, axis=0)])
         phi = np.zeros((n_turns, len(own) // ABREAST, d, width, ABREAST))
         for k, path in enumerate(paths):
-            shared = add_path_values(own, *_questions(path.tree), *path.fixed, phi[k % n_turns])
+            shared = add_path_values(
+                own, path.questions, path.ways, path.tree.value, path.rule, phi[k % n_turns]
+            )
             if shared >= 0:
                 _refuse_shared_row(summed, part.start + min(shared, count - 1), "X")
         found = phi.transpose(0, 1, 4, 2, 3).reshape(n_turns, len(own), d, width)
@@ -241,7 +242,7 @@ def _interventional_values(
         phi = np.zeros((n_turns, len(own), d, width))
         for k, (tree, n_levels) in enumerate(zip(summed.trees, deep, strict=True)):
             shared = add_interventional_values(
-                own, others, *_questions(tree), tree.value, n_levels, weight_of, phi[k % n_turns]
+                own, others, questions_of(tree), tree.value, n_levels, weight_of, phi[k % n_turns]
             )
             if shared >= len(own):
                 _refuse_shared_row(summed, shared - len(own), "the background")

@@ -16,15 +16,80 @@ a row costs a few operations for each node and point, and no sum cancels. Rows g
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from margrove._runtime.jit import kernel
-from margrove.grove.serve.tree_arrays import LEAF, THRESHOLD, branch_of
+from margrove.grove.serve.tree_arrays import LEAF, THRESHOLD
+from margrove.grove.serve.tree_walk import branch_of
 
-__all__ = ["ABREAST", "add_interventional_values", "add_path_values", "paths_of"]
+__all__ = [
+    "ABREAST",
+    "QuadratureRule",
+    "Ways",
+    "add_interventional_values",
+    "add_path_values",
+    "paths_of",
+    "quadrature_rule",
+]  # fmt: skip
 
 ABREAST = 8
 _LEAST_SHARE = 1e-290  # of which the inverse is finite
+
+
+class Ways(NamedTuple):
+    """The ways from the root to the N nodes of a tree.
+
+    parent     int64 (N,)
+    depth      int64 (N,)
+    position   int64 (N,)  which branch of its parent leads to a node
+    above      int64 (N,), passing float64 (N,): see `paths_of`
+    """
+
+    parent: np.ndarray
+    depth: np.ndarray
+    position: np.ndarray
+    above: np.ndarray
+    passing: np.ndarray
+
+
+class QuadratureRule(NamedTuple):
+    """Points t and weights of an integral from 0 to 1, each ABREAST times: float64 (width,).
+
+    late         t
+    rest         1 - t
+    sizes        the weights
+    of_failing   -weight / (1 - t): what a row that fails all questions gains
+    """
+
+    late: np.ndarray
+    rest: np.ndarray
+    sizes: np.ndarray
+    of_failing: np.ndarray
+
+
+class Levels(NamedTuple):
+    """What is known at each level of the way that is gone at the moment.
+
+    product   float64 (levels, width)  of the factors on the way
+    factor    float64 (levels, width)  of the level's own branch: z (1 - t) + o t
+    gain      float64 (levels, width)  weight (o - z) / factor
+    passes    float64 (levels, ABREAST)  o of each row
+    branch    int64 (levels, ABREAST)  which branch each row takes
+    """
+
+    product: np.ndarray
+    factor: np.ndarray
+    gain: np.ndarray
+    passes: np.ndarray
+    branch: np.ndarray
+
+
+def quadrature_rule(points: np.ndarray, weights: np.ndarray) -> QuadratureRule:
+    late, sizes = np.repeat(points, ABREAST), np.repeat(weights, ABREAST)
+    rest = 1.0 - late
+    return QuadratureRule(late, rest, sizes, -sizes / rest)
 
 
 @kernel
@@ -54,28 +119,25 @@ def paths_of(parent, feature, depth, share, n_features):
 
 
 @kernel
-def add_path_values(X, kind, feature, threshold, first_child, children, missing_child, set_start,
-                    set_size, words, branches, coef, parent, depth, position, value, above, passing,
-                    points, weights, phi):  # fmt: skip
+def add_path_values(X, questions, ways, value, rule, phi):
     """Add a tree's values to phi (groups, d, outputs, ABREAST), for ABREAST rows of X a group.
 
     The first row that goes down several branches, where there is one, else -1.
     """
-    n_nodes, n_outputs, n_points = len(kind), value.shape[1], len(points)
-    width = n_points * ABREAST
+    kind, feature = questions.kind, questions.feature
+    parent, depth, above, passing = ways.parent, ways.depth, ways.above, ways.passing
+    n_nodes, n_outputs = value.shape
+    width = len(rule.late)
     n_levels = depth.max() + 1
-    late, rest = np.empty(width), np.empty(width)  # t and 1 - t, for each row the same
-    of_failing, sizes = np.empty(width), np.empty(width)
-    for k in range(width):
-        late[k], rest[k] = points[k // ABREAST], 1.0 - points[k // ABREAST]
-        sizes[k] = weights[k // ABREAST]
-        of_failing[k] = -sizes[k] / rest[k]
-    product = np.ones((n_levels, width))
-    factor = np.empty((n_levels, width))  # of the level's own branch: z (1 - t) + o t
-    gain = np.zeros((n_levels, width))  # weight (o - z) / factor
+    levels = Levels(
+        np.ones((n_levels, width)),
+        np.empty((n_levels, width)),
+        np.zeros((n_levels, width)),
+        np.zeros((n_levels, ABREAST)),
+        np.zeros((n_levels, ABREAST), np.int64),
+    )
+    product, gain, branch = levels.product, levels.gain, levels.branch
     total = np.zeros((n_levels, n_outputs, width))
-    passes = np.zeros((n_levels, ABREAST))
-    branch = np.zeros((n_levels, ABREAST), np.int64)
     way = np.zeros(n_levels, np.int64)
     for group in range(phi.shape[0]):
         level = 0
@@ -88,8 +150,7 @@ def add_path_values(X, kind, feature, threshold, first_child, children, missing_
             way[level] = node
             if node > 0:
                 last = depth[above[node]] if above[node] >= 0 else -1
-                _enter(position[node], last, level, passing[node], late, rest, sizes, of_failing,
-                       branch, passes, product, factor, gain)  # fmt: skip
+                _enter(ways.position[node], last, level, passing[node], rule, levels)
             if kind[node] == LEAF:
                 for v in range(n_outputs):
                     own = value[node, v]
@@ -101,8 +162,7 @@ def add_path_values(X, kind, feature, threshold, first_child, children, missing_
                     total[level, v, k] = 0.0
             for row in range(ABREAST):
                 i = group * ABREAST + row
-                found = _branch(X, i, node, kind, feature, threshold, missing_child, set_start,
-                                set_size, words, branches, coef)  # fmt: skip
+                found = _branch(X, i, node, questions)
                 if found < 0:
                     return i
                 branch[level, row] = found
@@ -114,26 +174,24 @@ def add_path_values(X, kind, feature, threshold, first_child, children, missing_
 
 
 @kernel(inner=True)
-def _branch(X, i, node, kind, feature, threshold, missing_child, set_start, set_size, words,
-            branches, coef):  # fmt: skip
+def _branch(X, i, node, questions):
     """The branch that a row takes; -1 for all of them."""
     found = np.int64(-1)
-    if kind[node] == THRESHOLD:
-        own = X[i, feature[node]]
+    if questions.kind[node] == THRESHOLD:
+        own = X[i, questions.feature[node]]
         if own == own:  # noqa: PLR0124
-            found = np.int64(own > threshold[node])
+            found = np.int64(own > questions.threshold[node])
     else:
-        found = np.int64(
-            branch_of(X[i], node, kind, feature, threshold, set_start, set_size, words, branches,
-                      coef)
-        )  # fmt: skip
-    return found if found >= 0 else np.int64(missing_child[node])
+        found = np.int64(branch_of(X[i], node, questions))
+    return found if found >= 0 else np.int64(questions.missing_child[node])
 
 
 @kernel(inner=True)
-def _enter(position, last, level, share, late, rest, sizes, of_failing, branch, passes, product,
-           factor, gain):  # fmt: skip
+def _enter(position, last, level, share, rule, levels):
     """Go down a branch; `last` is the level of the last one about the same feature."""
+    late, rest, sizes, of_failing = rule.late, rule.rest, rule.sizes, rule.of_failing
+    product, factor, gain = levels.product, levels.factor, levels.gain
+    passes, branch = levels.passes, levels.branch
     width = len(late)
     for row in range(ABREAST):
         own = 1.0 if branch[level - 1, row] == position else 0.0
@@ -170,9 +228,7 @@ def _leave(asked, last, is_again, level, gain, total, phi):
 
 
 @kernel
-def add_interventional_values(X, background, kind, feature, threshold, first_child, children,
-                              missing_child, set_start, set_size, words, branches, coef, value,
-                              n_levels, weight_of, phi):  # fmt: skip
+def add_interventional_values(X, background, questions, value, n_levels, weight_of, phi):
     """Add a tree's values, summed over the rows of the background, to phi (n, d, outputs).
 
     A leaf counts if each question on the way is passed by the row or by the other one; of features
@@ -182,6 +238,8 @@ def add_interventional_values(X, background, kind, feature, threshold, first_chi
 
     The first row of X, or n + that of the background, that goes down several branches, else -1.
     """
+    kind, feature = questions.kind, questions.feature
+    first_child, children = questions.first_child, questions.children
     n, n_features = X.shape
     side = np.zeros(n_features, np.int8)  # whose answers count: 1 the row's, 2 the other's
     differing = np.empty(min(n_levels, n_features), np.int64)
@@ -194,14 +252,11 @@ def add_interventional_values(X, background, kind, feature, threshold, first_chi
                     asked = feature[node]
                     own, other = np.int64(0), np.int64(0)
                     if side[asked] != 2:
-                        own = _branch(X, i, node, kind, feature, threshold, missing_child,
-                                      set_start, set_size, words, branches, coef)  # fmt: skip
+                        own = _branch(X, i, node, questions)
                         if own < 0:
                             return i
                     if side[asked] != 1:
-                        other = _branch(background, b, node, kind, feature, threshold,
-                                        missing_child, set_start, set_size, words, branches,
-                                        coef)  # fmt: skip
+                        other = _branch(background, b, node, questions)
                         if other < 0:
                             return n + b
                     first = first_child[node]

@@ -70,7 +70,8 @@ from margrove.grove.grow.subtree import (
     put_node,
     take_node,
 )
-from margrove.grove.serve.packed_trees import Cuts, PackedTree, cuts_of, pack
+from margrove.grove.serve.packed_trees import PackedTree
+from margrove.grove.serve.tree_packing import Cuts, cuts_of, pack
 from margrove.grove.table.binning import BinnedDataset
 from margrove.grove.table.columns import Columns, code_of
 from margrove.grove.table.targets import Targets, fitting_exponent

@@ -14,6 +14,9 @@ A score is larger the purer the children are; less the score of the node itself 
 Class counts, their squares and (in fixed point) their logarithms add up exactly in any order, and
 two squared-error or Gini scores that float64 cannot tell apart are compared in twice its precision.
 So ties are ties: the lowest feature wins, then the lowest threshold.
+
+The codes say which criterion a kernel is to follow; which name has which code is told by
+`margrove.grove.criteria`. CUSTOM is a function of sums, which no kernel here knows.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from margrove.grove.grow.double_doubles import fraction, pair_sum, square_of, wh
 
 __all__ = [
     "ABSOLUTE",
-    "CODE_OF",
+    "CUSTOM",
     "ENTROPY",
     "ERROR",
     "GAIN_RATIO",
@@ -40,11 +43,6 @@ __all__ = [
 ]
 
 GINI, ENTROPY, ERROR, GAIN_RATIO, SQUARED, POISSON, GAMMA, ABSOLUTE, CUSTOM = range(9)
-CODE_OF = {
-    "gini": GINI, "entropy": ENTROPY, "log_loss": ENTROPY, "error": ERROR,
-    "gain_ratio": GAIN_RATIO, "squared_error": SQUARED, "friedman_mse": SQUARED,
-    "poisson": POISSON, "gamma": GAMMA, "absolute_error": ABSOLUTE,
-}  # fmt: skip
 
 _LONGEST_TABLE = 1 << 20
 _NEARLY = 1e-14  # of a score: where float64 is in doubt

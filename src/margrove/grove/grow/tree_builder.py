@@ -17,7 +17,7 @@ import numpy as np
 
 from margrove._runtime.jit import kernel
 from margrove._runtime.threads import run_tiles
-from margrove.grove.grow.custom_criterion import CustomSearch
+from margrove.grove.grow.custom_criterion import CustomSearch, NodeRows
 from margrove.grove.grow.node_search import (
     Basic,
     Scratch,
@@ -343,28 +343,21 @@ class TreeGrower:
         whole, real = self._trunk.whole, self._trunk.real
         rows = self._rows[whole[node, START] : whole[node, END]]
         stats, weight, _ = self._custom_sums(node)
-        total = float(weight.sum())
         if not self._may_split(node, pure):
             return
-        best, feature = None, -1
-        for j in range(len(columns.n_codes)):
-            found = custom.best(
-                _codes_of(columns, j, rows), stats, weight, targets.samples[rows],
-                missing=int(columns.n_codes[j]), categorical=bool(columns.categorical[j]),
-                min_samples=self._rules.min_samples_leaf,
-                min_weight=self._rules.min_weight * targets.unit,
-            )  # fmt: skip
-            is_better = best is None or (
-                found is not None
-                and found.gain > best.gain + 1e-12 * total * abs(self._impurities[node])
-            )
-            if found is not None and is_better:
-                best, feature = found, j
+        features, count = self._features(node)
+        best = custom.best(
+            NodeRows(rows, stats, weight, targets.samples[rows]), columns, features,
+            n_features=count, key=int(whole[node, KEY]) if self._rules.random else None,
+            min_samples=self._rules.min_samples_leaf,
+            min_weight=self._rules.min_weight * targets.unit,
+        )  # fmt: skip
         if best is None or best.gain < self._rules.min_decrease * (1.0 - 1e-12):
             return
+        feature = best.feature
         whole[node, FEATURE], whole[node, SUBSET] = feature, -1
         whole[node, MISSING_LEFT] = int(best.missing_left)
-        real[node, DECREASE], real[node, DRAWN] = max(best.gain, 0.0), np.nan
+        real[node, DECREASE], real[node, DRAWN] = max(best.gain, 0.0), best.drawn
         if columns.categorical[feature]:
             self._make_words()
             self._words = int(
@@ -373,9 +366,8 @@ class TreeGrower:
             for code in best.left.tolist():
                 set_bit(self._trunk.subsets, self._trunk.whole[node, SUBSET], code)
         else:
-            codes = np.unique(_codes_of(columns, feature, rows))
             whole[node, CODE] = best.left.max() if len(best.left) else -1
-            whole[node, NEXT_CODE] = codes[codes > whole[node, CODE]][0]
+            whole[node, NEXT_CODE] = best.following
 
     def _may_split(self, node: int, pure: bool) -> bool:
         whole, rules = self._trunk.whole[node], self._rules

@@ -18,7 +18,8 @@ from margrove._runtime.jit import kernel
 from margrove.exceptions import NotFittedError
 from margrove.grove.prune.bottom_up import sums_of_leaves
 from margrove.grove.serve.class_shares import predicted_classes
-from margrove.grove.serve.tree_arrays import LEAF, TreeArrays, branch_of, leaves_of
+from margrove.grove.serve.tree_arrays import LEAF, TreeArrays
+from margrove.grove.serve.tree_walk import branch_of, leaves_of, questions_of
 
 __all__ = ["fitted_arrays", "validation_losses"]
 
@@ -156,19 +157,17 @@ def _landings(tree: TreeArrays, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
         return np.arange(len(X)), leaves_of(tree, X), np.ones(len(X))
     found = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
     for _ in range(2):  # count, then write
-        n_found = _walk_shares(X, tree.kind, tree.feature, tree.threshold, tree.first_child,
-                               tree.n_children, tree.children, tree.missing_child, tree.set_start,
-                               tree.set_size, tree.words, tree.branches, tree.coef, tree.weight,
-                               *found)  # fmt: skip
+        n_found = _walk_shares(X, questions_of(tree), tree.weight, *found)
         if len(found[0]) < n_found:
             found = (np.empty(n_found, np.int64), np.empty(n_found, np.int64), np.empty(n_found))
     return found
 
 
 @kernel
-def _walk_shares(X, kind, feature, threshold, first_child, n_children, children, missing_child,
-                 set_start, set_size, words, branches, coef, weight, rows, leaves,
-                 shares):  # fmt: skip
+def _walk_shares(X, questions, weight, rows, leaves, shares):
+    """Write row, leaf and share of each arrival, as far as there is room; how many there are."""
+    kind, children, first_child = questions.kind, questions.children, questions.first_child
+    n_children, missing_child = questions.n_children, questions.missing_child
     stack = np.empty(len(kind), np.int64)
     carried = np.empty(len(kind))
     n_found = 0
@@ -178,8 +177,7 @@ def _walk_shares(X, kind, feature, threshold, first_child, n_children, children,
             size -= 1
             node, share = stack[size], carried[size]
             while node >= 0 and kind[node] != LEAF:
-                branch = branch_of(X[i], node, kind, feature, threshold, set_start, set_size,
-                                   words, branches, coef)  # fmt: skip
+                branch = branch_of(X[i], node, questions)
                 if branch < 0:
                     branch = missing_child[node]
                 first = first_child[node]

@@ -252,7 +252,7 @@ def branch_conditions(tree: TreeArrays, names: TreeNames, node: int) -> tuple[Co
 def branch_shares(tree: TreeArrays, node: int, part: float = 1.0) -> list[float]:
     """What each branch of a node gets of a part of a row that takes them all.
 
-    In the arithmetic of `tree_arrays.values_of`, so that equal classes stay equal.
+    In the arithmetic of `tree_walk.values_of`, so that equal classes stay equal.
     """
     weights = tree.weight[tree.children_of(node)].tolist()
     total = total_weight(weights)

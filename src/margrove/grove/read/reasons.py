@@ -24,7 +24,8 @@ from margrove.grove.read.conditions import (
     shown,
     tree_of,
 )
-from margrove.grove.serve.tree_arrays import LEAF, TreeArrays, branch_of
+from margrove.grove.serve.tree_arrays import LEAF, TreeArrays
+from margrove.grove.serve.tree_walk import branch_of, questions_of
 
 __all__ = ["Explanation", "Path", "Step", "explain"]
 
@@ -145,7 +146,7 @@ def explain(model: Any, x: Any) -> Explanation:
             onward = _steps_from(tree, names, node, row, share)
             waiting.extend((own.child, own) for own in reversed(onward))
     value = np.zeros(tree.value.shape[1])
-    for leaf, share in reversed(leaves):  # in the order of `tree_arrays.values_of`
+    for leaf, share in reversed(leaves):  # in the order of `tree_walk.values_of`
         value += share * tree.value[leaf]
     return Explanation(
         base=tuple(tree.value[0].tolist()),
@@ -162,10 +163,7 @@ def _steps_from(
     """The step that a row takes from a node, or one for each branch among which it is shared."""
     conditions = branch_conditions(tree, names, node)
     children = tree.children_of(node).tolist()
-    branch = int(
-        branch_of(row, node, tree.kind, tree.feature, tree.threshold, tree.set_start, tree.set_size,
-                  tree.words, tree.branches, tree.coef)
-    )  # fmt: skip
+    branch = int(branch_of(row, node, questions_of(tree)))
     parts = {branch: share}
     if branch < 0:
         taken = int(tree.missing_child[node])

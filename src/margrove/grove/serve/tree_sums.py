@@ -22,8 +22,8 @@ from margrove.exceptions import DataWarning
 from margrove.grove.decision_tree import DecisionTree
 from margrove.grove.read.conditions import shown
 from margrove.grove.serve.class_shares import by_output, predicted_classes
-from margrove.grove.serve.packed_trees import unfolded
 from margrove.grove.serve.tree_arrays import OBLIQUE, TreeArrays
+from margrove.grove.serve.unfolding import unfolded
 from margrove.grove.table.encoding import refuse_infinity
 
 __all__ = [

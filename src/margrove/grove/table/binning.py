@@ -20,7 +20,16 @@ from margrove._runtime.jit import kernel
 from margrove._runtime.memory import require_memory
 from margrove._runtime.threads import run_tiles
 
-__all__ = ["BinnedDataset", "Codes", "bin_columns", "midpoint"]
+__all__ = [
+    "BinnedDataset",
+    "Codes",
+    "are_few_integers",
+    "bin_columns",
+    "code_column",
+    "copy_columns",
+    "midpoint",
+    "sorted_by_digits",
+]
 
 _COLUMNS_AT_ONCE = 8  # a cache line of float64
 _CELLS_AT_ONCE = 1 << 22  # fewer columns of many rows, between which an interrupt is heard
@@ -127,9 +136,9 @@ def bin_columns(
             rows = slice(X.indptr[first], X.indptr[last])
             block[0, X.indices[rows]] = X.data[rows]
         else:
-            _take_columns(X, first, block)
+            copy_columns(X, first, block)
         for j in range(first, last):
-            columns[j], values[j], missing[j] = _coded(block[j - first])
+            columns[j], values[j], missing[j] = code_column(block[j - first])
 
     run_tiles(code, -(-d // step), n_threads)
     is_category = np.zeros(d, dtype=bool) if categorical is None else categorical
@@ -141,7 +150,7 @@ def bin_columns(
     return BinnedDataset(_stacked(columns, n), n, n_codes, lows, highs, missing, is_category)
 
 
-def _coded(column: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+def code_column(column: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
     """Codes of one column in their own type, the distinct values, and whether any is missing."""
     codes = np.empty(len(column), np.uint32)
     low, high, n_missing, whole = _survey(column)
@@ -158,7 +167,7 @@ def _is_short_range(n: int, low: float, high: float, n_missing: int, whole: bool
     return whole and n_missing < n and high - low < min(4.0 * n + 1024.0, _LARGEST_TABLE)
 
 
-def _are_few_integers(column: np.ndarray) -> bool:
+def are_few_integers(column: np.ndarray) -> bool:
     """Whether a column is coded without being sorted."""
     return _is_short_range(len(column), *_survey(column))
 
@@ -195,7 +204,7 @@ def _stacked(columns: list[np.ndarray], n: int) -> Codes:
 
 
 @kernel
-def _take_columns(X, first, block):
+def copy_columns(X, first, block):
     """block[k, i] = X[i, first + k]"""
     for i in range(X.shape[0]):
         for k in range(block.shape[0]):

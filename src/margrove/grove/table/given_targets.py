@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from margrove.exceptions import InvalidDataError
-
-__all__ = ["MEDIAN_WEIGHT_BITS", "check_range", "class_weights_of_outputs", "columns_of_labels",
+__all__ = ["MEDIAN_WEIGHT_BITS", "class_weights_of_outputs", "columns_of_labels",
            "power_of_two_near", "samples_of", "which_count"]  # fmt: skip
 
 MEDIAN_WEIGHT_BITS = 31  # medians want half of the bits for the targets
@@ -68,19 +66,3 @@ def class_weights_of_outputs(class_weight: Any, n_outputs: int) -> list[Any]:
             f"outputs: got {len(class_weight)} for {n_outputs}."
         )
     return class_weight
-
-
-def check_range(criterion: str, y: np.ndarray) -> None:
-    """Refuse targets, (n, outputs), that the criterion is not for."""
-    if criterion == "poisson" and y.min() < 0:
-        raise InvalidDataError(
-            "Some value(s) of y are negative which is not allowed for Poisson regression. Use "
-            "criterion='squared_error'."
-        )
-    if criterion == "poisson" and (y.sum(axis=0) <= 0).any():
-        raise InvalidDataError(
-            "Sum of y is not strictly positive which is necessary for Poisson regression: of an "
-            "output, all are zero. Use criterion='squared_error'."
-        )
-    if criterion == "gamma" and y.min() <= 0:
-        raise InvalidDataError("criterion='gamma' needs targets above zero.")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from margrove.facts import SketchNode, SplitHistogram, TreeSketch
+from margrove.grove.criteria import CRITERIA
 from margrove.plot.trees.node_positions import tidy_positions
 from margrove.plot.trees.shapes import FONT, INK, NEUTRAL, Box, Drawing, Group, Line, Shape, Text
 
@@ -68,11 +69,16 @@ def drawing_of(sketch: TreeSketch) -> Drawing:
     return Drawing(width, bottom + _MARGIN, tuple(groups))
 
 
+def _has_medians(criterion: str) -> bool:
+    known = CRITERIA.get(criterion)  # none, if it was registered in another process
+    return known is not None and known.has_medians
+
+
 def _card(sketch: TreeSketch, node: SketchNode) -> _Card:
     texts = [("question", node.question)] if node.question else [("prediction", node.prediction)]
     texts.append(("samples", _counted(node.samples, "sample")))
     if node.question and node.means:
-        middle = "median" if sketch.criterion == "absolute_error" else "mean"
+        middle = "median" if _has_medians(sketch.criterion) else "mean"
         texts.append(("prediction", f"{middle} {node.prediction}"))
     lines = tuple((role, _cut(text, _LONGEST_QUESTION)) for role, text in texts)
     bars = node.shares[:_MOST_OUTPUTS]

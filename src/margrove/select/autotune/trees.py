@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from margrove.grove.criteria import CRITERIA
 from margrove.grove.prune.pruning import cross_validated_alpha, prune
 from margrove.select.autotune.scores import Scoring
 from margrove.select.autotune.task import TuningTask
@@ -25,9 +26,7 @@ _MOST_ALPHAS = 50  # where each pruning has to be asked by itself
 
 def tune_tree(task: TuningTask) -> Choice:
     """`ccp_alpha` of a decision tree."""
-    usual = "accuracy" if task.is_classifier else "neg_mean_squared_error"
-    if not task.is_classifier and task.last.criterion == "absolute_error":
-        usual = "neg_mean_absolute_error"
+    usual = "accuracy" if task.is_classifier else CRITERIA[task.last.criterion].scoring
     scoring, rule = task.scoring(usual), task.rule("one_standard_error")
     parts = task.of_each_setting(
         {}, ("ccp_alpha",), lambda setting: _pruned(task, setting, scoring)

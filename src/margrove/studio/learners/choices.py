@@ -37,7 +37,7 @@ def kernels_with(parameter: str) -> Callable[[], list[Value]]:
 
 
 def criteria(*, for_classes: bool, in_forests: bool = False) -> Callable[[], list[Choice]]:
-    """Those of trees; forests take neither the gain ratio nor registered ones."""
+    """Those of trees, or those that forests take; the user's own among them."""
 
     def choices() -> list[Choice]:
         from margrove.grove.criteria import CRITERIA
@@ -46,8 +46,8 @@ def criteria(*, for_classes: bool, in_forests: bool = False) -> Callable[[], lis
             Choice(name, f"{name}: {own.summary}")
             for name, own in CRITERIA.items()
             if own.for_classes == for_classes
-            and name != "friedman_mse"  # deprecated, and the same as "squared_error"
-            and not (in_forests and (name == "gain_ratio" or own.own is not None))
+            and own.in_menus
+            and (own.in_forests or not in_forests)
         ]
 
     return choices

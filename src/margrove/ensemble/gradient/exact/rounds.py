@@ -22,9 +22,10 @@ from margrove.ensemble.gradient.hist.nodes import LARGEST_VALUE
 from margrove.ensemble.gradient.losses import GradientLoss
 from margrove.ensemble.gradient.round_states import restore_rounds, state_of_rounds
 from margrove.ensemble.gradient.training_data import TrainingRows
-from margrove.grove.serve.packed_trees import Kind, PackedTree, packed_of
+from margrove.grove.serve.packed_trees import Kind, PackedTree
 from margrove.grove.serve.tree_arrays import TreeArrays
 from margrove.grove.serve.tree_states import TreeForm
+from margrove.grove.serve.unfolding import packed_of
 
 __all__ = ["ExactRounds", "Grower", "TreeOfItsOwn"]
 

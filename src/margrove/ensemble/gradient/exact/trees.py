@@ -36,7 +36,8 @@ from margrove.ensemble.gradient.exact.nodes import (
 )
 from margrove.ensemble.gradient.exact.tables import ENTRIES_AT_ONCE, FeatureGroup, read_groups
 from margrove.ensemble.gradient.records import first_records, records
-from margrove.grove.serve.packed_trees import FEATURE_AT, MISSING_AT, PackedTree, cuts_of
+from margrove.grove.serve.packed_trees import FEATURE_AT, MISSING_AT, PackedTree
+from margrove.grove.serve.tree_packing import cuts_of
 from margrove.grove.table.binning import BinnedDataset
 from margrove.grove.table.targets import BITS_OF_SUMS, whole_weights
 

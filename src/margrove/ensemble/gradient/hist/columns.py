@@ -11,7 +11,8 @@ import numpy as np
 
 from margrove._runtime.jit import kernel
 from margrove.ensemble.gradient.hist.bin_refinement import code_values, refined_cells
-from margrove.grove.table.binning import _are_few_integers, _coded
+from margrove.grove.table import binning
+from margrove.grove.table.binning import are_few_integers
 
 __all__ = [
     "RARE",
@@ -42,10 +43,10 @@ def code_column(
     values: np.ndarray, n_categories: int, max_bins: int, weight: np.ndarray | None
 ) -> CodedColumn:
     """values float64 (n,), NaN is missing; n_categories is 0 for numbers."""
-    if len(values) > _MANY_ROWS and not n_categories and not _are_few_integers(values):
+    if len(values) > _MANY_ROWS and not n_categories and not are_few_integers(values):
         codes, lows, highs = _refined_numbers(values, max_bins, weight)
         return _rare_apart(codes, lows, highs, None)
-    codes, distinct, _ = _coded(values)
+    codes, distinct, _ = binning.code_column(values)
     if n_categories:
         codes, numbers, of_categories = bin_categories(
             codes, distinct, n_categories, max_bins, weight
@@ -81,7 +82,7 @@ def code_sparse_column(
     values = np.append(np.asarray(data, np.float64), 0.0)
     own = np.ones(len(data)) if weight is None else weight[rows]
     total = float(n) if weight is None else float(weight.sum())
-    codes, distinct, _ = _coded(values)
+    codes, distinct, _ = binning.code_column(values)
     weights = np.append(own, max(total - own.sum(), 0.0))
     codes, lows, highs = bin_numbers(codes, distinct, max_bins, weights)
     zero = int(codes[-1])

@@ -23,7 +23,7 @@ from margrove.ensemble.gradient.hist.columns import (
     code_column,
     code_sparse_column,
 )
-from margrove.grove.table.binning import _take_columns
+from margrove.grove.table.binning import copy_columns
 
 __all__ = [
     "BYTES_OF_AN_ENTRY",
@@ -149,7 +149,7 @@ def bins_and_table(
             return
         room = rooms.pop() if rooms else np.empty((step, n))
         block = room[: min(step, d - first)]
-        _take_columns(X, first, block)
+        copy_columns(X, first, block)
         for j, values in enumerate(block, start=first):
             columns[j] = code_column(values, int(n_categories[j]), max_bins, weight)
         rooms.append(room)

@@ -1,0 +1,227 @@
+"""Learners fitted to bootstrap samples, and their losses on the rows that a sample leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from contextvars import copy_context
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import joblib
+import numpy as np
+from sklearn import config_context, get_config
+from sklearn.base import is_classifier
+
+from margrove._runtime.process_tasks import spread
+from margrove._runtime.slices import unwatched
+from margrove._runtime.threads import run_tiles
+from margrove.ensemble.bagging.seeded_clones import seeded_clone
+from margrove.ensemble.bootstrap.arguments import Sample
+from margrove.ensemble.bootstrap.draws import label_codes
+from margrove.ensemble.bootstrap.intervals import warn
+from margrove.ensemble.bootstrap.losses import (
+    RowLoss,
+    row_losses,
+)
+from margrove.ensemble.bootstrap.resampling import Line, multiplicities, stream
+
+__all__ = ["BootstrapFits", "LossTotals", "SpreadFits", "StratifiedDraws", "predictions_of"]
+
+_WORK_OF_A_FIT = 1e6  # what a fit costs is seen when it runs: start with two
+
+
+@dataclass(frozen=True)
+class StratifiedDraws:
+    """Bootstrap samples of the rows, of each stratum by itself."""
+
+    seed: int
+    strata: tuple[np.ndarray, ...]
+    lines: tuple[Line, ...]
+
+    @classmethod
+    def of(cls, target: np.ndarray, seed: int, stratify: bool, estimator: Any) -> StratifiedDraws:
+        strata = [np.arange(len(target))]
+        if stratify:
+            if not is_classifier(estimator):
+                raise ValueError(
+                    f"stratify=True keeps the sizes of classes, but {type(estimator).__name__} is "
+                    "no classifier. Use stratify=False."
+                )
+            codes = label_codes(target, len(target), "y")
+            strata = [np.flatnonzero(codes == code) for code in range(int(codes.max()) + 1)]
+        lines = tuple(Line(np.ones(len(rows))) for rows in strata)
+        return cls(seed, tuple(strata), lines)
+
+    def counts(self, number: int) -> np.ndarray:
+        """How often each row is in sample `number`."""
+        if len(self.strata) == 1:
+            return multiplicities(self.lines[0], self.seed, number)
+        counts = np.empty(sum(map(len, self.strata)), np.int32)
+        for stratum, (rows, line) in enumerate(zip(self.strata, self.lines, strict=True)):
+            counts[rows] = multiplicities(line, int(stream(self.seed, stratum)), number)
+        return counts
+
+
+class LossTotals(NamedTuple):
+    """Sums over samples: losses float64 (n,) and times out of bag int64 (n,) of each row.
+
+    `pending` holds the losses of samples that are done but not yet added, by number.
+    """
+
+    losses: np.ndarray
+    times: np.ndarray
+    by_resample: tuple[float, ...]
+    pending: dict[int, tuple[np.ndarray, np.ndarray]]
+
+    def added_up(self) -> LossTotals:
+        """With what was pending, in the order of the samples: threads do not show."""
+        losses, times, by_resample = self.losses.copy(), self.times.copy(), list(self.by_resample)
+        for _, (rows, own) in sorted(self.pending.items()):
+            losses[rows] += own
+            times[rows] += 1
+            by_resample.append(float(own.mean()) if len(own) else np.nan)
+        return LossTotals(losses, times, tuple(by_resample), {})
+
+
+class BootstrapFits:
+    """The process that fits the samples and predicts what they leave out.
+
+    Its name is read by people who use up their time or interrupt it.
+    """
+
+    unit = "resample"
+
+    def __init__(
+        self,
+        estimator: Any,
+        sample: Sample,
+        target: np.ndarray,
+        loss: RowLoss,
+        draws: StratifiedDraws,
+        n_resamples: int,
+        n_threads: int,
+    ) -> None:
+        self.total: int | None = n_resamples
+        self._estimator, self._sample, self._target = estimator, sample, target
+        self._loss, self._draws, self._n_threads = loss, draws, n_threads
+        self._next = 0
+        self._end = n_resamples
+        n_rows = len(target)
+        self._totals = LossTotals(np.zeros(n_rows), np.zeros(n_rows, np.int64), (), {})
+        self._single_classes: list[int] = []
+        self._settings = get_config()
+        with unwatched():  # these fits are parts of one
+            self._context = copy_context()
+
+    @property
+    def totals(self) -> LossTotals:
+        return self._totals.added_up()
+
+    @property
+    def rounds(self) -> int:
+        return len(self._totals.by_resample) + len(self._totals.pending)
+
+    @property
+    def finished(self) -> bool:
+        return self._next == self._end
+
+    def advance(self, work: float) -> float:
+        first = self._next
+        count = min(self._end - first, max(self._n_threads, int(work / _WORK_OF_A_FIT)))
+
+        def fit(tile: int) -> None:
+            self._context.copy().run(self._fit, first + tile)
+
+        run_tiles(fit, count, self._n_threads)
+        self._totals = self._totals.added_up()
+        self._next = first + count
+        return count * _WORK_OF_A_FIT
+
+    def losses_of(self, number: int) -> tuple[tuple[np.ndarray, np.ndarray], bool]:
+        """What sample `number` leaves out and its losses; whether it held one class only."""
+        self._fit(number)
+        return self._totals.pending.pop(number), bool(self._single_classes)
+
+    def _fit(self, number: int) -> None:
+        # threads know neither scikit-learn's settings nor that the cores are spoken for
+        one_core = joblib.parallel_config(n_jobs=1) if self._n_threads > 1 else nullcontext()
+        with config_context(**self._settings), one_core:
+            try:
+                self._totals.pending[number] = self._out_of_bag_losses(number)
+            except Exception as error:
+                error.add_note(f"Resample {number} of bootstrap_error was being fitted.")
+                raise
+
+    def _out_of_bag_losses(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Rows that the sample leaves out, and their losses."""
+        counts = self._draws.counts(number)
+        outside = np.flatnonzero(counts == 0)
+        if not len(outside):
+            return outside, np.empty(0)
+        X, y = self._sample.take(np.repeat(np.arange(len(counts)), counts))
+        unseen = self._sample.take(outside)[0]
+        target = self._target[outside]
+        learner = seeded_clone(self._estimator, int(stream(self._draws.seed, number + 1)))
+        try:
+            prediction = predictions_of(learner.fit(X, y), unseen, target)
+        except ValueError:
+            label = np.asarray(y)[0]
+            if not is_classifier(learner) or np.any(np.asarray(y) != label):
+                raise
+            self._single_classes.append(number)
+            prediction = np.full(len(outside), label)
+        return outside, row_losses(self._loss, target, prediction, f"resample {number}")
+
+    def warn_of_single_classes(self) -> None:
+        if self._single_classes:
+            warn(
+                f"{len(self._single_classes)} of {self.rounds} resamples held one class only, to "
+                f"which {type(self._estimator).__name__} cannot be fitted; they predict this "
+                "class. stratify=True keeps all classes in all resamples."
+            )
+
+    def read_steps(self) -> list[Any]:
+        return []
+
+    def figures(self) -> dict[str, float]:
+        by_resample = [error for error in self.totals.by_resample if not np.isnan(error)]
+        return {"error": float(np.mean(by_resample))} if by_resample else {}
+
+
+class SpreadFits(BootstrapFits):
+    """The same, samples fitted by the workers of the joblib backend in effect."""
+
+    def __init__(self, *given: Any, n_workers: int) -> None:
+        super().__init__(*given)
+        self._given, self._n_workers = given, n_workers
+        self._coming: Iterator[tuple[tuple[np.ndarray, np.ndarray], bool]] | None = None
+
+    def advance(self, work: float) -> float:
+        if self._coming is None:
+            calls = [(number, self._settings) for number in range(self._end)]
+            self._coming = spread(_fitted, self._given, calls, self._n_workers)
+        self._totals.pending[self._next], held_one_class = next(self._coming)
+        if held_one_class:
+            self._single_classes.append(self._next)
+        self._totals = self._totals.added_up()
+        self._next += 1
+        return work
+
+
+def _fitted(
+    given: tuple[Any, ...], number: int, settings: dict[str, Any]
+) -> tuple[tuple[np.ndarray, np.ndarray], bool]:
+    """What a worker does."""
+    own = BootstrapFits(*given)
+    own._settings = settings
+    with unwatched():
+        return own.losses_of(number)
+
+
+def predictions_of(learner: Any, X: Any, target: np.ndarray) -> np.ndarray:
+    """What a learner predicts, in the shape of the targets."""
+    prediction = np.asarray(learner.predict(X))
+    if prediction.shape != target.shape and prediction.size == target.size:
+        return prediction.reshape(target.shape)  # a column of one output
+    return prediction

@@ -1,0 +1,173 @@
+"""Forests for classification."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.multiclass import type_of_target
+
+from margrove._data import check_training_labels, moderate
+from margrove.ensemble.forest.forest import FOREST_PARAMETERS, Forest
+from margrove.ensemble.forest.training_data import ForestTraining, weights_of_rows
+from margrove.grove.criteria import CriterionNames
+from margrove.grove.decision_tree import DecisionTree
+from margrove.grove.estimators import DecisionTreeClassifier
+from margrove.grove.serve.class_shares import by_output
+from margrove.grove.table.encoding import TreeTable
+from margrove.grove.table.given_targets import (
+    class_weights_of_outputs,
+    columns_of_labels,
+    samples_of,
+    which_count,
+)
+from margrove.grove.table.targets import class_targets
+
+__all__ = ["ClassForest"]
+
+
+class ClassForest(ClassifierMixin, Forest):
+    """A forest that votes."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = FOREST_PARAMETERS | {
+        "criterion": [CriterionNames(for_classes=True)],
+        "class_weight": [StrOptions({"balanced", "balanced_subsample"}), dict, list, None],
+        "voting": [StrOptions({"soft", "hard"})],
+    }
+
+    def _training(
+        self, table: TreeTable, y: Any, sample_weight: Any, seed: int
+    ) -> tuple[ForestTraining, dict[str, Any]]:
+        n = table.X.shape[0]
+        outputs = columns_of_labels(y)
+        self._check_scored(outputs)
+        by_tree = self.class_weight == "balanced_subsample" and self.bootstrap
+        wish = "balanced" if self.class_weight == "balanced_subsample" else self.class_weight
+        wishes = class_weights_of_outputs(None if by_tree else wish, len(outputs))
+        found = [
+            check_training_labels(own, sample_weight, weights, n, min_classes=1)
+            for own, weights in zip(outputs, wishes, strict=True)
+        ]
+        given = found[0].weight
+        kept = which_count(given)
+        table, weight = table.of_rows(kept), given[kept]
+        codes = np.stack([labels.codes for labels in found], axis=1)[kept]
+        factors = np.ones(len(weight))
+        for labels, own in zip(found, codes.T, strict=True):
+            factors = moderate(factors * labels.factors[own])
+        target = codes[:, 0] if len(outputs) == 1 else codes
+        order, line, places = self._ordered(table, target, weight)
+        data = self._coded(table, order, weight)
+        classes = [labels.classes for labels in found]
+        counts = [len(own) for own in classes]
+        samples = samples_of(line, sample_weight)
+        targets = class_targets(codes[order], counts, moderate(line * factors[order]), samples)
+        single = len(classes) == 1
+        training = ForestTraining(
+            table,
+            order,
+            data,
+            targets,
+            self._sampled(seed, order, line, kept, places, n),
+            None if np.all(factors == 1.0) else factors[order],
+            by_tree,
+        )
+        return training, {
+            "classes_": classes[0] if single else classes,
+            "n_classes_": counts[0] if single else counts,
+            "n_outputs_": len(classes),
+        }
+
+    def _check_scored(self, outputs: list[Any]) -> None:
+        """Refuse an accuracy of labels for which `score` has none."""
+        if not self.oob_score or callable(self.oob_score) or len(outputs) == 1:
+            return
+        kind = type_of_target(np.stack(outputs, axis=1))
+        if kind != "multilabel-indicator":
+            raise ValueError(
+                f"The type of target cannot be used to compute OOB estimates. Got {kind} while "
+                "only binary, multiclass and multilabel-indicator have an accuracy. Give "
+                "oob_score a function of y and the predictions."
+            )
+
+    def _tree_class(self) -> type[DecisionTree]:
+        return DecisionTreeClassifier
+
+    def _is_hard(self) -> bool:
+        return bool(self.voting == "hard")
+
+    def _is_for_classes(self) -> bool:
+        return True
+
+    def _signature(self) -> dict[str, Any]:
+        classes = [self.classes_] if self.n_outputs_ == 1 else self.classes_
+        return super()._signature() | {"classes_": [list(own) for own in classes]}
+
+    def _scored_out_of_bag(
+        self, predictions: np.ndarray, training: ForestTraining, learnt: dict[str, Any], y: Any
+    ) -> dict[str, Any]:
+        shares = _by_output(predictions, learnt)
+        single = learnt["n_outputs_"] == 1
+        classes = [learnt["classes_"]] if single else learnt["classes_"]
+        known = ~np.isnan(predictions[:, 0])
+        winners = np.stack(
+            [
+                own[np.argmax(np.nan_to_num(share), axis=1)]
+                for own, share in zip(classes, shares, strict=True)
+            ],
+            axis=1,
+        )[known]
+        attributes: dict[str, Any] = {
+            "oob_decision_function_": shares[0] if single else np.stack(_padded(shares), axis=2)
+        }
+        if not self.oob_score or not known.any():
+            return attributes
+        truth = np.stack([np.asarray(own).ravel() for own in columns_of_labels(y)], axis=1)[known]
+        if callable(self.oob_score):
+            given = (truth[:, 0], winners[:, 0]) if single else (truth, winners)
+            attributes["oob_score_"] = self.oob_score(*given)
+        else:
+            is_right = (truth == winners).all(axis=1)  # the accuracy of `score`
+            weight = weights_of_rows(training)[known]
+            attributes["oob_score_"] = float(np.average(is_right, weights=weight))
+        return attributes
+
+    def predict_proba(self, X: Any) -> Any:
+        """The mean of the trees' shares of the classes, or the shares of their votes."""
+        shares = self._means(X)
+        return shares if self.n_outputs_ == 1 else _by_output(shares, dict(vars(self)))
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """The logarithms of the shares."""
+        shares = self.predict_proba(X)
+        with np.errstate(divide="ignore"):
+            return np.log(shares) if self.n_outputs_ == 1 else [np.log(own) for own in shares]
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class with the largest share; of equally large ones the first."""
+        shares = self.predict_proba(X)
+        if self.n_outputs_ == 1:
+            found: np.ndarray = self.classes_[np.argmax(shares, axis=1)]
+            return found
+        return np.stack(
+            [own[np.argmax(s, axis=1)] for own, s in zip(self.classes_, shares, strict=True)],
+            axis=1,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+def _by_output(shares: np.ndarray, learnt: dict[str, Any]) -> list[np.ndarray]:
+    sizes = [learnt["n_classes_"]] if learnt["n_outputs_"] == 1 else learnt["n_classes_"]
+    return by_output(shares, sizes)
+
+
+def _padded(shares: list[np.ndarray]) -> list[np.ndarray]:
+    """As many columns for each output."""
+    most = max(own.shape[1] for own in shares)
+    return [np.pad(own, ((0, 0), (0, most - own.shape[1]))) for own in shares]

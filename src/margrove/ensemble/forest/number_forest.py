@@ -1,0 +1,224 @@
+"""Forests for regression."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_is_fitted
+
+from margrove._data import check_targets, check_weights, moderate
+from margrove._runtime.threads import resolve_n_jobs
+from margrove.ensemble.forest.forest import FOREST_PARAMETERS, Forest
+from margrove.ensemble.forest.intervals import Residuals, jackknife_variance, keep_leaf_samples
+from margrove.ensemble.forest.out_of_bag import OutOfBag
+from margrove.ensemble.forest.training_data import ForestTraining, Sampler, weights_of_rows
+from margrove.grove.criteria import CRITERIA, CriterionNames
+from margrove.grove.decision_tree import DecisionTree
+from margrove.grove.estimators import DecisionTreeRegressor
+from margrove.grove.serve.packed_trees import Kind, PackedTree
+from margrove.grove.table.encoding import TreeTable
+from margrove.grove.table.given_targets import (
+    MEDIAN_WEIGHT_BITS,
+    power_of_two_near,
+    samples_of,
+    which_count,
+)
+from margrove.grove.table.targets import number_targets
+
+__all__ = ["NumberForest"]
+
+
+class NumberForest(RegressorMixin, Forest):
+    """A forest that averages."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = FOREST_PARAMETERS | {
+        "criterion": [CriterionNames(for_classes=False)],
+        "keep_samples": ["boolean"],
+    }
+
+    def _training(
+        self, table: TreeTable, y: Any, sample_weight: Any, seed: int
+    ) -> tuple[ForestTraining, dict[str, Any]]:
+        n = table.X.shape[0]
+        given = check_targets(y, n, multi_output=True)
+        numbers = given[:, None] if given.ndim == 1 else given
+        weight = moderate(check_weights(sample_weight, n))
+        kept = which_count(weight)
+        table, numbers, weight = table.of_rows(kept), numbers[kept], weight[kept]
+        CRITERIA[self.criterion].check_targets(numbers)
+        scale = power_of_two_near(numbers)
+        target = numbers[:, 0] if numbers.shape[1] == 1 else numbers
+        order, line, places = self._ordered(table, target, weight)
+        data = self._coded(table, order, weight)
+        is_median = CRITERIA[self.criterion].has_medians
+        targets = number_targets(
+            numbers[order] / scale,
+            line,
+            samples_of(line, sample_weight),
+            **({"bits": MEDIAN_WEIGHT_BITS} if is_median else {}),
+        )
+        training = ForestTraining(
+            table,
+            order,
+            data,
+            targets,
+            self._sampled(seed, order, line, kept, places, n),
+            None,
+            False,
+            scale,
+        )
+        return training, {"n_outputs_": numbers.shape[1]}
+
+    def _tree_class(self) -> type[DecisionTree]:
+        return DecisionTreeRegressor
+
+    def _scored_out_of_bag(
+        self, predictions: np.ndarray, training: ForestTraining, learnt: dict[str, Any], y: Any
+    ) -> dict[str, Any]:
+        known = ~np.isnan(predictions[:, 0])
+        single = learnt["n_outputs_"] == 1
+        attributes: dict[str, Any] = {
+            "oob_prediction_": predictions[:, 0] if single else predictions
+        }
+        if not self.oob_score or known.sum() < 2:
+            return attributes
+        truth = np.asarray(y, dtype=np.float64).reshape(len(predictions), -1)[known]
+        found = predictions[known]
+        if callable(self.oob_score):
+            given = (truth[:, 0], found[:, 0]) if single else (truth, found)
+            attributes["oob_score_"] = self.oob_score(*given)
+        else:
+            weight, scale = weights_of_rows(training)[known], training.scale
+            attributes["oob_score_"] = float(
+                r2_score(truth / scale, found / scale, sample_weight=weight)
+            )
+        return attributes
+
+    def _residuals(self, out_of_bag: OutOfBag, training: ForestTraining) -> dict[str, Any]:
+        if len(training.targets.starts) > 2:
+            return {}
+        known = out_of_bag.counts > 0
+        errors = training.targets.raw * training.scale - out_of_bag.predictions()[:, 0]
+        times = training.targets.samples[known]  # a row of weight 2 has two residuals
+        spreads = out_of_bag.spreads()[:, 0]
+        return {
+            "residuals_": Residuals.of(
+                np.repeat(errors[known], times), np.repeat(spreads[known], times)
+            )
+        }
+
+    def _leaf_samples(
+        self, training: ForestTraining, sampler: Sampler, trees: list[PackedTree], kind: Kind
+    ) -> dict[str, Any]:
+        if not self.keep_samples:
+            return {}
+        if kind.n_outputs > 1:
+            raise ValueError("keep_samples=True takes one output. Fit one forest for each.")
+        return {
+            "leaf_samples_": keep_leaf_samples(
+                trees,
+                kind,
+                training.table.X,
+                training.order,
+                training.targets.raw * training.scale,
+                lambda number: sampler.weights(number)[0],
+                resolve_n_jobs(self.n_jobs, unset="all"),
+            )
+        }
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The mean of what the trees say."""
+        means = self._means(X)
+        return means[:, 0] if self.n_outputs_ == 1 else means
+
+    def predict_quantiles(self, X: Any, quantiles: Any = (0.05, 0.5, 0.95)) -> np.ndarray:
+        """Quantiles of y for each row, from the training targets in its leaves.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        quantiles : float or array-like of them, default=(0.05, 0.5, 0.95)
+            Between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_quantiles), or (n_samples,) for one quantile
+        """
+        check_is_fitted(self, "trees_")
+        wanted = np.asarray(quantiles, dtype=np.float64)
+        if wanted.ndim > 1 or not np.all((wanted >= 0.0) & (wanted <= 1.0)):
+            raise ValueError(f"quantiles must be between 0 and 1. Got {quantiles!r}.")
+        if not hasattr(self, "leaf_samples_"):
+            raise ValueError(
+                "predict_quantiles needs the training rows of each leaf. Fit with "
+                "keep_samples=True."
+            )
+        found = self.leaf_samples_.quantiles(self._leaves(X), np.atleast_1d(wanted))
+        return found[:, 0] if wanted.ndim == 0 else found
+
+    def predict_variance(self, X: Any) -> np.ndarray:
+        """How much the prediction of each row would vary with the training set.
+
+        The infinitesimal jackknife, with the noise of a finite number of trees taken off. This is
+        not the spread of y: see `predict_interval` for that.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self, "trees_")
+        sampled = getattr(self, "sampled_", None)
+        if sampled is None or sampled.n_draws is None:
+            raise ValueError(
+                "predict_variance needs the bootstrap samples of the trees. Fit with "
+                "bootstrap=True, and ask the forest itself, not a part or a sum of forests."
+            )
+        if self.n_outputs_ > 1:
+            raise ValueError("predict_variance takes one output. Fit one forest for each.")
+        values = self._values_of_trees(X)[:, :, 0]
+        n_threads = resolve_n_jobs(self.n_jobs, unset="all")
+        return jackknife_variance(sampled, len(self.trees_), values, n_threads)
+
+    def predict_interval(
+        self, X: Any, confidence: float = 0.9, *, method: Literal["conformal", "local"] = "local"
+    ) -> np.ndarray:
+        """Bounds between which y lies, for a new row, with the given confidence.
+
+        Conformal intervals from out-of-bag residuals: "conformal" ones are equally wide everywhere,
+        "local" ones are as wide as the trees disagree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        confidence : float, default=0.9
+        method : {"conformal", "local"}, default="local"
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+        """
+        check_is_fitted(self, "trees_")
+        if not isinstance(confidence, Real) or not 0.0 < confidence < 1.0:
+            raise ValueError(f"confidence must be between 0 and 1. Got {confidence!r}.")
+        if method not in ("conformal", "local"):
+            raise ValueError(f"method must be 'conformal' or 'local'. Got {method!r}.")
+        if not hasattr(self, "residuals_"):
+            raise ValueError(
+                "predict_interval needs out-of-bag residuals of one output. Fit with "
+                "oob_score=True and bootstrap=True."
+            )
+        low, high = self.residuals_.bounds(float(confidence), local=method == "local")
+        bounds = np.array([low, high])
+        if method == "conformal":
+            return np.asarray(self.predict(X)[:, None] + bounds)
+        values = self._values_of_trees(X)[:, :, 0]
+        spread = np.maximum(values.std(axis=1), self.residuals_.least_spread)
+        return np.asarray(values.mean(axis=1)[:, None] + spread[:, None] * bounds)

@@ -1,0 +1,78 @@
+"""Trees of a forest by a registered criterion: see `register_criterion`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from margrove.grove.grow.assembly import assemble
+from margrove.grove.grow.custom_criterion import CustomSearch
+from margrove.grove.grow.split_search import Rules
+from margrove.grove.grow.tree_builder import TreeGrower
+from margrove.grove.serve.packed_trees import Kind, PackedTree
+from margrove.grove.serve.unfolding import packed_of
+from margrove.grove.table.binning import BinnedDataset
+from margrove.grove.table.columns import Columns
+from margrove.grove.table.targets import Targets
+
+__all__ = ["RegisteredTree"]
+
+
+class RegisteredTree:
+    """`start` it, `advance` it until `finished`, take its `packed` form: tree after tree.
+
+    A tree is the one that a decision tree of the same rows, weights and random numbers is.
+    """
+
+    n_balanced = 0  # no node is halved: see `GREEDY_DEPTH`
+
+    def __init__(
+        self,
+        data: BinnedDataset,
+        columns: Columns,
+        targets: Targets,
+        rules: Rules,
+        kind: Kind,
+        search: CustomSearch,
+        *,
+        max_leaves: int = 0,
+    ) -> None:
+        self._data, self._columns, self._rules, self._kind = data, columns, rules, kind
+        self._targets = targets._replace(numbers=np.zeros_like(targets.numbers), plain=False)
+        self._search, self._max_leaves = search, max_leaves
+        self._grower: TreeGrower | None = None
+
+    def start(self, weight: np.ndarray, samples: np.ndarray, key: int, rules: Rules) -> None:
+        """A new tree: weight int64 (n,) of the rows, in the targets' units; 0 is left out."""
+        self._rules = rules._replace(seed=int(np.uint64(key).view(np.int64)))
+        self._targets = self._targets._replace(
+            weight=weight, samples=samples, real=weight * self._targets.unit
+        )
+        self._grower = TreeGrower(
+            self._columns,
+            self._targets,
+            self._rules,
+            np.flatnonzero(weight),
+            max_leaves=self._max_leaves,
+            custom=self._search,
+        )
+
+    @property
+    def _started(self) -> TreeGrower:
+        if self._grower is None:
+            raise TypeError("No tree was started.")
+        return self._grower
+
+    @property
+    def finished(self) -> bool:
+        return self._started.finished
+
+    def advance(self, work: float) -> float:
+        """Look at a node, or split one."""
+        return self._started.advance(work)
+
+    def packed(self) -> PackedTree:
+        """The finished tree."""
+        arrays = assemble(
+            self._started.result(), self._data, self._targets, self._rules, self._kind.n_categories
+        )
+        return packed_of(arrays, self._kind)

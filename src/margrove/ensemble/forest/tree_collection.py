@@ -1,0 +1,339 @@
+"""The trees of a fitted forest: rows walk through them, and forests are values."""
+
+from __future__ import annotations
+
+import copy
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar, Self, overload
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from margrove._runtime.estimator import Estimator
+from margrove._runtime.threads import resolve_n_jobs, run_tiles
+from margrove.ensemble.forest.grower import key_of
+from margrove.grove.criteria import CRITERIA
+from margrove.grove.decision_tree import DecisionTree
+from margrove.grove.export.sklearn_tree import importances
+from margrove.grove.grow.assembly import preorder
+from margrove.grove.grow.scores import CUSTOM
+from margrove.grove.serve.forest_walk import add_values, add_votes, leaves_of_rows, leaves_of_some
+from margrove.grove.serve.packed_trees import PackedTree, rescaled
+from margrove.grove.serve.unfolding import unfolded
+from margrove.grove.table.encoding import read_table_like_fitted, refuse_infinity
+from margrove.grove.table.given_targets import power_of_two_near
+
+__all__ = ["SHARED_WITH_TREES", "TreeCollection", "TreesOfForest"]
+
+_ROWS_AT_ONCE = 2048
+_MANY_TREES = 10
+SHARED_WITH_TREES = (
+    "criterion", "max_depth", "min_samples_split", "min_samples_leaf", "min_weight_fraction_leaf",
+    "max_features", "max_leaf_nodes", "min_impurity_decrease", "ccp_alpha", "monotonic_cst",
+    "categorical_features", "max_bins",
+)  # fmt: skip
+
+
+class TreesOfForest(Sequence[Any]):
+    """The trees of a forest as estimators of their own, each made when it is asked for."""
+
+    def __init__(self, forest: TreeCollection) -> None:
+        self._forest = forest
+
+    def __len__(self) -> int:
+        return len(self._forest.trees_)
+
+    @overload
+    def __getitem__(self, which: int) -> Any: ...
+    @overload
+    def __getitem__(self, which: slice) -> list[Any]: ...
+    def __getitem__(self, which: int | slice) -> Any:
+        if isinstance(which, slice):
+            return [self[k] for k in range(*which.indices(len(self)))]
+        return self._forest._tree_as_estimator(range(len(self))[which])
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} trees of a {type(self._forest).__name__}>"
+
+
+class TreeCollection(Estimator):
+    """Trees that were grown together, and all that needs no training rows."""
+
+    _splitter: ClassVar[str] = "best"
+
+    @abstractmethod
+    def _tree_class(self) -> type[DecisionTree]: ...
+
+    def _template(self) -> DecisionTree:
+        """A tree with the forest's parameters."""
+        given = {name: getattr(self, name) for name in SHARED_WITH_TREES}
+        tree: DecisionTree = self._tree_class()(splitter=self._splitter, random_state=0, **given)
+        return tree
+
+    def _is_hard(self) -> bool:
+        return False
+
+    # -- walking --
+
+    def _rows(self, X: Any) -> Any:
+        """X as the trees walk it: numbers of categories, NaN for missing; dense or CSR."""
+        trees = self.trees_
+        if not trees or not all(isinstance(tree, PackedTree) for tree in trees):
+            raise ValueError(
+                f"The state of this {type(self).__name__} was altered: trees_ is not a list of "
+                "trees. Fit the model again."
+            )
+        rows = read_table_like_fitted(X, self)
+        for tree in trees:
+            tree.require_sound(self.kind_, self.n_features_in_)
+        return rows
+
+    def _gathered(
+        self,
+        X: Any,
+        add: Callable[[int, np.ndarray, np.ndarray], None],
+        n_values: int,
+    ) -> np.ndarray:
+        """Sums over the trees, row by row; `add(k, leaves, sums)` adds tree k."""
+        rows = self._rows(X)
+        n = rows.shape[0]
+        order = self._alike_together(rows)
+        gathered = np.empty((n, n_values))
+
+        def gather(tile: int) -> None:
+            places = order[tile * _ROWS_AT_ONCE : (tile + 1) * _ROWS_AT_ONCE]
+            own = rows[places].toarray() if sp.issparse(rows) else rows[places]
+            if np.isinf(own).any():
+                refuse_infinity(rows, self)
+            has_nan = bool(np.isnan(own).any())
+            leaves, sums = np.empty(len(own), np.int32), np.zeros((len(own), n_values))
+            for k, tree in enumerate(self.trees_):
+                leaves_of_rows(tree, own, self.kind_, leaves, has_nan=has_nan)
+                add(k, leaves, sums)
+            gathered[places] = sums
+
+        run_tiles(gather, -(-n // _ROWS_AT_ONCE), self._threads(n))
+        return gathered
+
+    def _alike_together(self, rows: Any) -> np.ndarray:
+        """The order in which many rows walk fastest.
+
+        Those of one leaf are alike: in the other trees, too, they pass much the same nodes and
+        arrive at about the same time.
+        """
+        everyone = np.arange(rows.shape[0])
+        if len(everyone) <= _ROWS_AT_ONCE or len(self.trees_) < _MANY_TREES:
+            return everyone
+        leaves = np.empty(len(everyone), np.int32)
+        leaves_of_some(self.trees_[0], rows, everyone, self.kind_, leaves)
+        return np.argsort(leaves, kind="stable")
+
+    def _threads(self, n_rows: int) -> int:
+        if n_rows <= _ROWS_AT_ONCE and self.n_jobs != 0:
+            return 1
+        return resolve_n_jobs(self.n_jobs, unset="all")
+
+    def _means(self, X: Any) -> np.ndarray:
+        """The mean of the trees' values: shares of classes, or numbers, (n, V)."""
+        check_is_fitted(self, "trees_")
+
+        add_one = add_votes if self._is_hard() else add_values
+
+        def add(k: int, leaves: np.ndarray, sums: np.ndarray) -> None:
+            add_one(self.trees_[k], leaves, self.kind_, None, sums)
+
+        sums = self._gathered(X, add, self.kind_.n_values)
+        sums /= len(self.trees_)
+        return sums
+
+    def _values_of_trees(self, X: Any) -> np.ndarray:
+        """What each tree says, (n, trees, V)."""
+        n_values = self.kind_.n_values
+
+        def add(k: int, leaves: np.ndarray, sums: np.ndarray) -> None:
+            own = sums[:, k * n_values : (k + 1) * n_values]
+            add_values(self.trees_[k], leaves, self.kind_, None, own)
+
+        values = self._gathered(X, add, n_values * len(self.trees_))
+        return values.reshape(len(values), len(self.trees_), n_values)
+
+    def _leaves(self, X: Any) -> np.ndarray:
+        """The leaf of each row in each tree, in the packed trees' numbers, (n, trees)."""
+
+        def add(k: int, leaves: np.ndarray, sums: np.ndarray) -> None:
+            sums[:, k] = leaves
+
+        return self._gathered(X, add, len(self.trees_)).astype(np.int64)
+
+    def apply(self, X: Any) -> np.ndarray:
+        """The number of the leaf that each row ends up in, in each tree, (n_samples, trees)."""
+        check_is_fitted(self, "trees_")
+        leaves = self._leaves(X)
+        for k, tree in enumerate(self.trees_):
+            leaves[:, k] = _preorder_numbers(tree)[leaves[:, k]]
+        return leaves
+
+    def decision_path(self, X: Any) -> tuple[sp.csr_matrix, np.ndarray]:
+        """Which nodes each row passes, tree after tree, and where each tree's nodes begin."""
+        check_is_fitted(self, "trees_")
+        rows = self._rows(X)
+        paths = [tree.decision_path(X) for tree in self.estimators_]
+        begins = np.concatenate([[0], np.cumsum([len(tree) for tree in self.trees_])])
+        if not rows.shape[0]:
+            return sp.csr_matrix((0, int(begins[-1]))), begins
+        return sp.hstack(paths).tocsr(), begins
+
+    # -- reading --
+
+    @property
+    def estimators_(self) -> TreesOfForest:
+        """The trees, as `DecisionTreeClassifier` or `DecisionTreeRegressor`."""
+        check_is_fitted(self, "trees_")
+        return TreesOfForest(self)
+
+    @property
+    def estimators_samples_(self) -> list[np.ndarray]:
+        """The rows of X that each tree has seen, as often as they were drawn."""
+        check_is_fitted(self, "trees_")
+        if not hasattr(self, "sampled_"):
+            raise AttributeError(
+                "This forest is a part or a sum of others: which rows its trees have seen is not "
+                "known. Ask those."
+            )
+        return [self.sampled_.sample(k) for k in range(len(self.trees_))]
+
+    @property
+    def estimator(self) -> DecisionTree:
+        """A tree with the forest's parameters, not grown."""
+        return self._template()
+
+    @property
+    def estimator_(self) -> DecisionTree:
+        """The same, of a forest that is fitted."""
+        check_is_fitted(self, "trees_")
+        return self._template()
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Impurity decrease by each feature, the mean over the trees. Biased to features of many
+        values; see `permutation_importances`."""
+        check_is_fitted(self, "trees_")
+        total = np.zeros(self.n_features_in_)
+        for tree in self.trees_:
+            tree.require_sound(self.kind_, self.n_features_in_)
+            if len(tree) > 1:
+                total += importances(
+                    unfolded(self._moderate(tree), self.kind_), self.n_features_in_
+                )
+        return np.asarray(total / total.sum()) if total.sum() > 0.0 else total
+
+    def _moderate(self, tree: PackedTree) -> PackedTree:
+        """With means whose squares are within floating point."""
+        if self.kind_.n_classes or tree.impurity is not None:
+            return tree
+        scale = power_of_two_near(tree.nodes.view(np.float64)[0::2][tree.is_leaf])
+        return tree if scale == 1.0 else rescaled(tree, 1.0 / scale, 0)
+
+    def _tree_as_estimator(self, number: int) -> DecisionTree:
+        tree = self.trees_[number]
+        tree.require_sound(self.kind_, self.n_features_in_)
+        own = self._template()
+        if hasattr(self, "sampled_"):
+            own.random_state = key_of(self.sampled_.seed, number)
+        names = ("n_features_in_", "feature_names_in_", "n_outputs_", "classes_", "n_classes_",
+                 "max_features_", "categories_")  # fmt: skip
+        known = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        own._commit(known | {"arrays_": unfolded(tree, self.kind_)})
+        return own
+
+    # -- as a value --
+
+    def __len__(self) -> int:
+        """The number of trees."""
+        check_is_fitted(self, "trees_")
+        return len(self.trees_)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.estimators_)
+
+    def __getitem__(self, which: int | slice) -> Any:
+        """One tree as an estimator, or a forest of some of them."""
+        check_is_fitted(self, "trees_")
+        if not isinstance(which, slice):
+            return self.estimators_[which]
+        chosen = self.trees_[which]
+        if not chosen:
+            raise ValueError(f"No trees in {which} of {len(self.trees_)}.")
+        part = self._with_trees(chosen)
+        if hasattr(self, "sampled_") and (which.start or 0) == 0 and which.step in (None, 1):
+            part.sampled_ = self.sampled_  # the first trees are those of the same draws
+        return part
+
+    def __add__(self, other: Any) -> Self:
+        """A forest with the trees of both."""
+        if (
+            not isinstance(other, TreeCollection)
+            or self._is_for_classes() != other._is_for_classes()
+        ):
+            return NotImplemented
+        check_is_fitted(self, "trees_")
+        check_is_fitted(other, "trees_")
+        mine, theirs = self._signature(), other._signature()
+        for name, own in mine.items():
+            if own != theirs[name]:
+                raise ValueError(
+                    f"These forests do not go together: {name} is {own} of the one and "
+                    f"{theirs[name]} of the other."
+                )
+        return self._with_trees([*self.trees_, *other.trees_])
+
+    def _is_for_classes(self) -> bool:
+        return False
+
+    def _signature(self) -> dict[str, Any]:
+        """What forests must agree on to be added."""
+        names = getattr(self, "feature_names_in_", None)
+        categories = {int(column): list(labels) for column, labels in self.categories_.items()}
+        return {
+            "n_features_in_": self.n_features_in_,
+            "feature_names_in_": None if names is None else list(names),
+            "categories_": categories,
+            "n_outputs_": self.n_outputs_,
+            "criterion": self._score(),
+        }
+
+    def _score(self) -> int | str:
+        """What impurities are of: the code of a compiled score, or the name of a function."""
+        known = CRITERIA.get(self.criterion)
+        if self.kind_.criterion == CUSTOM and known is not None and known.code == CUSTOM:
+            return known.name
+        return self.kind_.criterion
+
+    def _with_trees(self, trees: list[PackedTree]) -> Self:
+        """A forest of these trees; figures of the training that belong to others are dropped."""
+        other = copy.copy(self)
+        dropped = {name for name in vars(self) if name.startswith("oob_") and name.endswith("_")}
+        dropped |= {"sampled_", "leaf_samples_", "residuals_"}
+        own = {name: value for name, value in vars(self).items() if name not in dropped}
+        other.__dict__ = own | {"trees_": list(trees), "n_estimators": len(trees)}
+        return other
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "trees_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _preorder_numbers(tree: PackedTree) -> np.ndarray:
+    """The number of each node in the unfolded tree."""
+    order, _ = preorder(np.where(tree.is_leaf, -1, tree.left))
+    numbers = np.empty(len(tree), np.int64)
+    numbers[order] = np.arange(len(tree))
+    return numbers

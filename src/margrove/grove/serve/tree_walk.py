@@ -1,0 +1,249 @@
+"""The way of a row through a tree of `tree_arrays`.
+
+Trees of thresholds alone are walked in a packed form, sixteen rows at a time; others, and tables
+with missing values, node by node, by what `Questions` say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from margrove._runtime.jit import kernel
+from margrove._runtime.threads import run_tiles
+from margrove.grove.serve.tree_arrays import LEAF, MULTIWAY, OBLIQUE, THRESHOLD, TreeArrays
+
+__all__ = ["Questions", "branch_of", "leaves_of", "questions_of", "values_of"]
+
+_CELLS_AT_ONCE = 1 << 16  # that stay in cache between two readings
+
+
+class Questions(NamedTuple):
+    """What the nodes of a tree ask, and where the answers lead, for compiled code.
+
+    The arrays of `TreeArrays` of the same names, (N,) where nothing else is said:
+
+    kind int8, feature int32, threshold float64
+    first_child int64, n_children int32, children int64 (N - 1,), missing_child int32
+    set_start, set_size int64
+    words uint32 (any,), branches int32 (any,), coef float64 (oblique nodes, d)
+    """
+
+    kind: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    first_child: np.ndarray
+    n_children: np.ndarray
+    children: np.ndarray
+    missing_child: np.ndarray
+    set_start: np.ndarray
+    set_size: np.ndarray
+    words: np.ndarray
+    branches: np.ndarray
+    coef: np.ndarray
+
+
+def questions_of(tree: TreeArrays) -> Questions:
+    """Those of a tree; it must be sound."""
+    return Questions._make(getattr(tree, name) for name in Questions._fields)
+
+
+def leaves_of(
+    tree: TreeArrays,
+    X: np.ndarray,
+    *,
+    n_threads: int = 1,
+    on_infinity: Callable[[], None] | None = None,
+) -> np.ndarray:
+    """The leaf of each row of a dense float64 or float32 X (NaN is missing), int64 (n,).
+
+    For trees in which each row takes one branch. X is read once: whether it holds infinity is found
+    out on the way, and `on_infinity` called then.
+    """
+    tree.require_sound()
+    n_wanted = max(int(tree.feature.max()) + 1, tree.coef.shape[1] if len(tree.coef) else 0)
+    if X.ndim != 2 or X.shape[1] < n_wanted:
+        raise ValueError(f"The tree asks for {n_wanted} features. Got X of shape {X.shape}.")
+    found = np.empty(len(X), np.int64)
+    questions = questions_of(tree)._replace(missing_child=_certain_branches(tree))
+    packed = _packed(tree) if np.all(tree.kind <= THRESHOLD) else None
+    at_once = max(64, _CELLS_AT_ONCE // max(1, X.shape[1]))
+    per_tile = 16 * at_once
+    n_tiles = -(-len(X) // per_tile)
+    finite = np.ones(max(n_tiles, 1), dtype=bool)
+
+    def walk(tile: int) -> None:
+        part = X[tile * per_tile : (tile + 1) * per_tile]
+        own = found[tile * per_tile : (tile + 1) * per_tile]
+        if packed is not None:
+            finite[tile] = _walk_packed(part, *packed, at_once, own)
+        if packed is None or not finite[tile]:
+            finite[tile] = False
+            _walk(part, questions, own)
+
+    run_tiles(walk, n_tiles, n_threads)
+    if on_infinity is not None and not finite.all() and np.isinf(X).any():
+        on_infinity()
+    return found
+
+
+def _certain_branches(tree: TreeArrays) -> np.ndarray:
+    """Of branches that are shared out, the heaviest."""
+    unsure = np.flatnonzero((tree.missing_child < 0) & (tree.n_children > 0))
+    if not len(unsure):
+        return tree.missing_child
+    certain = tree.missing_child.copy()
+    for node in unsure.tolist():
+        certain[node] = int(np.argmax(tree.weight[tree.children_of(node)]))
+    return certain
+
+
+def values_of(tree: TreeArrays, X: np.ndarray, leaves: np.ndarray) -> np.ndarray:
+    """The value of each row's leaf; rows that go down several branches get their average."""
+    value = tree.value[leaves]
+    if np.any((tree.missing_child < 0) & (tree.n_children > 0)):
+        _mix(X, questions_of(tree), tree.weight, tree.value, value)
+    return value
+
+
+@kernel
+def _mix(X, questions, weight, value, mixed):
+    """mixed[i] = the values of the leaves that row i comes to, by their shares."""
+    kind, children, first_child = questions.kind, questions.children, questions.first_child
+    n_children, missing_child = questions.n_children, questions.missing_child
+    stack = np.empty(len(kind) + 1, np.int64)
+    share = np.empty(len(kind) + 1)
+    for i in range(X.shape[0]):
+        mixed[i] = 0.0
+        stack[0], share[0] = 0, 1.0
+        size = 1
+        while size:
+            size -= 1
+            node, part = stack[size], share[size]
+            if kind[node] == LEAF:
+                for k in range(value.shape[1]):
+                    mixed[i, k] += part * value[node, k]
+                continue
+            branch = branch_of(X[i], node, questions)
+            if branch < 0:
+                branch = missing_child[node]
+            first = first_child[node]
+            if branch >= 0:
+                stack[size], share[size] = children[first + branch], part
+                size += 1
+                continue
+            total = 0.0
+            for k in range(n_children[node]):
+                total += weight[children[first + k]]
+            for k in range(n_children[node]):
+                child = children[first + k]
+                stack[size], share[size] = child, part * weight[child] / total
+                size += 1
+
+
+def _packed(tree: TreeArrays) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Nodes of 16 bytes, level by level, siblings side by side: threshold; feature, left child.
+
+    A leaf is its own left child and lets everything pass to it, so that a step needs no question
+    but the node's own. Given twice, as float64 (2N,) and as int64; last, the nodes' numbers in the
+    tree.
+    """
+    order = np.argsort(tree.depth, kind="stable")
+    number = np.empty(len(tree), np.int64)
+    number[order] = np.arange(len(tree))
+    inner = tree.kind[order] != LEAF
+    left = np.arange(len(tree))
+    left[inner] = number[tree.children[tree.first_child[order[inner]]]]
+    fields = np.empty((len(tree), 2), np.int64)
+    fields[:, 0] = np.where(inner, tree.threshold[order], np.inf).view(np.int64)
+    fields[:, 1] = (np.where(inner, tree.feature[order], 0).astype(np.int64) << 32) | left
+    flat = fields.ravel()
+    return flat.view(np.float64), flat, order
+
+
+@kernel(fast_sums=True)
+def _is_finite(X, begin, end):
+    total = 0.0
+    for i in range(begin, end):
+        own = 0.0
+        for j in range(X.shape[1]):
+            own += X[i, j] * 0.0  # NaN unless finite
+        total += own
+    return total == 0.0
+
+
+@kernel
+def _walk_packed(X, thresholds, fields, order, at_once, found):
+    """False, and nothing done, where X is not finite.
+
+    Sixteen rows at a time: while one waits for memory, the others go on.
+    """
+    n, width = X.shape[0], 16
+    at = np.zeros(width, np.int64)
+    low = np.int64(0xFFFFFFFF)
+    for first in range(0, n, at_once):
+        last = min(first + at_once, n)
+        if not _is_finite(X, first, last):
+            return False
+        for begin in range(first, last, width):
+            size = min(width, last - begin)
+            for k in range(width):
+                at[k] = 0
+            changed = 1
+            while changed:
+                changed = 0
+                for k in range(size):
+                    node = np.uint64(2 * at[k])
+                    field = fields[node + np.uint64(1)]
+                    value = X[np.uint64(begin + k), np.uint64(field >> 32)]
+                    following = (field & low) + (value > thresholds[node])
+                    changed |= following ^ at[k]
+                    at[k] = following
+            for k in range(size):
+                found[begin + k] = order[at[k]]
+    return True
+
+
+@kernel
+def _walk(X, questions, found):
+    """found[i] = the leaf of row i; every branch of missing values is one of the children."""
+    kind, children = questions.kind, questions.children
+    first_child, missing_child = questions.first_child, questions.missing_child
+    for i in range(X.shape[0]):
+        node = 0
+        while kind[node] != LEAF:
+            branch = branch_of(X[i], node, questions)
+            if branch < 0:
+                branch = missing_child[node]
+            node = children[first_child[node] + branch]
+        found[i] = node
+
+
+@kernel
+def branch_of(x, node, questions):
+    """The branch that a row takes; -1 where its value is missing or a category unknown."""
+    kind = questions.kind[node]
+    if kind == OBLIQUE:
+        coef, at = questions.coef, questions.set_start[node]
+        total = 0.0
+        for j in range(coef.shape[1]):
+            own = coef[at, j]
+            if own != 0.0:  # what is missing of a column that does not count does not matter
+                total += own * x[j]
+        if total != total:  # noqa: PLR0124
+            return -1
+        return 0 if total <= questions.threshold[node] else 1
+    value = x[questions.feature[node]]
+    if value != value:  # noqa: PLR0124
+        return -1
+    if kind == THRESHOLD:
+        return 0 if value <= questions.threshold[node] else 1
+    if not 0 <= value < questions.set_size[node] or value != np.floor(value):
+        return -1
+    category = np.int64(value)
+    if kind == MULTIWAY:
+        return questions.branches[questions.set_start[node] + category]
+    word = questions.words[questions.set_start[node] + category // 32]
+    return 1 - ((word >> np.uint32(category % 32)) & np.uint32(1))
