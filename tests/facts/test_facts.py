@@ -383,7 +383,9 @@ def test_the_kernel_as_resolved() -> None:
     kernel = describe(model).kernel
     assert kernel.name == "rbf"
     assert kernel.parameters == {"gamma": model.kernel_.gamma}
-    assert kernel.formula == kernels.RBF.__doc__
+    assert kernels.RBF.__doc__ is not None
+    assert kernel.formula == kernels.RBF.__doc__.splitlines()[0]
+    assert "exp(-gamma" in kernel.formula
     assert (kernel.is_positive_definite, kernel.is_translation_invariant) == (True, True)
     assert kernel.feature_scale == 1.0
 
