@@ -147,18 +147,18 @@ def iterate_of(solver: Any, means: np.ndarray) -> Iterate:
 
     `means` are those of the rows of its Gram matrix.
     """
-    state, problem = solver.state(), solver._problem
+    problem = solver._problem
     n = len(problem)
-    n_visits = state["_epoch"] * n + state["_cursor"]
+    n_visits = solver._epoch * n + solver._cursor
     scale = n / n_visits if n_visits else 0.0
-    visits = np.asarray(state["_visits"])
+    visits = solver._visits
     signed = visits * problem.y
-    balance = float(np.ravel(state["_balance"])[0])
+    balance = float(solver._balance[0])
     constant = solver._gamma * balance - float(signed @ means) + balance * float(means.mean())
     return Iterate(
         rows=np.asarray(solver._names),
         coef=scale * (signed - balance / n),
-        intercept=float(state["_centre"]) + scale * constant,
+        intercept=float(solver._centre) + scale * constant,
         alpha=scale * visits,
     )
 
