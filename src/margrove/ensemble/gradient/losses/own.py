@@ -34,7 +34,7 @@ class OwnLoss(GradientLoss):
     prediction_at: Callable[[float], float] | None = None
     start_of: Callable[[np.ndarray, np.ndarray], float] | None = None
     leaf_value_of: Callable[[np.ndarray, np.ndarray], float] | None = None
-    summary: str = ""  # type: ignore[misc]
+    summary: str = ""
 
     def __post_init__(self) -> None:
         needed = (
