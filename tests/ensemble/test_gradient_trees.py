@@ -229,8 +229,8 @@ def grown_in(case, signs=None):
     X, n_categories = mixed_columns(case["seed"], n, missing=case["missing"])
     with pytest.MonkeyPatch.context() as patch:
         if case["lists"]:
-            patch.setattr(gradient_tables, "_BYTES_OF_A_LIST", 0)
-            patch.setattr(gradient_tables, "_BYTES_OF_AN_ENTRY", 0)
+            patch.setattr(gradient_tables, "BYTES_OF_A_LIST", 0)
+            patch.setattr(gradient_tables, "BYTES_OF_AN_ENTRY", 0)
         _, table = bins_and_table(np.tile(X, (repeats, 1)), n_categories)
     g, h = (np.tile(own, repeats) for own in gradients(case["seed"], n))
     names = ("order", "max_depth", "min_hessian", "min_worth", "l2", "max_leaves")

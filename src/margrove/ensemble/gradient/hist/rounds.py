@@ -138,7 +138,7 @@ class GradientRounds:
         self._gradient, self._hessian = np.empty((k, n)), np.empty((k, n))
         self._everyone = np.arange(n, dtype=np.int32)
         self._most_leaves, self._n_slots, self._is_tight = self._sizes(n)
-        self._tree_buffers = self._new_buffers(k, n)
+        self._tree_buffers = self._new_tree_buffers(k, n)
         self._team = Team(self._n_threads)
         self._round: BoostingRound | None = None
         self._is_kept = is_kept()
@@ -148,15 +148,15 @@ class GradientRounds:
         if monitor is not None and not monitor.scores:
             self._tell(monitor, [])
 
-    def _new_buffers(self, k: int, n: int) -> list[_TreeBuffers]:
+    def _new_tree_buffers(self, k: int, n: int) -> list[_TreeBuffers]:
         """Cores share each tree, or grow a tree each where there are enough small ones."""
         is_large = n * len(self._table.features) >= _CELLS_TO_SHARE_A_TREE
         shares_out_trees = k >= 2 * self._n_threads and n < _ROWS_OF_A_TILE
         n_buffers = min(self._n_threads, k) if shares_out_trees else 1
         n_cores = self._n_threads if is_large and n_buffers == 1 else 1
-        return [self._new_buffer(n, n_cores) for _ in range(n_buffers)]
+        return [self._new_buffers_of_tree(n, n_cores) for _ in range(n_buffers)]
 
-    def _new_buffer(self, n: int, n_cores: int) -> _TreeBuffers:
+    def _new_buffers_of_tree(self, n: int, n_cores: int) -> _TreeBuffers:
         most, n_slots = self._most_leaves, self._n_slots
         require_memory(
             24.0 * n_slots * self._table.n_cells,
