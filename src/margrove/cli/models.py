@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from margrove.cli.requests import EXAMPLE, TableRequest
+from margrove.cli.table_requests import EXAMPLE, TableRequest
 
 if TYPE_CHECKING:
     from margrove.cli.screen import Screen
@@ -102,10 +102,9 @@ def open_model(path: Path | None, screen: Screen) -> OpenedModel:
 
 
 def _example(screen: Screen) -> OpenedModel:
-    from margrove.cli.keeping import about
-    from margrove.cli.learning import learn
+    from margrove.workbench.workflow import fit_learner, provenance
 
     screen.note(f"No model file is given: a forest of the built-in {EXAMPLE} is shown.")
     task = TableRequest(data=EXAMPLE).read(screen)
-    learnt = learn(task, "forest", screen, test_size=0.0)
-    return OpenedModel(learnt.model, about(learnt, task, 0), f"forest of {EXAMPLE}")
+    fitted = fit_learner(task, "forest", screen, test_size=0.0)
+    return OpenedModel(fitted.model, provenance(fitted, task, 0), f"forest of {EXAMPLE}")

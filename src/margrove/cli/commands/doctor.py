@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import click
 
 from margrove.cli.options import shows_results, takes_table
-from margrove.cli.requests import TableRequest
 from margrove.cli.screen import Screen, visible
+from margrove.cli.table_requests import TableRequest
 
 if TYPE_CHECKING:
     from margrove.workbench.doctor.doctor import Diagnosis

@@ -4,7 +4,8 @@ A `Kind` describes an estimator, a `Part` any other object that estimators are m
 which attributes go into a file, what each of them must look like and what they must agree on. The
 tables themselves stand in `margin_kinds`, `grove_kinds`, `search_kinds`, `sklearn_kinds` and
 `table_kinds`; adding a kind of model is adding an entry there. No name in a file is ever imported:
-it is looked up here, or refused. Kernels are looked up in their registry.
+it is looked up here, or refused. Kernels, and learners that somebody has registered, are looked up
+in their registries.
 """
 
 from __future__ import annotations
@@ -78,9 +79,15 @@ class Kind:
         return {name.removesuffix("?"): check for name, check in self.attributes.items()}
 
 
-@functools.cache
 def kinds() -> dict[str, Kind]:
-    """All estimators, by their names in files."""
+    """All estimators, by their names in files: ours, and those of learners that are registered."""
+    from margrove.exchange.model_file.registered_kinds import registered_kinds
+
+    return _own_kinds() | registered_kinds()
+
+
+@functools.cache
+def _own_kinds() -> dict[str, Kind]:
     from margrove.exchange.model_file.grove_kinds import GROVE_KINDS
     from margrove.exchange.model_file.margin_kinds import MARGIN_KINDS
     from margrove.exchange.model_file.search_kinds import SEARCH_KINDS
@@ -104,7 +111,10 @@ def parts() -> dict[str, Part]:
 
 def kind_name_of(thing: Any) -> str | None:
     """The name of a kind of estimator; None if it is of none, or of a class derived from one."""
-    return _name_of(thing, _names(kinds))
+    from margrove.exchange.model_file.registered_kinds import registered_kinds
+
+    others = {entry.home: name for name, entry in registered_kinds().items()}
+    return _name_of(thing, _names(_own_kinds) | others)
 
 
 def part_name_of(thing: Any) -> str | None:

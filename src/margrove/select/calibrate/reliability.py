@@ -30,13 +30,13 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from scipy.special import ndtri
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_labels, check_weights
 from margrove._data.result_frames import data_frame
 from margrove.ensemble.bootstrap.arguments import check_arguments
+from margrove.select.calibrate.wilson import wilson_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +49,6 @@ __all__ = [
     "ReliabilityCurve",
     "reliability",
     "reliability_of",
-    "wilson_interval",
 ]
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -431,14 +430,13 @@ def _compared(
     strategy: Literal["uniform", "quantile"],
     confidence_level: float,
 ) -> Reliability:
-    z = float(ndtri(0.5 + 0.5 * confidence_level))
     counted = weight > 0
     given, codes, weight = given[counted], codes[counted], weight[counted]
     curves, parts = [], []
     for k, name in enumerate(np.asarray(classes).tolist()):
         came_true = (codes == k).astype(np.float64)
         bins = _Bins.of(given[:, k], came_true, weight, n_bins, strategy)
-        curves.append(_curve(str(name), bins, n_bins, z))
+        curves.append(_curve(str(name), bins, n_bins, confidence_level))
         parts.append(bins.brier())
     top = given.argmax(axis=1)
     surest = _Bins.of(
@@ -450,7 +448,7 @@ def _compared(
     return Reliability(
         classes=np.asarray(classes),
         by_class=tuple(curves),
-        top_label=_curve("top label", surest, n_bins, z),
+        top_label=_curve("top label", surest, n_bins, confidence_level),
         brier=BrierDecomposition(*(float(total) for total in np.sum(counted_parts, axis=0))),
         log_loss=float(np.average(-np.log(truth), weights=weight)),
         n_rows=len(weight),
@@ -537,8 +535,8 @@ def _quantiles(p: np.ndarray, weight: np.ndarray, levels: np.ndarray) -> np.ndar
     return np.asarray(p[order][np.minimum(places, len(p) - 1)])
 
 
-def _curve(name: str, bins: _Bins, n_bins: int, z: float) -> ReliabilityCurve:
-    low, high = wilson_interval(bins.observed, bins.effective, z)
+def _curve(name: str, bins: _Bins, n_bins: int, level: float) -> ReliabilityCurve:
+    low, high = wilson_interval(bins.observed, bins.effective, level)
     evenly = _Bins.of(bins.p, bins.y, bins.weight, n_bins, "quantile")
     return ReliabilityCurve(
         name=name,
@@ -554,10 +552,3 @@ def _curve(name: str, bins: _Bins, n_bins: int, z: float) -> ReliabilityCurve:
         adaptive_error=evenly.expected_error(),
         chance_error=bins.chance_error(),
     )
-
-
-def wilson_interval(share: np.ndarray, n: np.ndarray, z: float) -> tuple[np.ndarray, np.ndarray]:
-    """Wilson's (1927) interval: the q from which `share` of n is at most z deviations away."""
-    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    reach = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return np.maximum(middle - reach, 0.0), np.minimum(middle + reach, 1.0)

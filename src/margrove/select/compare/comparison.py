@@ -51,6 +51,7 @@ from margrove.select.compare.resampled_tests import (
     resample_rows,
 )
 from margrove.select.compare.result import Comparison, FailedModel, ModelScore, Pair
+from margrove.select.refusals import ComparisonTimeoutError
 
 __all__ = ["Comparison", "FailedModel", "ModelScore", "Pair", "compare"]
 
@@ -211,7 +212,7 @@ def compare(
     if len(folds) < n_needed:
         if ending == "interrupt":  # there is nothing to keep
             raise KeyboardInterrupt
-        raise ValueError(
+        raise ComparisonTimeoutError(
             f"The comparison ended before {n_needed} folds were done for all models. Raise "
             "max_time, or compare fewer models."
         )
@@ -321,6 +322,7 @@ class _Judge:
             names[k], float(scores[:, k].mean()), _clipped(interval, scoring.low, scoring.high),
             scores[:, k],
             *self.process.seconds(names[k], self.folds),
+            self.process.stopped_early(names[k], self.folds),
         )  # fmt: skip
 
     def _pairs(

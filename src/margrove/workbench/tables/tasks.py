@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from margrove.exceptions import InvalidDataError
-from margrove.select.compare.contestants import _task_of_targets
+from margrove.select.compare.contestants import task_of_targets
 from margrove.workbench.tables.prepare.cell_changes import as_numbers
 from margrove.workbench.tables.prepare.column_types import Column, TypedColumn, typed_columns
 from margrove.workbench.tables.prepare.frame_columns import (
@@ -21,7 +21,7 @@ from margrove.workbench.tables.prepare.frame_columns import (
 from margrove.workbench.tables.read.cell_texts import shown
 from margrove.workbench.tables.read.reading import RawTable, check_types
 
-__all__ = ["Task", "task_of_table"]
+__all__ = ["Task", "target_values", "task_of_table"]
 
 TaskKind = Literal["classification", "regression"]
 _TASK_OF_TYPE: dict[str, TaskKind] = {"category": "classification", "number": "regression"}
@@ -152,7 +152,7 @@ def task_of_table(
     given = check_types(types)
     _require(frame, given, raw.name)
     task = task or _TASK_OF_TYPE.get(given.get(target, ""))
-    kind, y = _target_values(frame[[target]], target, task, raw.name)
+    kind, y = target_values(frame[[target]], target, task, raw.name)
     ids = None if id_column is None else _ids(frame[id_column], notes)
     features = [name for name in frame.columns if name not in {target, id_column, *left_out}]
     if not features:
@@ -213,9 +213,14 @@ def _with_target(frame: Any, target: str, name: str, notes: list[str]) -> Any:
     return frame.filter(known)
 
 
-def _target_values(
+def target_values(
     frame: Any, target: str, task: str | None, name: str
 ) -> tuple[TaskKind, np.ndarray]:
+    """What predicting a column is, and its values: labels of classes, or float64 numbers.
+
+    `frame` has the column `target`, without missing values; `task` None is by what it holds; `name`
+    is the table's, for errors.
+    """
     import polars as pl
 
     where = f"The target {shown(target)} of {name}"
@@ -236,7 +241,7 @@ def _target_values(
         )
     if isinstance(cells, NumberCells):
         values = _finite(cells, where)
-        if (task or _task_of_targets(values)) == "classification":
+        if (task or task_of_targets(values)) == "classification":
             return "classification", _labels_of_numbers(values)
         return "regression", values
     if len(cells) >= _FEWEST_ROWS and 2 * len(cells.labels) > len(cells):
