@@ -314,7 +314,7 @@ def fit_on_cluster(
 def fitted_on_cluster_as_dict(
     fitted: FittedModel, task: ClusterTask, path: Path, seed: int
 ) -> dict[str, Any]:
-    """The result for machines."""
+    """For --json."""
     return provenance(fitted, task, seed) | {
         "file": str(path),
         "seconds": fitted.seconds,

@@ -17,7 +17,7 @@ _FORMULA = "=+-@\t\r\0'"
 
 
 def check_output(path: Path, *, force: bool, inputs: tuple[Path | None, ...] = ()) -> None:
-    """Refuse before any work is done what could not be written at its end."""
+    """Refuse, before any work is done, a file that could not be written at the end."""
     if path.is_dir():
         raise click.UsageError(f"{path} is a folder. Name a file in it.")
     if not path.parent.is_dir():
@@ -33,7 +33,7 @@ def _is_same(first: Path, second: Path) -> bool:
 
 
 def format_of(path: Path | None, given: str | None) -> str:
-    """By the name of the file, unless said otherwise; CSV on standard output."""
+    """The format: by the name of the file unless given; CSV on standard output."""
     if given is not None:
         return given
     if path is None:

@@ -1,4 +1,4 @@
-"""What people see: results on standard output, the way there on standard error.
+"""Output for people: results on standard output, progress and notes on standard error.
 
 Names come from users' files. They may hold line breaks, terminal escapes or rich's own markup;
 `shown` makes one harmless line of them.
@@ -42,7 +42,7 @@ def duration(seconds: float) -> str:
 
 
 class Screen:
-    """Where a command prints: tables for people, or one JSON document for machines."""
+    """Where a command prints: tables for people, or one JSON document for programs."""
 
     def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
         from rich.console import Console
@@ -53,7 +53,7 @@ class Screen:
         self._notes = Console(stderr=True, highlight=False)
 
     def note(self, text: str) -> None:
-        """For people who watch; on standard error, so that results can be piped."""
+        """A note on standard error, so that results can be piped."""
         if not self.quiet:
             self._notes.print(visible(text), markup=False, soft_wrap=True, style="dim")
 
@@ -91,13 +91,13 @@ class Screen:
         self._results.print(view)
 
     def json(self, document: Any) -> None:
-        """The result for machines."""
+        """The result for programs."""
         if self.as_json:
             click.echo(json.dumps(_without_nan(document), indent=2, ensure_ascii=True))
 
     @contextmanager
     def warnings_as_notes(self) -> Iterator[None]:
-        """What Python would print with the path of a module is said in a line, and once."""
+        """Print each warning once, in one line, without the path of a module."""
         told: set[str] = set()
 
         def tell(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:

@@ -51,11 +51,11 @@ def command(
     max_time: float | None,
     jobs: int,
 ) -> None:
-    """Cross-validate the learners on a table and show who wins.
+    """Cross-validate the learners on a table and rank them.
 
     FILE is a CSV, TSV, Parquet or JSON lines file, perhaps with .gz or .zst, or - for standard
-    input; without one, a built-in data set is used. What a learner needs (missing values filled,
-    categories, dates and texts made into numbers, scales made equal) is learnt in each fold anew.
+    input; without one, a built-in data set is used. The preparation that a learner needs (missing
+    values, categories, dates, texts, scales) is learnt anew in each fold.
     """
     from margrove.workbench.workflow import comparison
 

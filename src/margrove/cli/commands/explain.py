@@ -39,7 +39,7 @@ def command(
     top: int,
     screen: Screen,
 ) -> None:
-    """Say what a model has learnt: what matters to it, its rules or weights, and why one answer.
+    """Show what a model has learnt: what matters to it, its rules or weights, and why one answer.
 
     With a FILE that has the target, features are also ranked by how much worse the model gets when
     a column is shuffled.

@@ -69,7 +69,7 @@ def command(
     force: bool,
     seed: int,
 ) -> None:
-    """Learn a model from a table, say how good it is, and save it.
+    """Fit a model to a table, measure how good it is, and save it.
 
     The model file holds all that a raw table needs: `margrove predict` takes tables with the same
     columns, in any order.

@@ -82,9 +82,9 @@ def command(
     force: bool,
     seed: int,
 ) -> None:
-    """Compare, choose, tune and test, and write all of it up as one HTML file.
+    """Compare, choose, tune and test, and write a report as one HTML file.
 
-    The file holds everything, asks nothing of the network, and can be read without JavaScript.
+    The file is complete: it loads nothing from the network and can be read without JavaScript.
     """
     path = output or Path(f"{request.stem}.html")
     check_output(path, force=force, inputs=(request.file, model_file))
@@ -93,8 +93,10 @@ def command(
             raise click.UsageError("--calibrate is for learning; --model has learnt already.")
         found = _of_model(request, model_file, screen)
     else:
-        wishes = _Wishes(learner, compare, tune, calibrate, test_size, max_time, jobs, seed, output)
-        found = _of_table(request, screen, wishes)
+        options = _Options(
+            learner, compare, tune, calibrate, test_size, max_time, jobs, seed, output
+        )
+        found = _of_table(request, screen, options)
     found.save(path, overwrite=force)
     if screen.quiet:
         screen.say(str(path))
@@ -104,8 +106,8 @@ def command(
 
 
 @dataclass(frozen=True)
-class _Wishes:
-    """How a model is to be made, as the options say it."""
+class _Options:
+    """The options: how a model is to be made."""
 
     learner: str | None
     compare: bool
@@ -128,7 +130,7 @@ class _Wishes:
         return words + ([] if self.output is None else ["-o", str(self.output)])
 
 
-def _of_table(request: TableRequest, screen: Screen, wishes: _Wishes) -> Any:
+def _of_table(request: TableRequest, screen: Screen, options: _Options) -> Any:
     from margrove.workbench.report import report
     from margrove.workbench.workflow import Plan, diagnosis_of, run_workflow
 
@@ -138,14 +140,14 @@ def _of_table(request: TableRequest, screen: Screen, wishes: _Wishes) -> Any:
     n_found = len(diagnosis.findings)
     screen.note(f"The doctor has {n_found} finding{'' if n_found == 1 else 's'}.")
     plan = Plan(
-        learner=wishes.learner,
-        compare="all" if wishes.compare else "named",
-        tune="if possible" if wishes.tune else "no",
-        calibrate=wishes.calibrate,
-        test_size=wishes.test_size,
-        seed=wishes.seed,
-        max_time=wishes.max_time,
-        n_jobs=wishes.jobs,
+        learner=options.learner,
+        compare="all" if options.compare else "named",
+        tune="if possible" if options.tune else "no",
+        calibrate=options.calibrate,
+        test_size=options.test_size,
+        seed=options.seed,
+        max_time=options.max_time,
+        n_jobs=options.jobs,
         refit=False,
         on_interrupt="keep",
     )
@@ -167,8 +169,8 @@ def _of_table(request: TableRequest, screen: Screen, wishes: _Wishes) -> Any:
         tuning=fitted.tuning,
         title=f"{task.target} of {task.name}",
         source=task.name,
-        seed=wishes.seed,
-        recipe=_recipe(request, task, wishes, fitted.learner),
+        seed=options.seed,
+        recipe=_recipe(request, task, options, fitted.learner),
     )
 
 
@@ -205,7 +207,7 @@ def _of_model(request: TableRequest, model_file: Path, screen: Screen) -> Any:
     )
 
 
-def _recipe(request: TableRequest, task: Any, wishes: _Wishes, learner: str) -> dict[str, Any]:
+def _recipe(request: TableRequest, task: Any, options: _Options, learner: str) -> dict[str, Any]:
     """The command that does the same; files are as they were typed, and all names are quoted."""
     words = ["margrove", "report"]
     words += [str(request.file)] if request.file is not None else ["--data", request.name]
@@ -217,9 +219,9 @@ def _recipe(request: TableRequest, task: Any, wishes: _Wishes, learner: str) -> 
     if task.id_column is not None:
         words += ["--id", task.id_column]
     return {
-        "command": shlex.join(words + wishes.words(learner)),
+        "command": shlex.join(words + options.words(learner)),
         "target": task.target,
         "task": task.kind,
-        "seed": wishes.seed,
-        "test-size": wishes.test_size,
+        "seed": options.seed,
+        "test-size": options.test_size,
     }
