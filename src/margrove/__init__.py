@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from margrove.select.calibrate.calibration import calibrate
     from margrove.select.calibrate.reliability import reliability
     from margrove.select.compare.comparison import compare
+    from margrove.select.learners import register_learner
     from margrove.select.machines.linear_cv import LinearSVCCV
     from margrove.select.machines.svm_cv import SVCCV, SVRCV
     from margrove.select.machines.svm_path import svm_path
@@ -150,6 +151,7 @@ _HOME_OF = {
     "autotune": "margrove.select.autotune.autotune",
     # judging
     "compare": "margrove.select.compare.comparison",
+    "register_learner": "margrove.select.learners",
     "reliability": "margrove.select.calibrate.reliability",
     "calibrate": "margrove.select.calibrate.calibration",
     "doctor": "margrove.workbench.doctor.doctor",
@@ -259,6 +261,7 @@ __all__ = [
     "register_criterion",
     "register_gradient_loss",
     "register_kernel",
+    "register_learner",
     "reliability",
     "report",
     "rules",

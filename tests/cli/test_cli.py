@@ -17,7 +17,7 @@ from margrove.cli import _COMMANDS
 ENDLESS = """
 import sys
 from margrove.cli import main
-import margrove.cli.trials as trials
+import margrove.workbench.workflow.comparison as comparison
 
 def forever(*arguments, **settings):
     from margrove import Perceptron
@@ -28,7 +28,7 @@ def forever(*arguments, **settings):
     while True:
         Perceptron(max_iter=10**9, tol=None).fit(X, y)
 
-trials.run_trial = forever
+comparison.compare_learners = forever
 main(["compare", "--data", "iris", "--quiet"])
 """
 
@@ -68,7 +68,7 @@ def test_an_interrupt_is_exit_code_130(run, monkeypatch) -> None:
     def interrupted(*arguments, **settings):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("margrove.cli.trials.run_trial", interrupted)
+    monkeypatch.setattr("margrove.workbench.workflow.comparison.compare_learners", interrupted)
     code, _, err = run("compare", "--data", "iris", "--quiet")
     assert code == 130
     assert err.strip() == "margrove: interrupted"

@@ -8,7 +8,7 @@ import re
 import polars as pl
 import pytest
 
-from margrove.cli.learners import BASELINE, LEARNERS, for_task
+from margrove.workbench.workflow import BASELINE, compared_learners
 
 QUICK = ("--learner", "tree", "--folds", "2")
 
@@ -21,7 +21,7 @@ def test_all_families_take_part_and_the_best_is_named(run) -> None:
     code, out, _ = run("compare", "--data", "iris", "--folds", "2", "--json")
     found = json.loads(out)
     assert code == 0
-    assert names_in(out) == {BASELINE, *for_task("classification")}
+    assert names_in(out) == {BASELINE, *compared_learners("classification")}
     scores = [entry["score"] for entry in found["learners"]]
     assert scores == sorted(scores, reverse=True)
     assert found["winner"] == found["learners"][0]["learner"]
@@ -185,11 +185,3 @@ def test_markup_in_names_is_text(tmp_path, run) -> None:
     path = tmp_path / "[bold]x.csv"
     path.write_text("a,b\n" + "\n".join(f"{i},{i % 2}" for i in range(20)))
     assert "[bold]x.csv" in run("compare", path, *QUICK)[1]
-
-
-def test_the_names_of_learners_are_those_of_estimators() -> None:
-    import margrove
-
-    for learner in LEARNERS.values():
-        for name in (learner.classes, learner.numbers):
-            assert name is None or hasattr(margrove, name)

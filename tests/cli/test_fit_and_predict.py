@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import margrove
-from margrove.cli.learners import for_task
+from margrove.workbench.workflow import compared_learners
 
 FIT = ("fit", "iris.csv", "--id", "flower", "--quiet")
 
@@ -19,7 +19,7 @@ def predictions_of(out):
     return pl.read_csv(io.StringIO(out))
 
 
-@pytest.mark.parametrize("learner", for_task("classification"))
+@pytest.mark.parametrize("learner", compared_learners("classification"))
 def test_every_learner_goes_from_table_to_predictions(learner, folder, run, iris_frame) -> None:
     assert run(*FIT, "--learner", learner, "-o", "m.margrove")[0] == 0
     code, out, err = run("predict", "m.margrove", "iris.parquet", "--quiet")
@@ -84,7 +84,7 @@ def test_without_a_learner_the_winner_is_saved_and_scores_are_of_unseen_rows(fol
     found = json.loads(out)
     assert code == 0
     assert found["file"] == "iris.margrove"
-    assert found["learner"] in for_task("classification")
+    assert found["learner"] in compared_learners("classification")
     score = found["score"]
     assert score["rows"] == 30
     assert score["low"] <= score["value"] <= score["high"]

@@ -342,7 +342,7 @@ def test_files_that_the_system_cuts_off(place) -> None:
     before = sorted(place.iterdir())
     program = (
         "import json, resource, sys\nfrom margrove.cli import main\n"
-        "import margrove.cli.learning, margrove.workbench.report\n"
+        "import margrove.workbench.workflow, margrove.workbench.report\n"
         "import margrove.exchange.model_file.files\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))\n"
         "for words in json.loads(sys.argv[1]):\n"
@@ -394,7 +394,7 @@ def test_a_fault_of_our_own_is_one_line(place, run, monkeypatch) -> None:
     def faulty(*arguments, **settings):
         raise KeyError("\x1b[31m")
 
-    monkeypatch.setattr("margrove.cli.learning.learn", faulty)
+    monkeypatch.setattr("margrove.workbench.workflow.plan.run_workflow", faulty)
     monkeypatch.delenv("MARGROVE_TRACEBACK", raising=False)
     code, _, err = run("fit", "table.csv", *TREE)
     assert (code, err.count("\n")) == (1, 1)

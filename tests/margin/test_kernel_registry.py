@@ -15,12 +15,13 @@ import pytest
 import scipy.sparse as sp
 
 import margrove
-from margrove.cli.learners import made, parsed_parameters
-from margrove.cli.options import learner_options
+from margrove.cli.options import learner_options, parsed_parameters
 from margrove.exceptions import InvalidDataError, ModelFileError, UnsavableModelError
 from margrove.margin.kernels import KERNELS, DotKernel, KernelParameter
 from margrove.margin.kernels.registry import kernel_table, tuned_widths
+from margrove.select.refusals import InvalidRequestError
 from margrove.studio.learners.registry import LEARNERS
+from margrove.workbench.workflow import make_learner
 
 CLASS = '''
 from dataclasses import dataclass
@@ -147,9 +148,10 @@ def test_the_command_line_offers_it(module) -> None:
     offered = option.shell_complete(click.Context(command), "kernel=")
     assert "kernel=cauchy" in [own.value for own in offered]
     assert option.shell_complete(click.Context(command), "C=") == []
-    assert made("svm", "classification", parameters=parsed_parameters(("kernel=cauchy",))).kernel
-    with pytest.raises(click.UsageError, match=r"no kernel 'gaussian'. There are cauchy, chi2"):
-        made("svm", "regression", parameters={"kernel": "gaussian"})
+    parsed = parsed_parameters(("kernel=cauchy",))
+    assert make_learner("svm", "classification", parameters=parsed).kernel == "cauchy"
+    with pytest.raises(InvalidRequestError, match=r"no kernel 'gaussian'. There are cauchy, chi2"):
+        make_learner("svm", "regression", parameters={"kernel": "gaussian"})
 
 
 def test_the_studio_offers_it(module) -> None:

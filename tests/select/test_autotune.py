@@ -42,8 +42,9 @@ from margrove import (
     RandomForestRegressor,
 )
 from margrove.plot.models.tuning import tuning_curve
-from margrove.select.autotune.autotune import _TUNERS, autotune
+from margrove.select.autotune.autotune import autotune
 from margrove.select.autotune.scores import Scoring
+from margrove.select.learners import LEARNERS
 
 mpl.use("Agg")
 
@@ -159,7 +160,7 @@ def test_curve_and_choice_are_those_of_brute_force(
 
 
 def test_every_kind_of_estimator_is_tuned() -> None:
-    for cls in _TUNERS:
+    for cls in (own.estimator_class for learner in LEARNERS.values() for own in learner.estimators):
         y, folds = data_for(cls())
         tuned = autotune(cls(), X[:, :2], y, cv=folds, max_estimators=4, max_time=1e-9)
         assert type(tuned) is cls

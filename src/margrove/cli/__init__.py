@@ -20,23 +20,23 @@ from margrove._version import __version__
 __all__ = ["main"]
 
 _COMMANDS = {
-    "doctor": "Look a table over before learning from it: what is wrong, what a fit costs.",
-    "compare": "Cross-validate the learners on a table and show who wins.",
-    "fit": "Learn a model from a table, say how good it is, and save it.",
-    "tune": "Choose the parameters that matter most for a learner.",
+    "doctor": "Check a table before learning from it: what is wrong, what a fit costs.",
+    "compare": "Cross-validate the learners on a table and rank them.",
+    "fit": "Fit a model to a table, measure how good it is, and save it.",
+    "tune": "Tune the parameters that matter most for a learner.",
     "predict": "Predict with a saved model for every row of a table.",
-    "explain": "Say what a model has learnt, and why it answers as it does.",
-    "report": "Compare, choose, tune and test, and write it up as one HTML file.",
-    "inspect": "Say what is in a model file, without making a model of it.",
+    "explain": "Show what a model has learnt, and why it answers as it does.",
+    "report": "Compare, choose, tune and test, and write a report as one HTML file.",
+    "inspect": "Show what is in a model file, without loading the model.",
     "run": "Run a script that uses scikit-learn, with margrove's estimators.",
     "datasets": "List the built-in data sets, or write one as a table.",
     "studio": "See learning happen, in the browser: drag points, step through solvers.",
-    "warmup": "Compile all numerical kernels now, so that nothing waits later.",
+    "warmup": "Compile all numerical kernels now, so that later runs start at once.",
 }
 
 
-# Troubles of the machine: no other argument would have helped.
-_NOT_ASKED_FOR = frozenset(
+# Faults of the machine: no other argument would help.
+_SYSTEM_FAULTS = frozenset(
     getattr(errno, name)
     for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO", "EMFILE", "ENFILE", "ENOMEM")
     if hasattr(errno, name)
@@ -44,7 +44,7 @@ _NOT_ASKED_FOR = frozenset(
 
 
 class _LazyGroup(click.Group):
-    """Knows its commands by name; imports one only to run it or to show its own help."""
+    """Knows the commands by name; imports a command only to run it or to show its help."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -76,7 +76,7 @@ class _Terminated(BaseException):
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """Being told to end is an exception like Ctrl-C; elsewhere than in the main thread, nothing."""
+    """SIGTERM and SIGHUP raise an exception, as Ctrl-C does; only in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -102,7 +102,7 @@ def main(arguments: list[str] | None = None) -> Any:
     try:
         with _ended_by_signals():
             code = cli.main(args=arguments, prog_name="margrove", standalone_mode=False)
-            sys.stdout.flush()  # what goes wrong at exit only is beyond our words
+            sys.stdout.flush()  # errors at exit could not be reported
         sys.exit(code if isinstance(code, int) else 0)
     except click.exceptions.Exit as error:
         sys.exit(error.exit_code)
@@ -129,7 +129,7 @@ def main(arguments: list[str] | None = None) -> Any:
         _forget_output()
         _fail(*_of_system(error))
     except (ValueError, TypeError, ImportError) as error:
-        # what a table is refused for has a way out of its own for commands
+        # errors about tables name the option of the command that helps
         _fail(getattr(error, "for_commands", str(error)) or type(error).__name__, 2)
     except MemoryError:
         _fail("out of memory. Use fewer rows, or a machine with more.", 1)
@@ -144,7 +144,7 @@ def main(arguments: list[str] | None = None) -> Any:
 
 
 def _forget_output() -> None:
-    """Output that cannot be written is not tried again at exit, where Python would complain."""
+    """Do not try again at exit to write what cannot be written: Python would complain."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -152,21 +152,21 @@ def _forget_output() -> None:
 
 
 def _spell_out_what_cannot_be_shown() -> None:
-    """A terminal that lacks a letter gets its code, rather than nothing at all."""
+    """Characters that a terminal cannot show are written as their codes."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def _of_system(error: OSError) -> tuple[str, int]:
-    """What to say, and the exit code: files that cannot be had are wrong input, full disks not."""
-    if error.errno not in _NOT_ASKED_FOR:
+    """The message and the exit code: unreadable files are wrong input, full disks are not."""
+    if error.errno not in _SYSTEM_FAULTS:
         return str(error) or type(error).__name__, 2
     return f"{error.strerror}: the work could not be finished, and nothing was saved.", 1
 
 
 def _fail(message: str, code: int) -> None:
-    """One line: names from a user's file may hold line breaks or terminal escapes."""
+    """Print one line; names from a user's file may hold line breaks or terminal escapes."""
     from margrove.cli.screen import visible
 
     click.echo(f"margrove: {visible(message)}", err=True)

@@ -14,20 +14,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from margrove.cli.keeping import about
-from margrove.cli.learners import LEARNERS, made
-from margrove.cli.learning import HeldOutScore, Learnt
-from margrove.cli.trials import held_out, remarks_of
+from margrove.select.learners import LEARNERS, learner_named
+from margrove.workbench.workflow import (
+    FittedModel,
+    HeldOutRows,
+    HeldOutScore,
+    held_out,
+    make_learner,
+    provenance,
+    score_predictions,
+)
+from margrove.workbench.workflow.remarks import remarks_of, stopped_early
 
 if TYPE_CHECKING:
-    from margrove.cli.requests import TableRequest
     from margrove.cli.screen import Screen
+    from margrove.cli.table_requests import TableRequest
 
 __all__ = [
     "ClusterTask",
     "WorkFailed",
-    "learn_on_cluster",
-    "learnt_on_cluster_as_dict",
+    "fit_on_cluster",
+    "fitted_on_cluster_as_dict",
     "read_on_cluster",
     "running_cluster",
 ]
@@ -275,7 +282,7 @@ def _rows_of(frame: Any, keep: Any) -> Any:
 # -- learning --
 
 
-def learn_on_cluster(
+def fit_on_cluster(
     task: ClusterTask,
     learner: str,
     screen: Screen,
@@ -285,35 +292,32 @@ def learn_on_cluster(
     test_size: float,
     seed: int,
     max_time: float | None,
-) -> Learnt:
-    """Learn from a part, test with the rest, then learn from all of it, as `learn` does."""
-    import numpy as np
-
+) -> FittedModel:
+    """Learn from a part, test with the rest, then learn from all of it, as `fit_learner` does."""
     _require_numbers(task, learner)
     start = time.perf_counter()
     estimator = _on_cluster(learner, task, parameters, seed, max_time)
-    train = test = np.arange(0)
+    rows = held_out(task, test_size, seed)
     tested = score = None
     with warnings.catch_warnings(record=True) as caught, screen.progress(f"Learning {learner}"):
         warnings.simplefilter("always")
-        if test_size:
-            train, test = held_out(task, test_size, seed)  # type: ignore[arg-type]
-            tested = estimator.fit(*task.some(train), client=client).to_local()
-            score = _score(tested, task, train, test)
+        if rows.has_test:
+            tested = estimator.fit(*task.some(rows.train), client=client).to_local()
+            score = _score(tested, task, rows)
         final = estimator.fit(task.X, task.y, client=client).to_local()
-    return Learnt(
-        final, learner, tested, train, test, score, None, time.perf_counter() - start,
-        remarks_of(caught),
+    return FittedModel(
+        final, learner, tested, rows, score, None, time.perf_counter() - start,
+        stopped_early(caught), remarks_of(caught),
     )  # fmt: skip
 
 
-def learnt_on_cluster_as_dict(
-    learnt: Learnt, task: ClusterTask, path: Path, seed: int
+def fitted_on_cluster_as_dict(
+    fitted: FittedModel, task: ClusterTask, path: Path, seed: int
 ) -> dict[str, Any]:
-    """The result for machines."""
-    return about(learnt, task, seed) | {
+    """For --json."""
+    return provenance(fitted, task, seed) | {
         "file": str(path),
-        "seconds": learnt.seconds,
+        "seconds": fitted.seconds,
         "columns": [{"name": name, "type": kind} for name, kind in task.types.items()],
         "partitions": len(task.lengths),
     }
@@ -324,7 +328,7 @@ def _on_cluster(
 ) -> Any:
     import margrove.dask
 
-    name = LEARNERS[learner].estimator_name(task.kind)
+    name = learner_named(learner).estimator_name(task.kind)
     if name is not None and name not in margrove.dask.__all__:
         there = [
             own
@@ -332,7 +336,7 @@ def _on_cluster(
             if facts.estimator_name(task.kind) in margrove.dask.__all__
         ]
         raise click.UsageError(f"There is no {learner} on a cluster. There are {', '.join(there)}.")
-    local = made(learner, task.kind, seed=seed, max_time=max_time, parameters=parameters)
+    local = make_learner(learner, task.kind, seed=seed, max_time=max_time, parameters=parameters)
     labelled = [own for own, kind in task.types.items() if kind == "category"]
     own = local.get_params(deep=False)
     if labelled and "categorical_features" in own and "categorical_features" not in parameters:
@@ -349,23 +353,9 @@ def _require_numbers(task: ClusterTask, learner: str) -> None:
         )
 
 
-def _score(model: Any, task: ClusterTask, train: Any, test: Any) -> HeldOutScore:
+def _score(model: Any, task: ClusterTask, rows: HeldOutRows) -> HeldOutScore:
     """Predictions come to this machine, rows do not."""
-    import numpy as np
-    from sklearn.metrics import r2_score
-
     from margrove.dask.predictions import predict
-    from margrove.workbench.report.judgement import r2_interval, wilson
 
-    rows, y = task.some(test)
-    predicted = np.asarray(predict(model, rows).compute())
-    learnt = task.y[train]
-    if task.kind == "classification":
-        classes, counts = np.unique(learnt, return_counts=True)
-        n_right = int((predicted == y).sum())
-        baseline = float(np.mean(y == classes[int(np.argmax(counts))]))
-        low, high = wilson(n_right, len(y))
-        return HeldOutScore("accuracy", n_right / len(y), low, high, baseline, len(y))
-    low, high = r2_interval(y, predicted) or (-np.inf, 1.0)
-    baseline = float(r2_score(y, np.full(len(y), learnt.mean())))
-    return HeldOutScore("r2", float(r2_score(y, predicted)), low, high, baseline, len(y))
+    tested, y = task.some(rows.test)
+    return score_predictions(task.kind, y, predict(model, tested).compute(), task.y[rows.train])

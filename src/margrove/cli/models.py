@@ -1,4 +1,4 @@
-"""Model files as commands use them; without one, an example is learnt on the spot."""
+"""Model files as commands use them; without one, an example is fitted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from margrove.cli.requests import EXAMPLE, TableRequest
+from margrove.cli.table_requests import EXAMPLE, TableRequest
 
 if TYPE_CHECKING:
     from margrove.cli.screen import Screen
@@ -34,7 +34,7 @@ class OpenedModel:
 
     @property
     def score(self) -> dict[str, Any] | None:
-        """What was measured when it was made, if the file says so in full."""
+        """The score that was measured when the model was made, if the file has all of it."""
         found = self.about.get("score")
         if not isinstance(found, dict) or not isinstance(found.get("name"), str):
             return None
@@ -87,7 +87,7 @@ def _text(value: Any) -> str | None:
 
 
 def open_model(path: Path | None, screen: Screen) -> OpenedModel:
-    """Load a file, which never runs anything in it; with none, learn from a built-in set."""
+    """Load a model file, which runs no code of it; without one, fit a forest to a built-in set."""
     from margrove.exchange.model_file.files import load_with_about
 
     if path is None:
@@ -102,10 +102,9 @@ def open_model(path: Path | None, screen: Screen) -> OpenedModel:
 
 
 def _example(screen: Screen) -> OpenedModel:
-    from margrove.cli.keeping import about
-    from margrove.cli.learning import learn
+    from margrove.workbench.workflow import fit_learner, provenance
 
     screen.note(f"No model file is given: a forest of the built-in {EXAMPLE} is shown.")
     task = TableRequest(data=EXAMPLE).read(screen)
-    learnt = learn(task, "forest", screen, test_size=0.0)
-    return OpenedModel(learnt.model, about(learnt, task, 0), f"forest of {EXAMPLE}")
+    fitted = fit_learner(task, "forest", screen, test_size=0.0)
+    return OpenedModel(fitted.model, provenance(fitted, task, 0), f"forest of {EXAMPLE}")

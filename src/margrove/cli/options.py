@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import ast
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
-from margrove.cli.requests import TableRequest
 from margrove.cli.screen import Screen
+from margrove.cli.table_requests import TableRequest
 
 __all__ = [
+    "LearnerName",
     "complete_parameter",
     "force_option",
     "learner_options",
     "output_option",
+    "parsed_parameters",
+    "requests_as_usage",
     "seed_option",
     "shows_results",
     "takes_table",
@@ -25,6 +30,24 @@ __all__ = [
 Command = Callable[..., Any]
 
 _TYPES = ("number", "category", "date", "text", "ignored")
+
+
+class LearnerName(click.Choice):
+    """The short name of a learner, out of the registry as it is when the command runs."""
+
+    def __init__(self) -> None:
+        super().__init__(())
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        from margrove.select.learners.registry import LEARNERS, require_modules
+
+        require_modules()
+        return tuple(LEARNERS)
+
+    @choices.setter
+    def choices(self, given: Any) -> None:
+        """Of the base class, which sets them once and for all."""
 
 
 def takes_table(command: Command) -> Command:
@@ -88,7 +111,7 @@ def shows_results(command: Command) -> Command:
     @functools.wraps(command)
     def with_screen(*arguments: Any, as_json: bool, quiet: bool, **others: Any) -> Any:
         screen = Screen(as_json=as_json, quiet=quiet or as_json)
-        with screen.warnings_as_notes():
+        with screen.warnings_as_notes(), requests_as_usage():
             return command(*arguments, screen=screen, **others)
 
     return with_screen
@@ -108,6 +131,17 @@ def complete_parameter(context: Any, option: Any, incomplete: str) -> list[Any]:
         for text, summary in offered.items()
         if text.startswith(incomplete)
     ]
+
+
+@contextmanager
+def requests_as_usage() -> Iterator[None]:
+    """What the workflow refuses becomes an error of usage, with options as the way out."""
+    from margrove.select.refusals import InvalidRequestError
+
+    try:
+        yield
+    except InvalidRequestError as error:
+        raise click.UsageError(error.for_commands) from error
 
 
 def learner_options(command: Command) -> Command:
@@ -150,3 +184,26 @@ def output_option(text: str) -> Callable[[Command], Command]:
     """Where to write."""
     path = click.Path(path_type=Path, dir_okay=False)
     return click.option("-o", "--output", type=path, help=text)
+
+
+def parsed_parameters(given: tuple[str, ...]) -> dict[str, Any]:
+    """`name=value` pairs; values are literals of Python or plain words, and never run."""
+    found: dict[str, Any] = {}
+    for pair in given:
+        name, equals, text = pair.partition("=")
+        if not equals or not name.isidentifier():
+            raise click.UsageError(f"--param takes NAME=VALUE, such as C=10. Got {pair!r}.")
+        found[name] = _literal(name, text)
+    return found
+
+
+def _literal(name: str, text: str) -> Any:
+    if name == "kernel" or (text.isidentifier() and text not in ("True", "False", "None")):
+        return text  # such as kernel=poly
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        raise click.UsageError(
+            f"--param {name} takes a number, a word, True, False, None, or a list of these. "
+            f"Got {text!r}."
+        ) from None

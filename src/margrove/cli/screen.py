@@ -1,4 +1,4 @@
-"""What people see: results on standard output, the way there on standard error.
+"""Output for people: results on standard output, progress and notes on standard error.
 
 Names come from users' files. They may hold line breaks, terminal escapes or rich's own markup;
 `shown` makes one harmless line of them.
@@ -8,28 +8,21 @@ from __future__ import annotations
 
 import json
 import math
-import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-__all__ = ["Screen", "duration", "percent_or_number", "shown", "visible"]
+from margrove.workbench.visible_text import visible
+
+if TYPE_CHECKING:
+    from margrove.workbench.workflow import TableComparison
+
+__all__ = ["Screen", "duration", "shown", "visible"]
 
 _LONGEST_NAME = 60
-
-
-def visible(text: Any) -> str:
-    """One line in which what cannot be seen, or would change what is seen, is spelt out."""
-    line = " ".join(str(text).split())
-    return "".join(c if _is_harmless(c) else ascii(c)[1:-1] for c in line)
-
-
-def _is_harmless(character: str) -> bool:
-    """Not control characters, nor those that turn the direction of what follows."""
-    return character.isprintable() and unicodedata.category(character) not in ("Cf", "Zl", "Zp")
 
 
 def shown(text: Any, longest: int = _LONGEST_NAME) -> str:
@@ -38,10 +31,6 @@ def shown(text: Any, longest: int = _LONGEST_NAME) -> str:
 
     line = visible(text)
     return escape(line if len(line) <= longest else f"{line[: longest - 1]}…")
-
-
-def percent_or_number(value: float, *, is_share: bool) -> str:
-    return f"{value:.1%}" if is_share else f"{value:.4g}"
 
 
 def duration(seconds: float) -> str:
@@ -53,7 +42,7 @@ def duration(seconds: float) -> str:
 
 
 class Screen:
-    """Where a command prints: tables for people, or one JSON document for machines."""
+    """Where a command prints: tables for people, or one JSON document for programs."""
 
     def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
         from rich.console import Console
@@ -64,7 +53,7 @@ class Screen:
         self._notes = Console(stderr=True, highlight=False)
 
     def note(self, text: str) -> None:
-        """For people who watch; on standard error, so that results can be piped."""
+        """A note on standard error, so that results can be piped."""
         if not self.quiet:
             self._notes.print(visible(text), markup=False, soft_wrap=True, style="dim")
 
@@ -102,13 +91,13 @@ class Screen:
         self._results.print(view)
 
     def json(self, document: Any) -> None:
-        """The result for machines."""
+        """The result for programs."""
         if self.as_json:
             click.echo(json.dumps(_without_nan(document), indent=2, ensure_ascii=True))
 
     @contextmanager
     def warnings_as_notes(self) -> Iterator[None]:
-        """What Python would print with the path of a module is said in a line, and once."""
+        """Print each warning once, in one line, without the path of a module."""
         told: set[str] = set()
 
         def tell(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
@@ -121,6 +110,13 @@ class Screen:
             warnings.simplefilter("always", UserWarning)
             warnings.showwarning = tell
             yield
+
+    def compared(self, comparison: TableComparison) -> None:
+        """Show who won, before the winner is fitted."""
+        from margrove.cli.results import show_comparison
+
+        if not self.quiet:
+            show_comparison(comparison, self)
 
     @contextmanager
     def progress(self, what: str) -> Iterator[None]:

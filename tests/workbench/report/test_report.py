@@ -21,10 +21,10 @@ from margrove.datasets import load_iris
 from margrove.ensemble.bootstrap.statistic import ConfidenceInterval
 from margrove.exceptions import InvalidDataError
 from margrove.facts import predictions
+from margrove.select.calibrate.wilson import wilson_interval
 from margrove.select.compare.result import Comparison, ModelScore
 from margrove.workbench.report import Report, report
 from margrove.workbench.report.blocks import Table
-from margrove.workbench.report.judgement import wilson
 from margrove.workbench.report.score_intervals import meaning_of_intervals, with_intervals_of_rows
 from margrove.workbench.report.sections.leaderboard import leaderboard_section
 from margrove.workbench.report.sections.tuning import tuning_section
@@ -277,7 +277,7 @@ def test_axes_are_cut_only_where_nothing_else_can_be_seen(scoring, awful, is_cut
 def test_an_accuracy_has_no_interval_that_is_narrower_than_that_of_its_rows() -> None:
     scores = {"baseline": [0.6, 0.6], "model": [0.5, 0.9]}
     found = with_intervals_of_rows(_compared(scores, "accuracy"))
-    assert found["baseline"].interval == pytest.approx(wilson(60, 100))
+    assert found["baseline"].interval == pytest.approx(wilson_interval(0.6, 100))
     assert found["model"].interval == (0.5, 0.9)
     numbers = _compared(scores)
     assert with_intervals_of_rows(numbers) is numbers

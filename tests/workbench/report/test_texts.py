@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from margrove.select.calibrate.wilson import wilson_interval
 from margrove.workbench.report import charts
-from margrove.workbench.report.judgement import r2_interval, wilson
+from margrove.workbench.report.judgement import r2_interval
 from margrove.workbench.report.markup import Markup, as_script_data, tag
 from margrove.workbench.report.plot_area import PlotArea
 from margrove.workbench.report.scales import Scale, round_ticks, scale_of
@@ -110,9 +111,9 @@ def test_data_of_a_script_never_ends_it(value) -> None:
 
 def test_wilson_contains_the_share_and_shrinks() -> None:
     for right, n in [(0, 5), (5, 5), (1, 10), (500, 1000)]:
-        low, high = wilson(right, n)
+        low, high = wilson_interval(right / n, n)
         assert 0.0 <= low <= right / n <= high <= 1.0
-    assert np.diff(wilson(500, 1000)) < np.diff(wilson(50, 100))
+    assert np.diff(wilson_interval(0.5, 1000)) < np.diff(wilson_interval(0.5, 100))
 
 
 def test_the_interval_of_r2() -> None:

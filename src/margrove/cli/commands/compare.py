@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import click
 
-from margrove.cli.learners import LEARNERS
-from margrove.cli.options import seed_option, shows_results, takes_table
-from margrove.cli.requests import TableRequest
+from margrove.cli.options import LearnerName, seed_option, shows_results, takes_table
+from margrove.cli.results import show_columns, show_comparison
 from margrove.cli.screen import Screen
-from margrove.cli.understanding import show_columns
+from margrove.cli.table_requests import TableRequest
 
 __all__ = ["command"]
 
@@ -19,7 +18,7 @@ __all__ = ["command"]
     "--learner",
     "learners",
     multiple=True,
-    type=click.Choice(list(LEARNERS)),
+    type=LearnerName(),
     help="Compare this one; may be repeated. [default: all]",
 )
 @click.option(
@@ -52,19 +51,19 @@ def command(
     max_time: float | None,
     jobs: int,
 ) -> None:
-    """Cross-validate the learners on a table and show who wins.
+    """Cross-validate the learners on a table and rank them.
 
     FILE is a CSV, TSV, Parquet or JSON lines file, perhaps with .gz or .zst, or - for standard
-    input; without one, a built-in data set is used. What a learner needs (missing values filled,
-    categories, dates and texts made into numbers, scales made equal) is learnt in each fold anew.
+    input; without one, a built-in data set is used. The preparation that a learner needs (missing
+    values, categories, dates, texts, scales) is learnt anew in each fold.
     """
-    from margrove.cli.trials import run_trial, show_trial
+    from margrove.workbench.workflow import comparison
 
     if folds is not None and test_size is not None:
         raise click.UsageError("Give either --folds or --test-size, not both.")
     task = request.read(screen)
     show_columns(task, screen)
-    trial = run_trial(
+    found = comparison.compare_learners(
         task,
         screen,
         learners=learners,
@@ -74,6 +73,7 @@ def command(
         seed=seed,
         max_time=max_time,
         n_jobs=jobs,
+        on_interrupt="keep",
     )
-    show_trial(trial, screen)
-    screen.json(trial.as_dict())
+    show_comparison(found, screen)
+    screen.json(found.as_dict())

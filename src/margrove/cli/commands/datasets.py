@@ -8,9 +8,8 @@ from typing import Any
 import click
 
 from margrove.cli.options import force_option, output_option, shows_results
-from margrove.cli.requests import built_in, check_output
+from margrove.cli.output_files import FORMATS, check_output, format_of, write_table
 from margrove.cli.screen import Screen
-from margrove.cli.writing import FORMATS, format_of, write_table
 
 __all__ = ["command"]
 
@@ -28,10 +27,12 @@ def command(
     if name is None:
         _list(screen)
         return
+    from margrove.workbench.workflow import built_in_table
+
     form = format_of(output, form)
     if output is not None:
         check_output(output, force=force)
-    table = built_in(name)
+    table = built_in_table(name)
     write_table(table.frame, output, form)
     if output is not None:
         screen.note(f"{table.frame.height:,} rows of {name} are in {output}.")

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import click
 
 from margrove.cli.options import shows_results, takes_table
-from margrove.cli.requests import TableRequest
 from margrove.cli.screen import Screen, visible
+from margrove.cli.table_requests import TableRequest
 
 if TYPE_CHECKING:
     from margrove.workbench.doctor.doctor import Diagnosis
 
 __all__ = ["command"]
 
-_MOST_VALUES = 1000  # labels of a target, beyond which probes take for ever
+_MOST_VALUES = 1000  # labels of a target; probes of more take too long
 _COLOURS = {"critical": "red", "warning": "yellow", "notice": "cyan"}
 
 
@@ -39,10 +39,10 @@ _COLOURS = {"critical": "red", "warning": "yellow", "notice": "cyan"}
 def command(
     request: TableRequest, screen: Screen, folds: int, estimate: bool, probe_seconds: float
 ) -> None:
-    """Look a table over before learning from it: what is wrong, and what a fit will cost.
+    """Check a table before learning from it: what is wrong, and what a fit will cost.
 
-    FILE is a table as of `margrove compare`; without one, a built-in data set is looked at.
-    Findings are no failure: the exit code is 0 whatever they are.
+    FILE is a table as for `margrove compare`; without one, a built-in data set is checked.
+    The exit code is 0 whatever is found.
     """
     from margrove.exceptions import InvalidDataError
     from margrove.workbench.doctor.doctor import doctor
@@ -85,7 +85,7 @@ def command(
 
 
 def _without_texts(frame: Any, screen: Screen) -> Any:
-    """The doctor looks at numbers, dates and labels; columns of text are prepared by `fit`."""
+    """The doctor checks numbers, dates and labels; columns of text are prepared by `fit`."""
     from margrove.tables import describe_columns
 
     if not frame.width:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from margrove.cli.options import shows_results
-from margrove.cli.requests import TableRequest
 from margrove.cli.screen import Screen
+from margrove.cli.table_requests import TableRequest
 
 if TYPE_CHECKING:
     from margrove.cli.models import OpenedModel
@@ -39,7 +39,7 @@ def command(
     top: int,
     screen: Screen,
 ) -> None:
-    """Say what a model has learnt: what matters to it, its rules or weights, and why one answer.
+    """Show what a model has learnt: what matters to it, its rules or weights, and why one answer.
 
     With a FILE that has the target, features are also ranked by how much worse the model gets when
     a column is shuffled.
@@ -152,10 +152,10 @@ def _rules(opened: OpenedModel, screen: Screen) -> dict[str, Any]:
 
 def _shuffled(opened: OpenedModel, frame: Any, top: int, screen: Screen) -> dict[str, Any]:
     """How much worse it gets when a column is shuffled, on at most a few thousand rows."""
-    from margrove.cli.keeping import digest_of
     from margrove.facts import ranked_importances
     from margrove.grove.explain.importances import permutation_importances
     from margrove.tables import RawTable, task_of_table
+    from margrove.workbench.workflow import digest_of
 
     task = task_of_table(RawTable(frame, opened.name, ()), opened.target, task=opened.task)
     X, y = task.X, task.y

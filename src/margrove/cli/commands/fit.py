@@ -6,19 +6,20 @@ from pathlib import Path
 
 import click
 
-from margrove.cli.keeping import learnt_as_dict, save_learnt, show_learnt
-from margrove.cli.learners import LEARNERS, parsed_parameters
 from margrove.cli.options import (
+    LearnerName,
     force_option,
     learner_options,
     output_option,
+    parsed_parameters,
     seed_option,
     shows_results,
     takes_table,
 )
-from margrove.cli.requests import TableRequest, check_output
+from margrove.cli.output_files import check_output
+from margrove.cli.results import fitted_as_dict, save_fitted, show_columns, show_fitted
 from margrove.cli.screen import Screen
-from margrove.cli.understanding import show_columns
+from margrove.cli.table_requests import TableRequest
 
 __all__ = ["command"]
 
@@ -27,7 +28,7 @@ __all__ = ["command"]
 @takes_table
 @click.option(
     "--learner",
-    type=click.Choice(list(LEARNERS)),
+    type=LearnerName(),
     help="What to learn with. [default: whatever wins a comparison]",
 )
 @click.option("--tune", is_flag=True, help="Choose the parameters that matter most by trying.")
@@ -68,13 +69,12 @@ def command(
     force: bool,
     seed: int,
 ) -> None:
-    """Learn a model from a table, say how good it is, and save it.
+    """Fit a model to a table, measure how good it is, and save it.
 
     The model file holds all that a raw table needs: `margrove predict` takes tables with the same
     columns, in any order.
     """
-    from margrove.cli.learning import learn
-    from margrove.cli.trials import held_out, part_of, run_trial, show_trial
+    from margrove.workbench.workflow import plan as plans
 
     if cluster is not None:
         if tune or calibrate:
@@ -89,27 +89,21 @@ def command(
         raise click.UsageError("--param needs --learner, which says whose parameter it is.")
     task = request.read(screen)
     show_columns(task, screen)
-    if learner is None:
-        seen = part_of(task, held_out(task, test_size, seed)[0]) if test_size else task
-        trial = run_trial(seen, screen, seed=seed, max_time=max_time, n_jobs=jobs)
-        if not screen.quiet:
-            show_trial(trial, screen)
-        learner = trial.winner
-    learnt = learn(
-        task,
-        learner,
-        screen,
+    plan = plans.Plan(
+        learner=learner,
         parameters=given,
-        tune=tune,
+        tune="yes" if tune else "no",
         calibrate=calibrate,
         test_size=test_size,
         seed=seed,
         max_time=max_time,
         n_jobs=jobs,
+        on_interrupt="keep",
     )
-    save_learnt(learnt, task, path, seed)
-    show_learnt(learnt, path, screen, seed)
-    screen.json(learnt_as_dict(learnt, task, path, seed))
+    fitted = plans.run_workflow(task, plan, screen).fitted
+    save_fitted(fitted, task, path, seed)
+    show_fitted(fitted, path, screen, seed)
+    screen.json(fitted_as_dict(fitted, task, path, seed))
 
 
 def _fit_on_cluster(
@@ -125,8 +119,8 @@ def _fit_on_cluster(
     seed: int,
 ) -> None:
     from margrove.cli.clusters import (
-        learn_on_cluster,
-        learnt_on_cluster_as_dict,
+        fit_on_cluster,
+        fitted_on_cluster_as_dict,
         read_on_cluster,
         running_cluster,
     )
@@ -139,7 +133,7 @@ def _fit_on_cluster(
         screen.note("Learners are not compared on a cluster: it is boosting. See --learner.")
     with running_cluster(cluster, screen) as client:
         task = read_on_cluster(request, screen)
-        learnt = learn_on_cluster(
+        fitted = fit_on_cluster(
             task,
             learner,
             screen,
@@ -149,6 +143,6 @@ def _fit_on_cluster(
             seed=seed,
             max_time=max_time,
         )
-    save_learnt(learnt, task, path, seed)
-    show_learnt(learnt, path, screen, seed)
-    screen.json(learnt_on_cluster_as_dict(learnt, task, path, seed))
+    save_fitted(fitted, task, path, seed)
+    show_fitted(fitted, path, screen, seed)
+    screen.json(fitted_on_cluster_as_dict(fitted, task, path, seed))

@@ -20,7 +20,7 @@ _MOST_LINES = 60
 @click.option("--all", "every_field", is_flag=True, help="List every field, however many.")
 @shows_results
 def command(model: Path | None, every_field: bool, screen: Screen) -> None:
-    """Say what is in a model file, without making a model of it."""
+    """Show what is in a model file, without loading the model."""
     import io
 
     from margrove.cli.models import open_model

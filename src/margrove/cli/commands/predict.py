@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from margrove.cli.options import force_option, output_option
-from margrove.cli.requests import TableRequest, check_output
+from margrove.cli.options import force_option, output_option, requests_as_usage
+from margrove.cli.output_files import FORMATS, check_output, format_of, write_table
 from margrove.cli.screen import Screen
-from margrove.cli.writing import FORMATS, format_of, write_table
+from margrove.cli.table_requests import TableRequest
 
 if TYPE_CHECKING:
     from margrove.cli.models import OpenedModel
@@ -79,7 +79,8 @@ def command(
     opened = open_model(model, screen)
     # Whatever else a file has, a model that knows its columns does not ask of it to be in order.
     others = None if opened.types is None else "ignored"
-    table = TableRequest(file, data).raw(screen, opened.types, others)
+    with requests_as_usage():
+        table = TableRequest(file, data).raw(screen, opened.types, others)
     with screen.warnings_as_notes():
         predictions = predicted(opened, table.frame, id_column, probabilities, confidence)
     write_table(predictions, output, form, safe=safe_csv)

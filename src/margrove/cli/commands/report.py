@@ -9,17 +9,18 @@ from typing import Any
 
 import click
 
-from margrove.cli.learners import LEARNERS, for_task
 from margrove.cli.options import (
+    LearnerName,
     force_option,
     output_option,
     seed_option,
     shows_results,
     takes_table,
 )
-from margrove.cli.requests import TableRequest, check_output
+from margrove.cli.output_files import check_output
+from margrove.cli.results import show_columns
 from margrove.cli.screen import Screen, duration
-from margrove.cli.understanding import diagnosis_of, show_columns
+from margrove.cli.table_requests import TableRequest
 
 __all__ = ["command"]
 
@@ -34,7 +35,7 @@ __all__ = ["command"]
 )
 @click.option(
     "--learner",
-    type=click.Choice(list(LEARNERS)),
+    type=LearnerName(),
     help="Report on this learner. [default: whatever wins the comparison]",
 )
 @click.option(
@@ -81,9 +82,9 @@ def command(
     force: bool,
     seed: int,
 ) -> None:
-    """Compare, choose, tune and test, and write all of it up as one HTML file.
+    """Compare, choose, tune and test, and write a report as one HTML file.
 
-    The file holds everything, asks nothing of the network, and can be read without JavaScript.
+    The file is complete: it loads nothing from the network and can be read without JavaScript.
     """
     path = output or Path(f"{request.stem}.html")
     check_output(path, force=force, inputs=(request.file, model_file))
@@ -92,8 +93,10 @@ def command(
             raise click.UsageError("--calibrate is for learning; --model has learnt already.")
         found = _of_model(request, model_file, screen)
     else:
-        wishes = _Wishes(learner, compare, tune, calibrate, test_size, max_time, jobs, seed, output)
-        found = _of_table(request, screen, wishes)
+        options = _Options(
+            learner, compare, tune, calibrate, test_size, max_time, jobs, seed, output
+        )
+        found = _of_table(request, screen, options)
     found.save(path, overwrite=force)
     if screen.quiet:
         screen.say(str(path))
@@ -103,8 +106,8 @@ def command(
 
 
 @dataclass(frozen=True)
-class _Wishes:
-    """How a model is to be made, as the options say it."""
+class _Options:
+    """The options: how a model is to be made."""
 
     learner: str | None
     compare: bool
@@ -127,60 +130,55 @@ class _Wishes:
         return words + ([] if self.output is None else ["-o", str(self.output)])
 
 
-def _of_table(request: TableRequest, screen: Screen, wishes: _Wishes) -> Any:
-    from margrove.cli.first_run import compile_learners
-    from margrove.cli.learning import learn, tuning_folds
-    from margrove.cli.trials import held_out, part_of, run_trial, show_trial
+def _of_table(request: TableRequest, screen: Screen, options: _Options) -> Any:
     from margrove.workbench.report import report
+    from margrove.workbench.workflow import Plan, diagnosis_of, run_workflow
 
     task = request.read(screen)
     show_columns(task, screen)
-    seed, jobs, max_time = wishes.seed, wishes.jobs, wishes.max_time
-    compile_learners(task, for_task(task.kind), screen, jobs)
     diagnosis = diagnosis_of(task)
     n_found = len(diagnosis.findings)
     screen.note(f"The doctor has {n_found} finding{'' if n_found == 1 else 's'}.")
-    train = held_out(task, wishes.test_size, seed)[0]  # the other rows have no part in any choice
-    names = () if wishes.compare or wishes.learner is None else (wishes.learner,)
-    trial = run_trial(
-        part_of(task, train), screen, learners=names, seed=seed, max_time=max_time, n_jobs=jobs
+    plan = Plan(
+        learner=options.learner,
+        compare="all" if options.compare else "named",
+        tune="if possible" if options.tune else "no",
+        calibrate=options.calibrate,
+        test_size=options.test_size,
+        seed=options.seed,
+        max_time=options.max_time,
+        n_jobs=options.jobs,
+        refit=False,
+        on_interrupt="keep",
     )
-    if not screen.quiet:
-        show_trial(trial, screen)
-    chosen = wishes.learner or trial.winner
-    tune = wishes.tune
-    if tune and tuning_folds(task, train) < 2:
-        screen.note("Not tuned: some class has too few rows to learn from and to choose by.")
-        tune = False
-    learnt = learn(
-        task, chosen, screen, tune=tune, calibrate=wishes.calibrate, test_size=wishes.test_size,
-        seed=seed, max_time=max_time, n_jobs=jobs, refit=False,
-    )  # fmt: skip
-    if learnt.score is not None and not screen.quiet:
-        screen.say(learnt.score.sentence)
-    screen.note(f"{chosen} was learnt and tested in {duration(learnt.seconds)}; writing.")
+    outcome = run_workflow(task, plan, screen)
+    fitted = outcome.fitted
+    if fitted.score is not None and not screen.quiet:
+        screen.say(fitted.score.sentence)
+    took = duration(fitted.seconds)
+    screen.note(f"{fitted.learner} was fitted and tested in {took}; writing the report.")
     return report(
-        learnt.tested,
-        task.X[learnt.train],
-        task.y[learnt.train],
-        X_test=task.X[learnt.test],
-        y_test=task.y[learnt.test],
-        test_rows=learnt.test,
-        comparison=trial.comparison,
+        fitted.tested,
+        task.X[outcome.rows.train],
+        task.y[outcome.rows.train],
+        X_test=task.X[outcome.rows.test],
+        y_test=task.y[outcome.rows.test],
+        test_rows=outcome.rows.test,
+        comparison=None if outcome.comparison is None else outcome.comparison.comparison,
         diagnosis=diagnosis,
-        tuning=learnt.tuning,
+        tuning=fitted.tuning,
         title=f"{task.target} of {task.name}",
         source=task.name,
-        seed=seed,
-        recipe=_recipe(request, task, wishes, chosen),
+        seed=options.seed,
+        recipe=_recipe(request, task, options, fitted.learner),
     )
 
 
 def _of_model(request: TableRequest, model_file: Path, screen: Screen) -> Any:
-    from margrove.cli.keeping import digest_of
     from margrove.cli.models import open_model
     from margrove.tables import task_of_table
     from margrove.workbench.report import report
+    from margrove.workbench.workflow import diagnosis_of, digest_of
 
     opened = open_model(model_file, screen)
     target = request.target or opened.target
@@ -196,7 +194,7 @@ def _of_model(request: TableRequest, model_file: Path, screen: Screen) -> Any:
     )
     is_known = opened.about.get("answers_digest") == digest_of(task.y)
     if is_known:
-        screen.note(f"{model_file.name} has learnt from these rows: what it says of them flatters.")
+        screen.note(f"{model_file.name} has learnt from these rows: scores on them are too good.")
     unseen = {} if is_known else {"X_test": task.X, "y_test": task.y}
     return report(
         opened.model,
@@ -209,7 +207,7 @@ def _of_model(request: TableRequest, model_file: Path, screen: Screen) -> Any:
     )
 
 
-def _recipe(request: TableRequest, task: Any, wishes: _Wishes, learner: str) -> dict[str, Any]:
+def _recipe(request: TableRequest, task: Any, options: _Options, learner: str) -> dict[str, Any]:
     """The command that does the same; files are as they were typed, and all names are quoted."""
     words = ["margrove", "report"]
     words += [str(request.file)] if request.file is not None else ["--data", request.name]
@@ -221,9 +219,9 @@ def _recipe(request: TableRequest, task: Any, wishes: _Wishes, learner: str) -> 
     if task.id_column is not None:
         words += ["--id", task.id_column]
     return {
-        "command": shlex.join(words + wishes.words(learner)),
+        "command": shlex.join(words + options.words(learner)),
         "target": task.target,
         "task": task.kind,
-        "seed": wishes.seed,
-        "test-size": wishes.test_size,
+        "seed": options.seed,
+        "test-size": options.test_size,
     }

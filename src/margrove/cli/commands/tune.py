@@ -7,19 +7,20 @@ from typing import Any
 
 import click
 
-from margrove.cli.keeping import learnt_as_dict, save_learnt, show_learnt
-from margrove.cli.learners import LEARNERS, parsed_parameters
 from margrove.cli.options import (
+    LearnerName,
     force_option,
     learner_options,
     output_option,
+    parsed_parameters,
     seed_option,
     shows_results,
     takes_table,
 )
-from margrove.cli.requests import TableRequest, check_output
+from margrove.cli.output_files import check_output
+from margrove.cli.results import fitted_as_dict, save_fitted, show_columns, show_fitted
 from margrove.cli.screen import Screen
-from margrove.cli.understanding import show_columns
+from margrove.cli.table_requests import TableRequest
 
 __all__ = ["command"]
 
@@ -30,7 +31,7 @@ _MOST_ROWS = 12
 @takes_table
 @click.option(
     "--learner",
-    type=click.Choice(list(LEARNERS)),
+    type=LearnerName(),
     default="svm",
     show_default=True,
     help="What to tune.",
@@ -64,13 +65,13 @@ def command(
     C and gamma of support vector machines by cross-validation, the pruning of a tree, the number of
     trees of a forest by its out-of-bag error, the rounds of boosting by early stopping.
     """
-    from margrove.cli.learning import learn
+    from margrove.workbench.workflow import fit_learner
 
     if output is not None:
         check_output(output, force=force, inputs=(request.file,))
     task = request.read(screen)
     show_columns(task, screen)
-    learnt = learn(
+    fitted = fit_learner(
         task,
         learner,
         screen,
@@ -81,11 +82,11 @@ def command(
         max_time=max_time,
         n_jobs=jobs,
     )
-    _show_tuning(learnt.tuning, learner, screen)
+    _show_tuning(fitted.tuning, learner, screen)
     if output is not None:
-        save_learnt(learnt, task, output, seed)
-    show_learnt(learnt, output, screen, seed)
-    screen.json(learnt_as_dict(learnt, task, output, seed) | {"tried": _tried(learnt.tuning)})
+        save_fitted(fitted, task, output, seed)
+    show_fitted(fitted, output, screen, seed)
+    screen.json(fitted_as_dict(fitted, task, output, seed) | {"tried": _tried(fitted.tuning)})
 
 
 def _show_tuning(tuning: Any, learner: str, screen: Screen) -> None:

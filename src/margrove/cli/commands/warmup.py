@@ -11,13 +11,13 @@ __all__ = ["command"]
 
 @click.command("warmup")
 def command() -> None:
-    """Compile all numerical kernels now, so that nothing waits later."""
+    """Compile all numerical kernels now, so that later runs start at once."""
     from margrove._runtime.jit import cache_directory
     from margrove._runtime.warmup import PARTS, fill_cache, run_parts
 
     click.echo("Compiling, on the first run only ...", err=True)
     start = time.perf_counter()
-    if not fill_cache():  # then this process alone is warm, which at least shows that all is well
+    if not fill_cache():  # without a cache, at least show that all of them compile
         run_parts(list(PARTS))
     seconds, directory = time.perf_counter() - start, cache_directory()
     where = (

@@ -14,6 +14,7 @@ from margrove._files import FORMAT_VERSION, read_archive, write_archive
 from margrove.exceptions import ModelFileError, UnsavableModelError
 from margrove.exchange.model_file.about import about_for_file, about_from_file
 from margrove.exchange.model_file.kinds import kind_name_of, kinds
+from margrove.exchange.model_file.registered_kinds import refusal_of_kind
 from margrove.exchange.model_file.values import model_of, values_of
 
 __all__ = ["Field", "FileSummary", "inspect_file", "load", "load_with_about", "save"]
@@ -154,10 +155,7 @@ def load_with_about(file: File) -> tuple[Any, dict[str, Any]]:
     kind, values = read_archive(file)
     try:
         if kind not in kinds():
-            raise ModelFileError(
-                f"it holds a {kind[:50]!r}, which is not a model that this margrove knows. Install "
-                "a newer margrove."
-            )
+            raise ModelFileError(f"it holds {refusal_of_kind(kind)}")
         about = about_from_file(values.pop(_ABOUT, {}))
         return model_of({"is": kind} | values), about
     except ModelFileError as error:

@@ -3,8 +3,8 @@
 A `Kind` describes an estimator, a `Part` any other object that estimators are made of. Both say
 which attributes go into a file, what each of them must look like and what they must agree on. The
 tables themselves stand in the modules whose names end in `_kinds`; to add a kind of model is to
-add an entry there. No name in a file is ever imported: it is looked up here, or refused. Kernels
-are looked up in their registry.
+add an entry there. No name in a file is ever imported: it is looked up here, or refused. Kernels,
+and learners that somebody has registered, are looked up in their registries.
 """
 
 from __future__ import annotations
@@ -78,9 +78,15 @@ class Kind:
         return {name.removesuffix("?"): check for name, check in self.attributes.items()}
 
 
-@functools.cache
 def kinds() -> dict[str, Kind]:
-    """All estimators, by their names in files."""
+    """All estimators, by their names in files: ours, and those of learners that are registered."""
+    from margrove.exchange.model_file.registered_kinds import registered_kinds
+
+    return _built_in_kinds() | registered_kinds()
+
+
+@functools.cache
+def _built_in_kinds() -> dict[str, Kind]:
     from margrove.exchange.model_file.bagging_kinds import BAGGING_KINDS
     from margrove.exchange.model_file.boosting_kinds import BOOSTING_KINDS
     from margrove.exchange.model_file.margin_kinds import MARGIN_KINDS
@@ -111,7 +117,10 @@ def parts() -> dict[str, Part]:
 
 def kind_name_of(thing: Any) -> str | None:
     """The name of a kind of estimator; None if it is of none, or of a class derived from one."""
-    return _name_of(thing, _names(kinds))
+    from margrove.exchange.model_file.registered_kinds import registered_kinds
+
+    others = {entry.home: name for name, entry in registered_kinds().items()}
+    return _name_of(thing, _names(_built_in_kinds) | others)
 
 
 def part_name_of(thing: Any) -> str | None:

@@ -27,6 +27,7 @@ from margrove.exchange.model_file.kinds import (
     part_name_of,
     part_named,
 )
+from margrove.exchange.model_file.registered_kinds import refusal_of_kind, why_not_saved
 
 __all__ = ["LEFT_OUT", "model_of", "values_of"]
 
@@ -169,6 +170,9 @@ def _why_not(thing: Any) -> tuple[str, str]:
             "It is code, which a model file does not hold. Use one of margrove's, or pickle the "
             "model for your own use."
         )
+    registered = why_not_saved(thing)
+    if registered is not None:
+        return registered
     if hasattr(thing, "get_params"):
         return f"a {kind.__module__}.{kind.__name__}", (
             "Model files hold margrove's estimators and some of scikit-learn around them, which "
@@ -207,10 +211,7 @@ def model_of(values: Any, where: str = "") -> Any:
         return _part_of(part, own, where or name)
     if name in kinds():
         return _estimator_of(kinds()[name], own, where or name)
-    raise ModelFileError(
-        f"{where or 'it'} is a {name[:50]!r}, which this margrove does not know. Install a newer "
-        "margrove."
-    )
+    raise ModelFileError(f"{where or 'it'} is {refusal_of_kind(name)}")
 
 
 def _pairs_of(own: dict[str, Any], where: str) -> dict[Any, Any]:

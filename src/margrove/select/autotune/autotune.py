@@ -1,20 +1,22 @@
 """`autotune`: one call that picks what matters most for each kind of estimator, and says why.
 
-    trees                     ccp_alpha                    cross-validation       tune_trees
-    forests, bags             n_estimators, max_features   out-of-bag rows        tune_forests
-    gradient boosting         max_iter, n_estimators       cross-validated curve  tune_boosting
-    AdaBoost                  n_estimators                 cross-validated curve  tune_boosting
-    linear machines           C                            warm-started paths     tune_linear
-    perceptrons               max_iter, average            cross-validation       tune_perceptrons
-    support vector machines   C or nu, gamma               cross-validation       tune_svm
+    pruning   trees                     ccp_alpha                    cross-validation
+    forest    forests, bags             n_estimators, max_features   out-of-bag rows
+    rounds    gradient boosting         max_iter, n_estimators       cross-validated curve
+              AdaBoost                  n_estimators                 cross-validated curve
+    linear    linear machines           C                            warm-started paths
+    epochs    perceptrons               max_iter, average            cross-validation
+    kernel    support vector machines   C or nu, gamma               cross-validation
 
-A family is a function from a `TuningTask` to a `Choice`, and an entry in the registry below.
+A tuner is a function from a `TuningTask` to a `Choice`. The registry of learners says which one a
+learner has: one of these by name, a function of its own, or a grid of values to try.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -25,33 +27,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from margrove._data import seed_of
 from margrove._runtime.estimator import RANDOM_STATE
 from margrove._runtime.slices import unwatched
-from margrove.ensemble.adaboost.classifier import AdaBoostClassifier
-from margrove.ensemble.adaboost.regressor import AdaBoostRegressor
-from margrove.ensemble.bagging.estimators import BaggingClassifier, BaggingRegressor
 from margrove.ensemble.bootstrap.arguments import check_arguments
-from margrove.ensemble.forest.estimators import (
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
-from margrove.ensemble.gradient.classic_estimators import (
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-)
-from margrove.ensemble.gradient.hist_estimators import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
-from margrove.grove.estimators import DecisionTreeClassifier, DecisionTreeRegressor
-from margrove.margin.linear.linear_svc import LinearSVC
-from margrove.margin.linear.linear_svr import LinearSVR
-from margrove.margin.perceptron.kernel_perceptron import KernelPerceptron
-from margrove.margin.perceptron.perceptron import Perceptron
-from margrove.margin.svm.svc import SVC, NuSVC
-from margrove.margin.svm.svr import SVR, NuSVR
 from margrove.select.autotune.boosting import tune_boosting
 from margrove.select.autotune.forests import tune_forest
+from margrove.select.autotune.grids import tune_grid
 from margrove.select.autotune.linear_machines import tune_linear
 from margrove.select.autotune.perceptrons import tune_perceptron
 from margrove.select.autotune.support_vector_machines import tune_svm
@@ -64,34 +43,19 @@ from margrove.select.held_out.learning_rows import (
     require_estimator,
     weight_arguments,
 )
+from margrove.select.learners import LEARNERS, learner_of_class
 
 __all__ = ["Tuning", "autotune"]
 
 Tuner = Callable[[TuningTask], Choice]
 
-_TUNERS: dict[type, Tuner] = {
-    DecisionTreeClassifier: tune_tree,
-    DecisionTreeRegressor: tune_tree,
-    RandomForestClassifier: tune_forest,
-    RandomForestRegressor: tune_forest,
-    ExtraTreesClassifier: tune_forest,
-    ExtraTreesRegressor: tune_forest,
-    BaggingClassifier: tune_forest,
-    BaggingRegressor: tune_forest,
-    HistGradientBoostingClassifier: tune_boosting,
-    HistGradientBoostingRegressor: tune_boosting,
-    GradientBoostingClassifier: tune_boosting,
-    GradientBoostingRegressor: tune_boosting,
-    AdaBoostClassifier: tune_boosting,
-    AdaBoostRegressor: tune_boosting,
-    LinearSVC: tune_linear,
-    LinearSVR: tune_linear,
-    Perceptron: tune_perceptron,
-    KernelPerceptron: tune_perceptron,
-    SVC: tune_svm,
-    NuSVC: tune_svm,
-    SVR: tune_svm,
-    NuSVR: tune_svm,
+_TUNERS: dict[str, Tuner] = {
+    "pruning": tune_tree,
+    "forest": tune_forest,
+    "rounds": tune_boosting,
+    "linear": tune_linear,
+    "epochs": tune_perceptron,
+    "kernel": tune_svm,
 }
 
 _ARGUMENTS: dict[str, list[Any]] = {
@@ -233,10 +197,21 @@ def autotune(
 
 
 def _tuner_of(last: Any) -> Tuner:
-    for cls in type(last).__mro__:
-        if cls in _TUNERS:
-            return _TUNERS[cls]
-    known = ", ".join(sorted(cls.__name__ for cls in _TUNERS))
+    """The tuner that the registry of learners names for an estimator, or for a base class of it."""
+    learner = learner_of_class(type(last))
+    if learner is not None and learner.tuning is not None:
+        tuning = learner.tuning
+        if isinstance(tuning, str):
+            return _TUNERS[tuning]
+        return partial(tune_grid, grid=tuning) if isinstance(tuning, Mapping) else tuning
+    known = ", ".join(
+        sorted(
+            estimator.class_name
+            for own in LEARNERS.values()
+            if own.tuning is not None
+            for estimator in own.estimators
+        )
+    )
     name = last if isinstance(last, str) else type(last).__name__
     raise TypeError(
         f"autotune knows {known} of margrove, and pipelines that end with one of them. Got {name}: "

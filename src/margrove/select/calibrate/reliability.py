@@ -29,7 +29,6 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from scipy.special import ndtri
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -302,14 +301,13 @@ def _compared(
     strategy: Literal["uniform", "quantile"],
     confidence_level: float,
 ) -> Reliability:
-    z = float(ndtri(0.5 + 0.5 * confidence_level))
     counted = weight > 0
     given, codes, weight = given[counted], codes[counted], weight[counted]
     curves, parts = [], []
     for k, name in enumerate(np.asarray(classes).tolist()):
         came_true = (codes == k).astype(np.float64)
         bins = ProbabilityBins.of(given[:, k], came_true, weight, n_bins, strategy)
-        curves.append(reliability_curve(str(name), bins, n_bins, z))
+        curves.append(reliability_curve(str(name), bins, n_bins, confidence_level))
         parts.append(bins.brier())
     top = given.argmax(axis=1)
     surest = ProbabilityBins.of(
@@ -321,7 +319,7 @@ def _compared(
     return Reliability(
         classes=np.asarray(classes),
         by_class=tuple(curves),
-        top_label=reliability_curve("top label", surest, n_bins, z),
+        top_label=reliability_curve("top label", surest, n_bins, confidence_level),
         brier=BrierDecomposition(*(float(total) for total in np.sum(counted_parts, axis=0))),
         log_loss=float(np.average(-np.log(truth), weights=weight)),
         n_rows=len(weight),

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from margrove.select.calibrate.wilson import wilson_interval
+
 __all__ = [
     "BrierDecomposition",
     "ProbabilityBins",
     "ReliabilityCurve",
     "reliability_curve",
-    "wilson_interval",
 ]
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -172,9 +173,11 @@ def _quantiles(p: np.ndarray, weight: np.ndarray, levels: np.ndarray) -> np.ndar
     return np.asarray(p[order][np.minimum(places, len(p) - 1)])
 
 
-def reliability_curve(name: str, bins: ProbabilityBins, n_bins: int, z: float) -> ReliabilityCurve:
-    """The curve of these bins, with Wilson's intervals of z deviations."""
-    low, high = wilson_interval(bins.observed, bins.effective, z)
+def reliability_curve(
+    name: str, bins: ProbabilityBins, n_bins: int, confidence_level: float
+) -> ReliabilityCurve:
+    """The curve of these bins, with Wilson's intervals."""
+    low, high = wilson_interval(bins.observed, bins.effective, confidence_level)
     evenly = ProbabilityBins.of(bins.p, bins.y, bins.weight, n_bins, "quantile")
     return ReliabilityCurve(
         name=name,
@@ -190,10 +193,3 @@ def reliability_curve(name: str, bins: ProbabilityBins, n_bins: int, z: float) -
         adaptive_error=evenly.expected_error(),
         chance_error=bins.chance_error(),
     )
-
-
-def wilson_interval(share: np.ndarray, n: np.ndarray, z: float) -> tuple[np.ndarray, np.ndarray]:
-    """Wilson's (1927) interval: the q from which `share` of n is at most z deviations away."""
-    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    reach = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return np.maximum(middle - reach, 0.0), np.minimum(middle + reach, 1.0)

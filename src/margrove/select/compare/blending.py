@@ -32,16 +32,16 @@ from sklearn.ensemble import (
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import Bunch
 
 from margrove.ensemble.bagging.seeded_clones import seeded_clone
 from margrove.ensemble.bootstrap.resampling import stream
 from margrove.exceptions import FitCancelled
-from margrove.select.compare.examples import Examples, Split, Task, fit, k_folds
+from margrove.select.compare.examples import Examples, Task, fit, folds_of_examples
 from margrove.select.compare.greedy_selection import Score, select
 from margrove.select.compare.recorded_answers import Recorded
 from margrove.select.compare.row_scores import row_scorer_of
+from margrove.select.held_out.folds import Fold, fold_splitter
 
 __all__ = ["BLENDS", "Blend", "BlendSettings", "Score", "check_member_names", "fit_blends"]
 
@@ -181,7 +181,7 @@ def _naming(member: str) -> Iterator[None]:
 class _Folds:
     """Where members are tried out; `splitter` makes the same ones in scikit-learn, if it can."""
 
-    splits: list[Split]
+    splits: list[Fold]
     splitter: Any
 
     @classmethod
@@ -191,28 +191,31 @@ class _Folds:
             raise ValueError("A blend tries out its members in folds, and needs two groups.")
         n_folds = min(n_folds, n_units)
         seed = int(stream(key, 0)) >> 33
-        splits = [split for split in k_folds(examples, task, n_folds, seed) if len(split.test)]
+        splits = [
+            split for split in folds_of_examples(examples, task, n_folds, seed) if len(split.test)
+        ]
         splitter: Any = n_folds
         if examples.groups is None:
-            kind = StratifiedKFold if task == "classification" else KFold
-            splitter = kind(n_folds, shuffle=True, random_state=seed)
+            splitter = fold_splitter(
+                n_folds, stratified=task == "classification", grouped=False, seed=seed
+            )
         if task == "classification":
             splits = [_with_all_classes(split, examples.y) for split in splits]
         return cls(splits, splitter)
 
 
-def _with_all_classes(split: Split, codes: np.ndarray) -> Split:
+def _with_all_classes(split: Fold, codes: np.ndarray) -> Fold:
     """A class that cannot be held out, for want of rows or groups, stays in the training part."""
     missing = np.setdiff1d(codes, codes[split.train])
     if not len(missing):
         return split
-    return Split(np.union1d(split.train, np.flatnonzero(np.isin(codes, missing))), split.test)
+    return Fold(np.union1d(split.train, np.flatnonzero(np.isin(codes, missing))), split.test)
 
 
 def _held_out_answer(
     member: Any,
     examples: Examples,
-    splits: list[Split],
+    splits: list[Fold],
     key: int,
     soft: bool,
     classes: np.ndarray | None,

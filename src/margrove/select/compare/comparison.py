@@ -40,6 +40,7 @@ from margrove.select.compare.examples import (
 from margrove.select.compare.fits import Comparing, Contest, SpreadComparing
 from margrove.select.compare.judging import Judge
 from margrove.select.compare.result import Comparison, FailedModel
+from margrove.select.refusals import ComparisonTimeoutError
 
 __all__ = ["compare"]
 
@@ -200,7 +201,7 @@ def compare(
     if len(folds) < n_needed:
         if ending == "interrupt":  # there is nothing to keep
             raise KeyboardInterrupt
-        raise ValueError(
+        raise ComparisonTimeoutError(
             f"The comparison ended before {n_needed} folds were done for all models. Raise "
             "max_time, or compare fewer models."
         )

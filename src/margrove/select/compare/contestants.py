@@ -19,8 +19,17 @@ from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 
 from margrove.select.compare.examples import Examples, Task
 from margrove.select.compare.row_scores import RowScorer, row_scorer_of
+from margrove.select.learners import learners_at
 
-__all__ = ["Scoring", "check_scorer", "default_models", "named_models", "task_of"]
+__all__ = [
+    "Scoring",
+    "check_scorer",
+    "default_models",
+    "named_models",
+    "task_of",
+    "task_of_numbers",
+    "task_of_targets",
+]
 
 _FEW_VALUES = 20  # numbers with more values than this, and than a tenth of the rows, are quantities
 
@@ -105,10 +114,11 @@ def task_of(models: Mapping[str, Any] | None, y: Any) -> Task:
         )
     if classifiers or regressors:
         return "classification" if classifiers else "regression"
-    return _task_of_targets(y)
+    return task_of_targets(y)
 
 
-def _task_of_targets(y: Any) -> Task:
+def task_of_targets(y: Any) -> Task:
+    """What targets look like: labels and few whole numbers are classes, other numbers are not."""
     array = np.asarray(y)
     if array.dtype == object:  # nullable columns hold numbers as objects
         array = np.asarray(array.tolist())
@@ -127,22 +137,15 @@ def task_of_numbers(numbers: np.ndarray, n_values: int) -> Task:
 
 
 def default_models(task: Task, X: Any) -> dict[str, Any]:
-    """One of each family, as it comes; machines that measure distances on scaled features."""
-    import margrove as m
-
-    if task == "classification":
-        scaled = [m.Perceptron(average=True), m.LinearSVC(), m.SVC()]
-        grown = [
-            m.DecisionTreeClassifier(), m.RandomForestClassifier(), m.AdaBoostClassifier(),
-            m.HistGradientBoostingClassifier(),
-        ]  # fmt: skip
-    else:
-        scaled = [m.LinearSVR(), m.SVR()]
-        grown = [
-            m.DecisionTreeRegressor(), m.RandomForestRegressor(), m.AdaBoostRegressor(),
-            m.HistGradientBoostingRegressor(),
-        ]  # fmt: skip
-    return named_models([*(make_pipeline(_preparation(X), model) for model in scaled), *grown])
+    """The learners that take part in comparisons; margin machines get scaled features."""
+    models = []
+    for learner in learners_at("comparisons", task):
+        entry = learner.for_task(task)
+        assert entry is not None
+        model = entry.estimator_class(**learner.settings)
+        is_scaled = learner.family == "margin"
+        models.append(make_pipeline(_preparation(X), model) if is_scaled else model)
+    return named_models(models)
 
 
 def _preparation(X: Any) -> Any:

@@ -6,16 +6,10 @@ import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
-from sklearn.model_selection import (
-    GroupKFold,
-    KFold,
-    StratifiedGroupKFold,
-    StratifiedKFold,
-    check_cv,
-)
+from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 
 from margrove._data.labels import check_labels, check_targets
@@ -24,25 +18,18 @@ from margrove.ensemble.bootstrap.arguments import Sample, check_sample
 from margrove.ensemble.bootstrap.draws import label_codes
 from margrove.ensemble.bootstrap.intervals import warn
 from margrove.ensemble.bootstrap.resampling import stream
+from margrove.select.held_out.folds import Fold, k_folds, strata_of
 
 __all__ = [
     "Examples",
-    "Split",
     "Task",
     "check_examples",
     "fit",
-    "k_folds",
+    "folds_of_examples",
     "make_splits",
 ]
 
 Task = Literal["classification", "regression"]
-
-
-class Split(NamedTuple):
-    """Row numbers of a training part and a test part."""
-
-    train: np.ndarray
-    test: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -97,7 +84,7 @@ def check_examples(X: Any, y: Any, sample_weight: Any, groups: Any, task: Task) 
 
 def make_splits(
     examples: Examples, task: Task, cv: Any, repeats: int | None, seed: int
-) -> list[Split]:
+) -> list[Fold]:
     """The folds of all repetitions, the same for all models."""
     if isinstance(cv, Integral) and not isinstance(cv, bool):
         return _repeated_folds(examples, task, int(cv), 2 if repeats is None else repeats, seed)
@@ -120,8 +107,8 @@ def make_splits(
     return [_checked(train, test, k, len(examples)) for k, (train, test) in enumerate(made)]
 
 
-def _checked(train: Any, test: Any, number: int, n_rows: int) -> Split:
-    split = Split(np.asarray(train), np.asarray(test))
+def _checked(train: Any, test: Any, number: int, n_rows: int) -> Fold:
+    split = Fold(np.asarray(train), np.asarray(test))
     for name, rows in zip(split._fields, split, strict=True):
         if rows.ndim != 1 or not len(rows):
             raise ValueError(f"cv leaves no rows to {name} in fold {number}.")
@@ -140,39 +127,20 @@ def _checked(train: Any, test: Any, number: int, n_rows: int) -> Split:
 
 def _repeated_folds(
     examples: Examples, task: Task, n_folds: int, repeats: int, seed: int
-) -> list[Split]:
+) -> list[Fold]:
     _check_folds(examples, task, n_folds)
     splits = [
         split
         for repeat in range(repeats)
-        for split in k_folds(examples, task, n_folds, int(stream(seed, repeat)) >> 33)
+        for split in folds_of_examples(examples, task, n_folds, int(stream(seed, repeat)) >> 33)
     ]
     return [_checked(train, test, k, len(examples)) for k, (train, test) in enumerate(splits)]
 
 
-def k_folds(examples: Examples, task: Task, n_folds: int, seed: int) -> Iterator[Split]:
+def folds_of_examples(examples: Examples, task: Task, n_folds: int, seed: int) -> Iterator[Fold]:
     """Shuffled folds; classes keep their shares where they can, groups stay together."""
-    has_classes, has_groups = task == "classification", examples.groups is not None
-    kinds = {
-        (True, True): StratifiedGroupKFold,
-        (True, False): StratifiedKFold,
-        (False, True): GroupKFold,
-        (False, False): KFold,
-    }
-    splitter = kinds[has_classes, has_groups](n_folds, shuffle=True, random_state=seed)
-    strata = _strata(examples.y, n_folds) if has_classes else None
-    for train, test in splitter.split(np.zeros(len(examples)), strata, examples.groups):
-        yield Split(train, test)
-
-
-def _strata(y: np.ndarray, n_folds: int) -> np.ndarray:
-    """Codes of classes; those with fewer rows than folds are one stratum, with another's help."""
-    codes = np.unique(y, return_inverse=True)[1]
-    counts = np.bincount(codes)
-    merged = counts < n_folds
-    if 0 < counts[merged].sum() < n_folds and not merged.all():
-        merged[np.argmin(np.where(merged, len(y), counts))] = True
-    return np.where(merged[codes], len(counts), codes)
+    strata = strata_of(examples.y, n_folds) if task == "classification" else None
+    return k_folds(len(examples), n_folds, strata=strata, groups=examples.groups, seed=seed)
 
 
 def _check_folds(examples: Examples, task: Task, n_folds: int) -> None:

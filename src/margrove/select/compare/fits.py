@@ -22,8 +22,10 @@ from margrove.ensemble.bootstrap.resampling import stream
 from margrove.exceptions import FitCancelled
 from margrove.select.compare.blending import BLENDS, BlendSettings, fit_blends
 from margrove.select.compare.contestants import Scoring
-from margrove.select.compare.examples import Examples, Split, Task, fit
+from margrove.select.compare.early_ends import EarlyEnds
+from margrove.select.compare.examples import Examples, Task, fit
 from margrove.select.compare.result import FailedModel
+from margrove.select.held_out.folds import Fold
 
 __all__ = ["Comparing", "Contest", "FoldResult", "SpreadComparing"]
 
@@ -37,7 +39,7 @@ class Contest:
     models: Mapping[str, Any]
     examples: Examples
     task: Task
-    splits: list[Split]
+    splits: list[Fold]
     scoring: Scoring
     seed: int
     blend: BlendSettings | None
@@ -47,7 +49,9 @@ class Contest:
         """The seed of a fold's random numbers; the same for all models."""
         return int(stream(self.seed, fold))
 
-    def result(self, model: Any, tested: Examples, fit_seconds: float) -> FoldResult:
+    def result(
+        self, model: Any, tested: Examples, fit_seconds: float, *, stopped_early: bool
+    ) -> FoldResult:
         """The score of a fitted model on the test part of a fold."""
         start = time.perf_counter()
         score = self.scoring.of_model(model, tested)
@@ -56,16 +60,20 @@ class Contest:
         if self.wants_rows and self.scoring.by_rows is not None:
             weight = np.ones(len(tested)) if tested.weight is None else tested.weight
             rows = self.scoring.by_rows.of_model(model, tested.X, tested.y, weight)
-        return FoldResult(score, rows, fit_seconds, predict_seconds)
+        return FoldResult(score, rows, fit_seconds, predict_seconds, stopped_early)
 
 
 class FoldResult(NamedTuple):
-    """`rows` are the scores of the rows of the test part, where they are wanted."""
+    """`rows` are the scores of the rows of the test part, where they are wanted.
+
+    `stopped_early`: whether the fit ended before it had converged.
+    """
 
     score: float
     rows: np.ndarray | None
     fit_seconds: float
     predict_seconds: float
+    stopped_early: bool
 
 
 class Comparing:
@@ -88,6 +96,7 @@ class Comparing:
         self.weights: dict[int, dict[str, float]] = {}  # of selected votes, by fold
         self._names = list(contest.models)
         self._settings = get_config()
+        self._early_ends = EarlyEnds()
         with unwatched():  # these fits are parts of one
             self._context = copy_context()
 
@@ -113,7 +122,9 @@ class Comparing:
         def run(tile: int) -> None:
             self._context.copy().run(self._run, first + tile, members)
 
-        run_tiles(run, count, self._n_threads)
+        with self._early_ends.noting():
+            run_tiles(run, count, self._n_threads)
+        self._tell_early_ends()
         self._next = first + count
         return work
 
@@ -121,8 +132,16 @@ class Comparing:
         self, number: int, members: Mapping[str, Any]
     ) -> tuple[dict[Any, FoldResult], dict[Any, Exception], dict[int, dict[str, float]]]:
         """Results, errors and weights of one fit, or of the blends of one fold."""
-        self._run(number, members)
+        with self._early_ends.noting():
+            self._run(number, members)
+        self._tell_early_ends()
         return self._results, self._errors, self.weights
+
+    def _tell_early_ends(self) -> None:
+        """Where warnings are errors, a fit that has not converged is one that failed."""
+        for own, give_again in self._early_ends.take():
+            with self._noting_errors(own.names, own.fold):
+                give_again()
 
     def _run(self, number: int, members: Mapping[str, Any]) -> None:
         # threads know neither scikit-learn's settings nor that the cores are spoken for
@@ -143,10 +162,13 @@ class Comparing:
             )
             training = contest.examples.take(split.train)
             start = time.perf_counter()
-            fit(model, training)
+            with self._early_ends.of_fit((name,), fold):
+                fit(model, training)
             seconds = time.perf_counter() - start
             tested = contest.examples.take(split.test)
-            self._results[name, fold] = contest.result(model, tested, seconds)
+            self._results[name, fold] = contest.result(
+                model, tested, seconds, stopped_early=self._early_ends.has(name, fold)
+            )
 
     def _blend(self, fold: int, members: Mapping[str, Any]) -> None:
         contest = self._contest
@@ -154,15 +176,22 @@ class Comparing:
             return
         with self._noting_errors(BLENDS, fold):
             split = contest.splits[fold]
-            blends = fit_blends(
-                members, contest.examples.take(split.train), contest.task, contest.scoring.scorer,
-                contest.key(fold), contest.blend, one_thread=self._n_threads > 1,
-            )  # fmt: skip
+            with self._early_ends.of_fit(BLENDS, fold):
+                blends = fit_blends(
+                    members, contest.examples.take(split.train), contest.task,
+                    contest.scoring.scorer, contest.key(fold), contest.blend,
+                    one_thread=self._n_threads > 1,
+                )  # fmt: skip
             self.weights[fold] = blends["selection"].weights
             tested = contest.examples.take(split.test)
             for name, blend in blends.items():
                 with self._noting_errors((name,), fold):
-                    self._results[name, fold] = contest.result(blend.model, tested, blend.seconds)
+                    self._results[name, fold] = contest.result(
+                        blend.model,
+                        tested,
+                        blend.seconds,
+                        stopped_early=self._early_ends.has(name, fold),
+                    )
 
     @contextmanager
     def _noting_errors(self, names: tuple[str, ...], fold: int) -> Iterator[None]:
@@ -224,6 +253,10 @@ class Comparing:
             float(np.median([result.fit_seconds for result in results])),
             float(np.median([result.predict_seconds for result in results])),
         )
+
+    def stopped_early(self, name: str, folds: list[int]) -> bool:
+        """Whether some fit of a model ended before it had converged."""
+        return any(self._results[name, fold].stopped_early for fold in folds)
 
     def read_steps(self) -> list[Any]:
         return []

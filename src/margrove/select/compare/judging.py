@@ -80,6 +80,7 @@ class Judge:
             names[k], float(scores[:, k].mean()), _clipped(interval, scoring.low, scoring.high),
             scores[:, k],
             *self.process.seconds(names[k], self.folds),
+            self.process.stopped_early(names[k], self.folds),
         )  # fmt: skip
 
     def _pairs(

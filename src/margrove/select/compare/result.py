@@ -31,6 +31,8 @@ class ModelScore:
     fold_scores : ndarray of shape (n_folds,)
     fit_seconds, predict_seconds : float
         Medians over the folds: to fit one training part, and to predict and score one test part.
+    stopped_early : bool
+        Whether some of the fits ended before they had converged.
     """
 
     name: str
@@ -39,6 +41,7 @@ class ModelScore:
     fold_scores: np.ndarray = field(repr=False)
     fit_seconds: float
     predict_seconds: float
+    stopped_early: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,29 +1,70 @@
-"""Folds of a cross-validation, as rows."""
+"""Folds of a cross-validation, as rows: the one place that makes them."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    check_cv,
+)
 
 from margrove.exceptions import InvalidDataError
 
-__all__ = ["Fold", "folds_of"]
+__all__ = ["Fold", "fold_splitter", "folds_of", "k_folds", "strata_of"]
 
 _USUAL = 5
 
 
-@dataclass(frozen=True)
-class Fold:
-    """Rows to learn from and rows to be judged by; those of weight zero are in neither."""
+class Fold(NamedTuple):
+    """Numbers of the rows to learn from, and of those to be judged by."""
 
     train: np.ndarray
     test: np.ndarray
+
+
+def fold_splitter(n_folds: int, *, stratified: bool, grouped: bool, seed: int) -> Any:
+    """A splitter of scikit-learn: shuffled, classes in equal shares, groups in one piece."""
+    kinds = {
+        (True, True): StratifiedGroupKFold,
+        (True, False): StratifiedKFold,
+        (False, True): GroupKFold,
+        (False, False): KFold,
+    }
+    return kinds[stratified, grouped](n_folds, shuffle=True, random_state=seed)
+
+
+def k_folds(
+    n_rows: int,
+    n_folds: int,
+    *,
+    strata: np.ndarray | None,
+    groups: np.ndarray | None,
+    seed: int,
+) -> Iterator[Fold]:
+    """Shuffled folds; strata (codes, or None) keep their shares, rows of a group stay together."""
+    splitter = fold_splitter(
+        n_folds, stratified=strata is not None, grouped=groups is not None, seed=seed
+    )
+    for train, test in splitter.split(np.zeros((n_rows, 1)), strata, groups):
+        yield Fold(train, test)
+
+
+def strata_of(y: np.ndarray, n_folds: int) -> np.ndarray:
+    """Codes of classes. Those with fewer rows than folds are one stratum, with another's help."""
+    codes = np.unique(y, return_inverse=True)[1]
+    counts = np.bincount(codes)
+    merged = counts < n_folds
+    if 0 < counts[merged].sum() < n_folds and not merged.all():
+        merged[np.argmin(np.where(merged, len(y), counts))] = True
+    return np.where(merged[codes], len(counts), codes)
 
 
 def folds_of(

@@ -12,19 +12,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import (
-    GroupKFold,
-    KFold,
-    StratifiedGroupKFold,
-    StratifiedKFold,
-    check_cv,
-)
+from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import has_fit_parameter
 
 from margrove._data import check_labels, check_weights, collected, count_rows, seed_of
 from margrove._runtime.threads import finishing
+from margrove.select.held_out.folds import Fold, k_folds
 
 __all__ = [
     "Folds",
@@ -35,7 +30,7 @@ __all__ = [
     "weight_arguments",
 ]
 
-Folds = list[tuple[np.ndarray, np.ndarray]]
+Folds = list[Fold]
 
 
 @dataclass(frozen=True)
@@ -113,20 +108,26 @@ class LearningRows:
             )
         groups = _checked_groups(groups, n_rows)
         target = self.y if self.codes is None else self.codes
-        splitter = check_cv(
-            self._splitter(int(cv), groups, random_state) if is_count else cv,
-            target, classifier=self.codes is not None,
-        )  # fmt: skip
         rows = np.arange(n_rows)  # folds may be masks
-        found = [
-            (rows[train], rows[test])
-            for train, test in splitter.split(np.zeros((n_rows, 1)), target, groups)
-        ]
+        if is_count:
+            self._require_enough(int(cv), groups)
+            found = list(
+                k_folds(
+                    n_rows, int(cv), strata=self.codes, groups=groups, seed=seed_of(random_state)
+                )
+            )
+        else:
+            splitter = check_cv(cv, target, classifier=self.codes is not None)
+            found = [
+                Fold(rows[train], rows[test])
+                for train, test in splitter.split(np.zeros((n_rows, 1)), target, groups)
+            ]
         for k, (train, test) in enumerate(found):
             self._require_usable(k, train, test)
         return found
 
-    def _splitter(self, n_folds: int, groups: Any, random_state: Any) -> Any:
+    def _require_enough(self, n_folds: int, groups: Any) -> None:
+        """Raise where there are fewer groups, or rows of a class, than folds."""
         if groups is not None and len(np.unique(groups)) < n_folds:
             raise ValueError(
                 f"cv={n_folds} folds need as many groups. Got {len(np.unique(groups))}: use fewer "
@@ -140,11 +141,6 @@ class LearningRows:
                     f"{self._named_class(int(sizes.argmin()))} has {sizes.min()}. Use fewer folds, "
                     "or leave the class out."
                 )
-        if groups is None:
-            kind = KFold if self.codes is None else StratifiedKFold
-        else:
-            kind = GroupKFold if self.codes is None else StratifiedGroupKFold
-        return kind(n_folds, shuffle=True, random_state=seed_of(random_state))
 
     def _named_class(self, code: int) -> str:
         assert self.classes is not None

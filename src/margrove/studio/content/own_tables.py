@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from margrove.select.refusals import ComparisonTimeoutError
 from margrove.studio.content.scenes import StudioError
 
 __all__ = ["compare_table", "describe_table", "for_people", "report_table", "table_task"]
@@ -42,15 +41,11 @@ _read: OrderedDict[tuple[str, int, int], Any] = OrderedDict()
 
 @contextmanager
 def for_people() -> Iterator[None]:
-    """What the library and its command line say of a table is said to whoever is at the page."""
-    import click
-
+    """What the library refuses is said to whoever is at the page."""
     try:
         yield
     except StudioError:
         raise
-    except click.ClickException as error:
-        raise StudioError(error.format_message()) from error
     except (ValueError, TypeError, ArithmeticError, ImportError) as error:
         raise StudioError(str(error)) from error
 
@@ -190,16 +185,13 @@ def _without_options(message: str, way_out: str) -> str:
 
 
 def compare_table(job: Any, table: Any, target: Any, seconds: Any) -> dict[str, Any]:
-    """`Leaderboard` of the protocol: the learners of the command line, in about so many seconds.
+    """`Leaderboard` of the protocol: the learners of the commands, in about so many seconds.
 
     Few rows first, then as many as the time allows, so that there is an answer in any case.
     """
-    from margrove.cli.learners import BASELINE
-
     end = time.monotonic() + _seconds(seconds)
     task = table_task(job, table, target)
-    comparison, stopped, n_rows = _grown_comparison(job, task, end)
-    ranking = [own for own in comparison.ranking if own != BASELINE] or [comparison.best]
+    found = _grown_comparison(job, task, end)
     rows = [
         {
             "learner": own.name,
@@ -207,37 +199,38 @@ def compare_table(job: Any, table: Any, target: Any, seconds: Any) -> dict[str, 
             "low": _finite(own.interval.low, own.score),
             "high": _finite(own.interval.high, own.score),
             "seconds": float(own.fit_seconds),
-            "note": _note(own.name, stopped),
+            "note": _note(own),
         }
-        for own in comparison.models
+        for own in found.comparison.models
         if math.isfinite(own.score)
     ]
-    score = str(comparison.scoring)
-    if n_rows < task.n_rows:
-        score += f" on {n_rows:,} of {task.n_rows:,} rows"
-    return {"score": score, "winner": ranking[0], "rows": rows}
+    score = str(found.comparison.scoring)
+    if found.task.n_rows < task.n_rows:
+        score += f" on {found.task.n_rows:,} of {task.n_rows:,} rows"
+    return {"score": score, "winner": found.winner, "rows": rows}
 
 
-def _grown_comparison(job: Any, task: Any, end: float) -> tuple[Any, frozenset[str], int]:
-    """The comparison on as many rows as there is time for, and how many that are."""
+def _grown_comparison(job: Any, task: Any, end: float) -> Any:
+    """The `TableComparison` of as many rows as there is time for."""
+    from margrove.workbench.workflow import sample_of
+
     n_rows, best = _FIRST_ROWS, None
     while True:
-        part = _at_most(task, n_rows)
+        part = sample_of(task, n_rows)
         job.progress(f"comparing on {part.n_rows:,} rows", 0, None)
         start = time.monotonic()
         left = end - start
         try:
-            found = _compared(part, left if best else max(left, _LEAST_SECONDS))
+            best = _compared(part, left if best else max(left, _LEAST_SECONDS))
         except StudioError as error:
             if best is not None:
                 return best
-            if "ended before" in str(error):
+            if isinstance(error.__cause__, ComparisonTimeoutError):
                 raise StudioError(
                     f"There was no time to try all learners, not even on {part.n_rows:,} rows. "
                     "Allow more seconds, or choose a target of fewer classes."
                 ) from error
             raise
-        best = (*found, part.n_rows)
         taken, left = time.monotonic() - start, end - time.monotonic()
         if part.n_rows == task.n_rows or left < 1.5 * taken:
             return best
@@ -245,58 +238,22 @@ def _grown_comparison(job: Any, task: Any, end: float) -> tuple[Any, frozenset[s
         n_rows = int(n_rows * min(_LARGEST_STEP, max(1.3, math.sqrt(0.5 * left / taken))))
 
 
-def _compared(task: Any, seconds: float) -> tuple[Any, frozenset[str]]:
-    from margrove.cli.learners import BASELINE, for_task, made
-    from margrove.exceptions import ConvergenceWarning
-    from margrove.select.compare.comparison import compare
-    from margrove.tables import table_model
+def _compared(task: Any, seconds: float) -> Any:
+    from margrove.workbench.workflow import compare_learners, compared_learners
 
-    names = [BASELINE, *for_task(task.kind)]
-    of_a_fit = max(0.5, seconds / len(names))
-    models = {
-        name: table_model(made(name, task.kind, seed=0, max_time=of_a_fit), task.types)
-        for name in names
-    }
-    with for_people(), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        comparison = compare(
-            models, task.X, task.y, cv=_folds(task), repeats=1, random_state=0, max_time=seconds
+    of_a_fit = max(0.5, seconds / (1 + len(compared_learners(task.kind))))  # and the baseline
+    with for_people():
+        return compare_learners(
+            task, folds=_FOLDS, max_time=of_a_fit, total_time=seconds, n_jobs=None
         )
-    early = [str(own.message) for own in caught if issubclass(own.category, ConvergenceWarning)]
-    stopped = frozenset(
-        name
-        for name, model in models.items()
-        if any(text.startswith(type(model[-1]).__name__) for text in early)
-    )
-    return comparison, stopped
 
 
-def _folds(task: Any) -> int:
-    if task.kind == "regression":
-        most = task.n_rows // 2
-    else:
-        most = int(np.sort(np.unique(task.y, return_counts=True)[1])[-2])
-    if most < 2:
-        raise StudioError("There are too few rows to learn from some and to test with others.")
-    return min(_FOLDS, most)
+def _note(model: Any) -> str:
+    from margrove.workbench.workflow import BASELINE
 
-
-def _at_most(task: Any, n_rows: int) -> Any:
-    """A task of a sample, so that no table takes for ever."""
-    from margrove.cli.trials import part_of
-
-    if task.n_rows <= n_rows:
-        return task
-    rows = np.sort(np.random.default_rng(0).permutation(task.n_rows)[:n_rows])
-    return part_of(task, rows)
-
-
-def _note(name: str, stopped: frozenset[str]) -> str:
-    from margrove.cli.learners import BASELINE
-
-    if name == BASELINE:
+    if model.name == BASELINE:
         return "always says the same: what is to be beaten"
-    return "some fits were stopped before they had converged" if name in stopped else ""
+    return "some fits were stopped before they had converged" if model.stopped_early else ""
 
 
 def _seconds(given: Any) -> float:
@@ -315,35 +272,33 @@ def _finite(value: float, instead: float) -> float:
 
 def report_table(job: Any, table: Any, target: Any, learner: Any) -> dict[str, Any]:
     """`Report` of the protocol: learn from three quarters of the rows, test with the rest."""
-    from margrove.cli.learners import LEARNERS, for_task
-    from margrove.cli.learning import learn
-    from margrove.cli.screen import Screen
-    from margrove.cli.understanding import diagnosis_of
+    from margrove.select.learners import LEARNERS
     from margrove.workbench.report import report
+    from margrove.workbench.workflow import diagnosis_of, fit_learner, sample_of
 
     task = table_task(job, table, target)
-    if not isinstance(learner, str) or learner not in for_task(task.kind):
-        known = ", ".join(name for name in LEARNERS if name in for_task(task.kind))
-        raise StudioError(f"There is no such learner for {task.kind}. There are {known}.")
-    task = _at_most(task, _REPORTED_ROWS)
-    quiet = Screen(as_json=True, quiet=True)
+    known = [name for name, own in LEARNERS.items() if own.for_task(task.kind)]
+    if not isinstance(learner, str) or learner not in known:
+        raise StudioError(
+            f"There is no such learner for {task.kind}. There are {', '.join(known)}."
+        )
+    task = sample_of(task, _REPORTED_ROWS)
     job.progress("learning", 0, None)
     with for_people(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        learnt = learn(
-            task, learner, quiet, test_size=_TEST_SIZE, seed=0, max_time=_REPORT_SECONDS,
-            refit=False,
-        )  # fmt: skip
+        fitted = fit_learner(
+            task, learner, test_size=_TEST_SIZE, seed=0, max_time=_REPORT_SECONDS, refit=False
+        )
         job.progress("writing", 0, None)
-        diagnosis = diagnosis_of(task)
+        rows = fitted.rows
         found = report(
-            learnt.tested,
-            task.X[learnt.train],
-            task.y[learnt.train],
-            X_test=task.X[learnt.test],
-            y_test=task.y[learnt.test],
-            test_rows=learnt.test,
-            diagnosis=diagnosis,
+            fitted.tested,
+            task.X[rows.train],
+            task.y[rows.train],
+            X_test=task.X[rows.test],
+            y_test=task.y[rows.test],
+            test_rows=rows.test,
+            diagnosis=diagnosis_of(task),
             title=f"{task.target} of {task.name}",
             source=task.name,
             seed=0,

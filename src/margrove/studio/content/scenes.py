@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from margrove.studio.learners.parameters import Value
-from margrove.studio.learners.registry import LEARNERS, Learner, Task
+from margrove.select.learners.parameters import Value
+from margrove.studio.learners.registry import LEARNERS, Offer, Task
 
 __all__ = ["MAX_CLASSES", "MAX_POINTS", "Scene", "StudioError", "View", "scene_from"]
 
@@ -77,7 +77,7 @@ class Scene:
     parameters: dict[str, Value]
 
     @property
-    def offered(self) -> Learner:
+    def offered(self) -> Offer:
         """The learner's entry in the catalogue."""
         return LEARNERS[self.learner]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from margrove.studio.learners.parameters import Choice, Value, When
+from margrove.select.learners.parameters import Choice, Value, When
 
 __all__ = [
     "boosting_algorithms",

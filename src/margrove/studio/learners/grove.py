@@ -1,10 +1,11 @@
-"""Trees and ensembles of trees, as the page offers them."""
+"""Parameters of trees and ensembles of trees that the page shows."""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import Any
 
+from margrove.select.learners.parameters import Parameter, Value, When
 from margrove.studio.learners.choices import (
     boosting_algorithms,
     boosting_losses,
@@ -13,10 +14,9 @@ from margrove.studio.learners.choices import (
     menu,
     while_,
 )
-from margrove.studio.learners.offer import Learner
-from margrove.studio.learners.parameters import Parameter, Value, When
+from margrove.studio.learners.offers import Shown
 
-__all__ = ["GROVE_LEARNERS"]
+__all__ = ["GROVE_PARAMETERS"]
 
 _ENOUGH_TREES = 20  # to leave no point in the bags of all of them
 
@@ -178,116 +178,87 @@ def _boosted_tree(values: dict[str, Value]) -> str:
     return "DecisionTreeRegressor" if is_of_numbers else "DecisionTreeClassifier"
 
 
-_TREES = (
-        Learner(
-            name="DecisionTreeClassifier", title="Decision tree", family="tree",
-            task="classification", summary="Asks one question after the other.",
-            parameters=(_CLASS_TREE, *_TREE_LIMITS, _OBLIQUE), steps=("splits", "pruning"),
-        ),
-        Learner(
-            name="DecisionTreeRegressor", title="Regression tree", family="tree", task="regression",
-            summary="A constant in each leaf.",
-            parameters=(_NUMBER_TREE, *_TREE_LIMITS[:-1]), steps=("splits", "pruning"),
-        ),
-    )  # fmt: skip
+_TREES = {
+    "DecisionTreeClassifier": Shown(
+        parameters=(_CLASS_TREE, *_TREE_LIMITS, _OBLIQUE), steps=("splits", "pruning"),
+    ),
+    "DecisionTreeRegressor": Shown(
+        parameters=(_NUMBER_TREE, *_TREE_LIMITS[:-1]), steps=("splits", "pruning"),
+    ),
+}  # fmt: skip
 
 
 _NO_BOOTSTRAP = dataclasses.replace(_FOREST[1], default=False)
-_ENSEMBLES = (
-        Learner(
-            name="BaggingClassifier", title="Bagged trees", family="ensemble",
-            task="classification", summary="Trees that have seen different draws of the points.",
-            parameters=(*_BAG, _VOTING, *_of_members(_MAX_DEPTH, _CLASS_TREE)),
-            member="DecisionTreeClassifier", steps=("members",),
+_ENSEMBLES = {
+    "BaggingClassifier": Shown(
+        parameters=(*_BAG, _VOTING, *_of_members(_MAX_DEPTH, _CLASS_TREE)),
+        member="DecisionTreeClassifier", steps=("members",),
+    ),
+    "BaggingRegressor": Shown(
+        parameters=(*_BAG, *_of_members(_MAX_DEPTH, _NUMBER_TREE)),
+        member="DecisionTreeRegressor", steps=("members",),
+    ),
+    "RandomForestClassifier": Shown(
+        parameters=(_MEMBERS, _CLASS_FOREST, _MAX_DEPTH, _LEAF_SIZE, *_FOREST, _VOTING),
+        steps=("members",), also=_out_of_bag,
+    ),
+    "RandomForestRegressor": Shown(
+        parameters=(_MEMBERS, _NUMBER_FOREST, _MAX_DEPTH, _LEAF_SIZE, _FOREST[1]),
+        steps=("members",), also=_out_of_bag,
+    ),
+    "ExtraTreesClassifier": Shown(
+        parameters=(
+            _MEMBERS, _CLASS_FOREST, _MAX_DEPTH, _LEAF_SIZE, _FOREST[0], _NO_BOOTSTRAP, _VOTING,
         ),
-        Learner(
-            name="BaggingRegressor", title="Bagged regression trees", family="ensemble",
-            task="regression", summary="The mean of trees that have seen different draws.",
-            parameters=(*_BAG, *_of_members(_MAX_DEPTH, _NUMBER_TREE)),
-            member="DecisionTreeRegressor", steps=("members",),
-        ),
-        Learner(
-            name="RandomForestClassifier", title="Random forest", family="ensemble",
-            task="classification", summary="Bagged trees whose splits consider few features.",
-            parameters=(_MEMBERS, _CLASS_FOREST, _MAX_DEPTH, _LEAF_SIZE, *_FOREST, _VOTING),
-            steps=("members",), also=_out_of_bag,
-        ),
-        Learner(
-            name="RandomForestRegressor", title="Random forest of numbers", family="ensemble",
-            task="regression", summary="The mean of trees, with an interval around it.",
-            parameters=(_MEMBERS, _NUMBER_FOREST, _MAX_DEPTH, _LEAF_SIZE, _FOREST[1]),
-            steps=("members",), also=_out_of_bag,
-        ),
-        Learner(
-            name="ExtraTreesClassifier", title="Extra trees", family="ensemble",
-            task="classification", summary="A forest whose thresholds are drawn by lot.",
-            parameters=(
-                _MEMBERS, _CLASS_FOREST, _MAX_DEPTH, _LEAF_SIZE, _FOREST[0], _NO_BOOTSTRAP, _VOTING,
+        steps=("members",),
+    ),
+    "ExtraTreesRegressor": Shown(
+        parameters=(_MEMBERS, _NUMBER_FOREST, _MAX_DEPTH, _LEAF_SIZE, _NO_BOOTSTRAP),
+        steps=("members",), also=_out_of_bag,
+    ),
+    "AdaBoostClassifier": Shown(
+        parameters=(
+            dataclasses.replace(_MEMBERS, title="rounds"),
+            dataclasses.replace(_RATE, default=1.0),
+            Parameter(
+                name="algorithm", title="algorithm", kind="choice", default="samme",
+                choices=boosting_algorithms, summary="How rounds weigh points and members.",
             ),
-            steps=("members",),
-        ),
-        Learner(
-            name="ExtraTreesRegressor", title="Extra regression trees",
-            family="ensemble", task="regression",
-            summary="The mean of trees whose thresholds are drawn by lot.",
-            parameters=(_MEMBERS, _NUMBER_FOREST, _MAX_DEPTH, _LEAF_SIZE, _NO_BOOTSTRAP),
-            steps=("members",), also=_out_of_bag,
-        ),
-        Learner(
-            name="AdaBoostClassifier", title="AdaBoost", family="ensemble", task="classification",
-            summary="Rules of thumb, each trained on what the ones before got wrong.",
-            parameters=(
-                dataclasses.replace(_MEMBERS, title="rounds"),
-                dataclasses.replace(_RATE, default=1.0),
-                Parameter(
-                    name="algorithm", title="algorithm", kind="choice", default="samme",
-                    choices=boosting_algorithms, summary="How rounds weigh points and members.",
-                ),
-                *_of_members(
-                    dataclasses.replace(_MAX_DEPTH, default=1, high=10, title="depth of a member"),
-                    dataclasses.replace(
-                        _CLASS_TREE, when=When("algorithm", _algorithms_of_classes)
-                    ),
+            *_of_members(
+                dataclasses.replace(_MAX_DEPTH, default=1, high=10, title="depth of a member"),
+                dataclasses.replace(
+                    _CLASS_TREE, when=When("algorithm", _algorithms_of_classes)
                 ),
             ),
-            member=_boosted_tree, steps=("adaboost",),
         ),
-        Learner(
-            name="AdaBoostRegressor", title="AdaBoost of numbers", family="ensemble",
-            task="regression", summary="Trees, each trained more on what is far off.",
-            parameters=(
-                dataclasses.replace(_MEMBERS, title="rounds"),
-                dataclasses.replace(_RATE, default=1.0),
-                Parameter(
-                    name="loss", title="loss", kind="choice", default="linear",
-                    choices=boosting_losses, summary="How far off a point counts as.",
-                ),
-                *_of_members(dataclasses.replace(_MAX_DEPTH, default=3, high=10)),
+        member=_boosted_tree, steps=("adaboost",),
+    ),
+    "AdaBoostRegressor": Shown(
+        parameters=(
+            dataclasses.replace(_MEMBERS, title="rounds"),
+            dataclasses.replace(_RATE, default=1.0),
+            Parameter(
+                name="loss", title="loss", kind="choice", default="linear",
+                choices=boosting_losses, summary="How far off a point counts as.",
             ),
-            member="DecisionTreeRegressor",
+            *_of_members(dataclasses.replace(_MAX_DEPTH, default=3, high=10)),
         ),
-        Learner(
-            name="GradientBoostingClassifier", title="Gradient boosting", family="ensemble",
-            task="classification", summary="Adds trees where the loss is steepest.",
-            parameters=_gradient(*_gradient_loss(for_classes=True)), steps=("gradient",),
-        ),
-        Learner(
-            name="GradientBoostingRegressor", title="Gradient boosting of numbers",
-            family="ensemble", task="regression", summary="Each tree learns what is left over.",
-            parameters=_gradient(*_gradient_loss(for_classes=False, quantile="alpha")),
-            steps=("gradient",),
-        ),
-        Learner(
-            name="HistGradientBoostingClassifier", title="Histogram boosting",
-            family="ensemble", task="classification", summary="The same, fast for many points.",
-            parameters=_histogram_gradient(*_gradient_loss(for_classes=True)), steps=("gradient",),
-        ),
-        Learner(
-            name="HistGradientBoostingRegressor", title="Histogram boosting of numbers",
-            family="ensemble", task="regression", summary="The same, fast for many points.",
-            parameters=_histogram_gradient(*_gradient_loss(for_classes=False, quantile="quantile")),
-            steps=("gradient",),
-        ),
-    )  # fmt: skip
+        member="DecisionTreeRegressor",
+    ),
+    "GradientBoostingClassifier": Shown(
+        parameters=_gradient(*_gradient_loss(for_classes=True)), steps=("gradient",),
+    ),
+    "GradientBoostingRegressor": Shown(
+        parameters=_gradient(*_gradient_loss(for_classes=False, quantile="alpha")),
+        steps=("gradient",),
+    ),
+    "HistGradientBoostingClassifier": Shown(
+        parameters=_histogram_gradient(*_gradient_loss(for_classes=True)), steps=("gradient",),
+    ),
+    "HistGradientBoostingRegressor": Shown(
+        parameters=_histogram_gradient(*_gradient_loss(for_classes=False, quantile="quantile")),
+        steps=("gradient",),
+    ),
+}  # fmt: skip
 
-GROVE_LEARNERS = (*_TREES, *_ENSEMBLES)
+GROVE_PARAMETERS: dict[str, Shown] = _TREES | _ENSEMBLES

@@ -1,4 +1,4 @@
-"""Perceptrons and support vector machines, as the page offers them."""
+"""Parameters of perceptrons and support vector machines that the page shows."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from margrove.select.learners.parameters import Parameter, Value, When
 from margrove.studio.learners.choices import kernels, kernels_with, menu, solvers, while_
-from margrove.studio.learners.offer import Learner
-from margrove.studio.learners.parameters import Parameter, Value, When
+from margrove.studio.learners.offers import Shown
 
-__all__ = ["MARGIN_LEARNERS"]
+__all__ = ["MARGIN_PARAMETERS"]
 
 _C = Parameter(
     name="C", title="C", kind="number", default=1.0, scale="log", low=1e-3, high=1e4,
@@ -62,105 +62,89 @@ def _without_intercept(values: dict[str, Value]) -> dict[str, Any]:
     return {"fit_intercept": False} if values["solver"] == "cd" else {}
 
 
-MARGIN_LEARNERS = (
-        Learner(
-            name="Perceptron", title="Perceptron", family="margin", task="classification",
-            summary="Turns its line whenever it is wrong, and stops when it is not.",
-            parameters=(
-                Parameter(
-                    name="max_iter", title="epochs", kind="integer", default=1000, scale="log",
-                    low=1, high=10_000, summary="How often it goes over all points, at most.",
-                ),
-                Parameter(
-                    name="average", title="averaged", kind="flag", default=False,
-                    summary="Whether the mean of all lines on the way is taken.",
-                ),
-                Parameter(
-                    name="margin", title="margin", kind="number", default=0.0, low=0.0, high=5.0,
-                    summary="A value y f(x) up to this counts as a mistake.",
-                ),
-                Parameter(
-                    name="shuffle", title="shuffled", kind="flag", default=True,
-                    summary="Whether each epoch has another order.",
-                ),
-                _INTERCEPT,
+MARGIN_PARAMETERS: dict[str, Shown] = {
+    "Perceptron": Shown(
+        parameters=(
+            Parameter(
+                name="max_iter", title="epochs", kind="integer", default=1000, scale="log",
+                low=1, high=10_000, summary="How often it goes over all points, at most.",
             ),
-            steps=("perceptron",),
+            Parameter(
+                name="average", title="averaged", kind="flag", default=False,
+                summary="Whether the mean of all lines on the way is taken.",
+            ),
+            Parameter(
+                name="margin", title="margin", kind="number", default=0.0, low=0.0, high=5.0,
+                summary="A value y f(x) up to this counts as a mistake.",
+            ),
+            Parameter(
+                name="shuffle", title="shuffled", kind="flag", default=True,
+                summary="Whether each epoch has another order.",
+            ),
+            _INTERCEPT,
         ),
-        Learner(
-            name="KernelPerceptron", title="Kernel perceptron", family="margin",
-            task="classification", summary="The perceptron in the feature space of a kernel.",
-            parameters=(
-                *_KERNEL,
-                Parameter(
-                    name="max_iter", title="epochs", kind="integer", default=100, scale="log",
-                    low=1, high=1000, summary="How often it goes over all points, at most.",
-                ),
-                Parameter(
-                    name="max_support", title="points kept", kind="integer", default=None,
-                    none="no limit", low=1, high=200,
-                    summary="The oldest is forgotten for a new one.",
-                ),
+        steps=("perceptron",),
+    ),
+    "KernelPerceptron": Shown(
+        parameters=(
+            *_KERNEL,
+            Parameter(
+                name="max_iter", title="epochs", kind="integer", default=100, scale="log",
+                low=1, high=1000, summary="How often it goes over all points, at most.",
+            ),
+            Parameter(
+                name="max_support", title="points kept", kind="integer", default=None,
+                none="no limit", low=1, high=200,
+                summary="The oldest is forgotten for a new one.",
             ),
         ),
-        Learner(
-            name="LinearSVC", title="Linear support vector machine", family="margin",
-            task="classification", summary="The line with the widest margin, some slack allowed.",
-            parameters=(
-                _C,
-                Parameter(
-                    name="loss", title="loss", kind="choice", default="hinge",
-                    choices=menu(hinge="hinge", squared_hinge="squared hinge"),
-                    summary="What slack costs.",
-                ),
-                Parameter(
-                    name="penalty", title="penalty", kind="choice", default="l2",
-                    choices=menu(l2="squares of the weights", l1="sizes of the weights"),
-                    summary="What keeps the weights small.", when=while_("loss", "squared_hinge"),
-                ),
-                _BALANCED,
-                _INTERCEPT,
+    ),
+    "LinearSVC": Shown(
+        parameters=(
+            _C,
+            Parameter(
+                name="loss", title="loss", kind="choice", default="hinge",
+                choices=menu(hinge="hinge", squared_hinge="squared hinge"),
+                summary="What slack costs.",
+            ),
+            Parameter(
+                name="penalty", title="penalty", kind="choice", default="l2",
+                choices=menu(l2="squares of the weights", l1="sizes of the weights"),
+                summary="What keeps the weights small.", when=while_("loss", "squared_hinge"),
+            ),
+            _BALANCED,
+            _INTERCEPT,
+        ),
+    ),
+    "SVC": Shown(
+        parameters=(
+            _C_OR_HARD, *_KERNEL, _BALANCED,
+            Parameter(
+                name="solver", title="solver", kind="choice", default="auto", choices=solvers,
+                summary="How the problem is solved; the answer is the same.",
             ),
         ),
-        Learner(
-            name="SVC", title="Support vector machine", family="margin", task="classification",
-            summary="The widest margin in the feature space of a kernel.",
-            parameters=(
-                _C_OR_HARD, *_KERNEL, _BALANCED,
-                Parameter(
-                    name="solver", title="solver", kind="choice", default="auto", choices=solvers,
-                    summary="How the problem is solved; the answer is the same.",
-                ),
+        steps=("smo", "hull", "subgradient"), also=_without_intercept,
+    ),
+    "NuSVC": Shown(
+        parameters=(_NU, *_KERNEL),
+    ),
+    "LinearSVR": Shown(
+        parameters=(
+            _C, _EPSILON,
+            Parameter(
+                name="loss", title="loss", kind="choice", default="epsilon_insensitive",
+                choices=menu(epsilon_insensitive="distance from the tube",
+                            squared_epsilon_insensitive="its square"),
+                summary="What errors beyond the tube cost.",
             ),
-            steps=("smo", "hull", "subgradient"), also=_without_intercept,
+            _INTERCEPT,
         ),
-        Learner(
-            name="NuSVC", title="nu support vector machine", family="margin", task="classification",
-            summary="As the support vector machine, with a share in place of a price.",
-            parameters=(_NU, *_KERNEL),
-        ),
-        Learner(
-            name="LinearSVR", title="Linear support vector regression", family="margin",
-            task="regression", summary="A line; errors within a tube are free.",
-            parameters=(
-                _C, _EPSILON,
-                Parameter(
-                    name="loss", title="loss", kind="choice", default="epsilon_insensitive",
-                    choices=menu(epsilon_insensitive="distance from the tube",
-                                squared_epsilon_insensitive="its square"),
-                    summary="What errors beyond the tube cost.",
-                ),
-                _INTERCEPT,
-            ),
-        ),
-        Learner(
-            name="SVR", title="Support vector regression", family="margin", task="regression",
-            summary="The flattest function in the feature space of a kernel, within a tube.",
-            parameters=(_C, _EPSILON, *_KERNEL),
-        ),
-        Learner(
-            name="NuSVR", title="nu support vector regression", family="margin", task="regression",
-            summary="The tube becomes as narrow as a share of the points allows.",
-            parameters=(_NU, _C, *_KERNEL),
-        ),
-    )  # fmt: skip
+    ),
+    "SVR": Shown(
+        parameters=(_C, _EPSILON, *_KERNEL),
+    ),
+    "NuSVR": Shown(
+        parameters=(_NU, _C, *_KERNEL),
+    ),
+}  # fmt: skip

@@ -1,18 +1,48 @@
-"""The learners that the page offers.
+"""The learners that the page offers: those of the registry, with what the page shows of them.
 
-Choices come from the registries of the library, so that a kernel, a criterion or a loss that
-somebody registers is in the menus by itself.
+Menus come from the registries of the library each time they are asked for, so that a learner, a
+kernel, a criterion or a loss that somebody registers is in them.
 """
 
 from __future__ import annotations
 
-from margrove.studio.learners.grove import GROVE_LEARNERS
-from margrove.studio.learners.margin import MARGIN_LEARNERS
-from margrove.studio.learners.offer import Arguments, Learner, Task
+from collections.abc import Iterator, Mapping
 
-__all__ = ["LEARNERS", "NOT_OFFERED", "Arguments", "Learner", "Task"]
+from margrove.select.learners import LEARNERS as REGISTERED
+from margrove.select.learners import Task
+from margrove.studio.learners.grove import GROVE_PARAMETERS
+from margrove.studio.learners.margin import MARGIN_PARAMETERS
+from margrove.studio.learners.offers import Arguments, Offer, Shown
 
-LEARNERS: dict[str, Learner] = {own.name: own for own in (*MARGIN_LEARNERS, *GROVE_LEARNERS)}
+__all__ = ["LEARNERS", "NOT_OFFERED", "Arguments", "Offer", "Task"]
+
+_SHOWN = MARGIN_PARAMETERS | GROVE_PARAMETERS
+_TASKS: tuple[Task, ...] = ("classification", "regression")
+
+
+class _Offers(Mapping[str, Offer]):
+    """Offers by the name of the class, read from the registry each time."""
+
+    def __getitem__(self, name: str) -> Offer:
+        for learner in REGISTERED.values():
+            for task in _TASKS:
+                entry = learner.for_task(task)
+                if entry is not None and entry.class_name == name:
+                    return Offer(
+                        learner, task, entry, _SHOWN.get(name, Shown(parameters=entry.parameters))
+                    )
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        for learner in REGISTERED.values():
+            for own in learner.estimators:
+                yield own.class_name
+
+    def __len__(self) -> int:
+        return sum(len(learner.estimators) for learner in REGISTERED.values())
+
+
+LEARNERS: Mapping[str, Offer] = _Offers()
 
 NOT_OFFERED = {
     "SVCCV": "the map of C and gamma shows its work",

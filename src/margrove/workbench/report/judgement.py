@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
 
 from margrove.facts.class_scores import class_scores
 from margrove.facts.prediction_values import (
@@ -30,7 +29,7 @@ from margrove.facts.predictions import (
     worst_mistakes,
 )
 from margrove.select.calibrate.reliability import Reliability, reliability_of
-from margrove.select.calibrate.reliability_figures import wilson_interval
+from margrove.select.calibrate.wilson import wilson_interval
 from margrove.workbench.report.subject import Subject
 
 __all__ = [
@@ -39,27 +38,12 @@ __all__ = [
     "RememberedAnswers",
     "judgement_of",
     "r2_interval",
-    "wilson",
 ]
 
 _LEVEL = 0.95
 _RESAMPLES = 500
 _MOST_RESAMPLED = 20_000  # rows; of more, an interval of so many evenly spread is wide enough
 _MISTAKES = 10
-
-
-def wilson(right: float, n: float, level: float = _LEVEL) -> tuple[float, float]:
-    """Of a share right / n (Wilson 1927).
-
-    Examples
-    --------
-    >>> from margrove.workbench.report.judgement import wilson
-    >>> [round(end, 3) for end in wilson(90, 100)]
-    [0.826, 0.945]
-    """
-    z = float(norm.ppf(0.5 + 0.5 * level))
-    low, high = wilson_interval(np.asarray(right / n), np.asarray(n), z)
-    return float(low), float(high)
 
 
 def r2_interval(truth: np.ndarray, predictions: np.ndarray) -> tuple[float, float] | None:
@@ -127,7 +111,8 @@ class ClassJudgement:
 
     @property
     def interval(self) -> tuple[float, float]:
-        return wilson(float(np.trace(self.confusion.counts)), self.confusion.total)
+        total = self.confusion.total
+        return wilson_interval(float(np.trace(self.confusion.counts)) / total, total)
 
     @cached_property
     def usual(self) -> tuple[str, float]:

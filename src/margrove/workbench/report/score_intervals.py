@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from margrove.ensemble.bootstrap.statistic import ConfidenceInterval
-from margrove.workbench.report.judgement import wilson
+from margrove.select.calibrate.wilson import wilson_interval
 
 __all__ = ["meaning_of_intervals", "with_intervals_of_rows"]
 
@@ -26,7 +26,7 @@ def with_intervals_of_rows(comparison: Any) -> Any:
     level, n = comparison.confidence_level, comparison.n_rows
     models = []
     for model in comparison.models:
-        low, high = wilson(n * model.score, n, level)
+        low, high = wilson_interval(model.score, n, level)
         interval = ConfidenceInterval(min(low, model.interval.low), max(high, model.interval.high))
         models.append(replace(model, interval=interval))
     return replace(comparison, models=tuple(models))

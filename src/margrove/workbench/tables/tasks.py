@@ -10,7 +10,7 @@ import numpy as np
 
 from margrove._data import DateCells, LabelCells, NumberCells, to_polars
 from margrove.exceptions import InvalidDataError
-from margrove.select.compare.contestants import task_of
+from margrove.select.compare.contestants import task_of_targets
 from margrove.workbench.tables.prepare.cell_changes import as_numbers
 from margrove.workbench.tables.prepare.column_types import Column, TypedColumn, typed_columns
 from margrove.workbench.tables.prepare.frame_columns import frame_columns
@@ -232,7 +232,7 @@ def target_values(
         )
     if isinstance(cells, NumberCells):
         values = _finite(cells, where)
-        if (task or task_of(None, values)) == "classification":
+        if (task or task_of_targets(values)) == "classification":
             return "classification", _labels_of_numbers(values)
         return "regression", values
     if len(cells) >= _FEWEST_ROWS and 2 * len(cells.labels) > len(cells):

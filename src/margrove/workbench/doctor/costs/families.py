@@ -10,6 +10,8 @@ import numpy as np
 
 from margrove._runtime.threads import resolve_n_jobs
 from margrove.margin.kernels.gram_matrices import LARGEST_TILE
+from margrove.select.learners import Learner, learners_at
+from margrove.select.learners.registry import estimator_named
 from margrove.workbench.doctor.examined_data import final_step
 from margrove.workbench.doctor.examined_target import Task
 
@@ -24,8 +26,8 @@ __all__ = [
     "with_rounds",
 ]
 
-_KERNEL_MACHINES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "KernelPerceptron")
-_LINEAR_MACHINES = ("LinearSVC", "LinearSVR", "Perceptron")
+_ONE_CLASS = "OneClassSVM"  # a kernel machine, but no learner of tables
+_MEMBERS = ("Forest", "ExtraTrees", "Bagging")  # in the names of other libraries' estimators
 KERNEL_EXPONENT = 1.6
 _FEW_ROUNDS, _MORE_ROUNDS = 2, 10
 _HASTY_ROUNDS = 1, 4
@@ -77,7 +79,7 @@ def family_of(estimator: Any) -> Family:
     is_ours = type(final).__module__.startswith("margrove.")
     inner = getattr(final, "estimator", None)
     exponent, touches_part = 1.0, False
-    if name in _KERNEL_MACHINES:
+    if _is_kernel_machine(name):
         exponent, touches_part = KERNEL_EXPONENT, is_ours
     elif inner is not None and hasattr(inner, "fit"):
         exponent = family_of(inner).exponent
@@ -94,8 +96,22 @@ def family_of(estimator: Any) -> Family:
     )
 
 
+def _learner_of(name: str) -> Learner | None:
+    """By the name of the class: estimators of scikit-learn cost what ours of that name do."""
+    found = estimator_named(name)
+    return None if found is None else found[0]
+
+
+def _is_kernel_machine(name: str) -> bool:
+    learner = _learner_of(name)
+    return name == _ONE_CLASS or (learner is not None and learner.cost == "kernel")
+
+
 def _grows_apart(name: str) -> bool:
-    return any(word in name for word in ("Forest", "ExtraTrees", "Bagging"))
+    learner = _learner_of(name)
+    if learner is not None:
+        return learner.cost == "members"
+    return any(word in name for word in _MEMBERS)
 
 
 def _abreast(final: Any, name: str) -> int:
@@ -119,7 +135,8 @@ def _rounds_name(final: Any) -> str | None:
 def _wants(final: Any, name: str) -> str:
     if hasattr(final, "categorical_features"):
         return "codes"
-    if name in _KERNEL_MACHINES or name in _LINEAR_MACHINES:
+    learner = _learner_of(name)
+    if name == _ONE_CLASS or (learner is not None and learner.family == "margin"):
         return "scaled"
     return "filled"
 
@@ -140,16 +157,11 @@ def settle_early_stopping(final: Any, n_rows: int) -> None:
 
 
 def learners_for(task: Task) -> list[Any]:
-    """One of each family with its defaults, those first whose probes are quick."""
-    import margrove
-
-    kind = "Classifier" if task == "classification" else "Regressor"
-    names = ["DecisionTree", "RandomForest", "ExtraTrees", "AdaBoost"]
-    names += ["HistGradientBoosting", "GradientBoosting"]
-    learners = [getattr(margrove, name + kind)() for name in names]
-    if task == "classification":
-        return [*learners, margrove.Perceptron(), margrove.LinearSVC(), margrove.SVC()]
-    return [*learners, margrove.LinearSVR(), margrove.SVR()]
+    """The learners whose costs are estimated, with their defaults, those first that are quick."""
+    learners = learners_at("estimates", task)
+    learners.sort(key=lambda own: own.family == "margin")
+    entries = [own.for_task(task) for own in learners]
+    return [entry.estimator_class() for entry in entries if entry is not None]
 
 
 # What was seen of pairs of classes: their tiles of K live until the garbage collector comes.

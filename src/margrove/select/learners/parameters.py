@@ -1,4 +1,4 @@
-"""A parameter as the page shows it: a slider, a menu or a switch, and what it accepts."""
+"""A parameter of a learner as a page shows it: a slider, a menu or a switch, and its limits."""
 
 from __future__ import annotations
 

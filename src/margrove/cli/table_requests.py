@@ -1,4 +1,4 @@
-"""What a user asked for, and the files that belong to it."""
+"""Which table a user asked for, and how it is to be read."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 if TYPE_CHECKING:
     from margrove.cli.screen import Screen
     from margrove.tables import Task
 
-__all__ = ["EXAMPLE", "TableRequest", "check_output"]
+__all__ = ["EXAMPLE", "TableRequest"]
 
 EXAMPLE = "breast_cancer"
 
@@ -55,9 +53,10 @@ class TableRequest:
         `types` are those that a model learnt, `others` is the type of all other columns.
         """
         from margrove.tables import read_table
+        from margrove.workbench.workflow.tables import built_in_table
 
         if self.file is None:
-            return built_in(self.data or EXAMPLE)
+            return built_in_table(self.data or EXAMPLE)
         source = str(self.file) if str(self.file) == "-" else self.file
         given = dict.fromkeys(self.ignore, "ignored") | (types or {}) | self.types
         table = read_table(source, types=given, others=others)
@@ -80,45 +79,3 @@ class TableRequest:
         for remark in task.notes:
             screen.note(remark)
         return task
-
-
-def built_in(name: str) -> Any:
-    """One of `margrove.datasets.DATASETS`, as if it had been read from a file."""
-    try:
-        import polars as pl
-    except ImportError as error:
-        raise ImportError(
-            "Tables on the command line need polars: pip install 'margrove[workbench]'."
-        ) from error
-    from margrove.datasets import DATASETS
-    from margrove.tables import RawTable
-
-    if name not in DATASETS:
-        raise click.UsageError(
-            f"There is no built-in data set {name!r}. There are {', '.join(DATASETS)}."
-        )
-    bunch = DATASETS[name]()
-    n_features = bunch.data.shape[1]
-    names = bunch.get("feature_names")
-    columns = [f"x{j}" for j in range(n_features)] if names is None else list(names)
-    labels = bunch.target
-    if bunch.get("target_names") is not None and labels.dtype.kind in "iu":
-        labels = bunch.target_names[labels]
-    values = {str(column): bunch.data[:, j] for j, column in enumerate(columns)}
-    return RawTable(pl.DataFrame(values | {"target": labels}), name, ())
-
-
-def check_output(path: Path, *, force: bool, inputs: tuple[Path | None, ...] = ()) -> None:
-    """Refuse before any work is done what could not be written at its end."""
-    if path.is_dir():
-        raise click.UsageError(f"{path} is a folder. Name a file in it.")
-    if not path.parent.is_dir():
-        raise click.UsageError(f"There is no folder {path.parent}. Make it first.")
-    if any(given is not None and _is_same(given, path) for given in inputs):
-        raise click.UsageError(f"{path} is what is read from. Name another file to write to.")
-    if path.exists() and not force:
-        raise click.UsageError(f"{path} is there already. Use --force to replace it.")
-
-
-def _is_same(first: Path, second: Path) -> bool:
-    return first.exists() and second.exists() and first.samefile(second)

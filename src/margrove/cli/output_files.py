@@ -1,4 +1,4 @@
-"""Tables that commands write: whole or not at all, and harmless in a spreadsheet."""
+"""Files that commands write: whole or not at all; tables are harmless in a spreadsheet."""
 
 from __future__ import annotations
 
@@ -9,15 +9,31 @@ from typing import Any
 
 import click
 
-__all__ = ["FORMATS", "format_of", "guarded", "write_table"]
+__all__ = ["FORMATS", "check_output", "format_of", "guarded", "write_table"]
 
 FORMATS = ("csv", "tsv", "jsonl", "parquet")
 # A cell of text that begins with one of these is a formula to a spreadsheet.
 _FORMULA = "=+-@\t\r\0'"
 
 
+def check_output(path: Path, *, force: bool, inputs: tuple[Path | None, ...] = ()) -> None:
+    """Refuse, before any work is done, a file that could not be written at the end."""
+    if path.is_dir():
+        raise click.UsageError(f"{path} is a folder. Name a file in it.")
+    if not path.parent.is_dir():
+        raise click.UsageError(f"There is no folder {path.parent}. Make it first.")
+    if any(given is not None and _is_same(given, path) for given in inputs):
+        raise click.UsageError(f"{path} is what is read from. Name another file to write to.")
+    if path.exists() and not force:
+        raise click.UsageError(f"{path} is there already. Use --force to replace it.")
+
+
+def _is_same(first: Path, second: Path) -> bool:
+    return first.exists() and second.exists() and first.samefile(second)
+
+
 def format_of(path: Path | None, given: str | None) -> str:
-    """By the name of the file, unless said otherwise; CSV on standard output."""
+    """The format: by the name of the file unless given; CSV on standard output."""
     if given is not None:
         return given
     if path is None:

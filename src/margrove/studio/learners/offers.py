@@ -1,17 +1,19 @@
-"""A learner as the page offers it: an estimator with the parameters that are worth moving."""
+"""A learner as the page offers it: an estimator with the parameters that are worth moving.
+
+Titles and summaries come from the registry of learners; `margin` and `grove` add the parameters
+that the page shows of margrove's own estimators, by the name of the class.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from margrove.studio.learners.parameters import Parameter, Value
+from margrove.select.learners import Learner, Parameter, Task, TaskEstimator, Value
 
-__all__ = ["Arguments", "Learner", "Task"]
-
-Task = Literal["classification", "regression"]
+__all__ = ["Arguments", "Offer", "Shown"]
 
 
 @dataclass(frozen=True)
@@ -25,16 +27,11 @@ class Arguments:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Learner:
-    """An estimator as the page offers it.
+class Shown:
+    """What the page shows of an estimator, beside its title and summary.
 
     Attributes
     ----------
-    name : str
-        Of the class, in margrove.
-    title, summary : str
-    family : "margin", "tree" or "ensemble"
-    task : "classification" or "regression"
     parameters : tuple of Parameter
     steps : tuple of str
         What its step mode shows.
@@ -45,22 +42,44 @@ class Learner:
         Arguments that follow from the values of the parameters.
     """
 
-    name: str
-    title: str
-    summary: str
-    family: Literal["margin", "tree", "ensemble"]
-    task: Task
     parameters: tuple[Parameter, ...]
     steps: tuple[str, ...] = ()
     member: str | Callable[[dict[str, Value]], str] | None = None
     also: Callable[[dict[str, Value]], dict[str, Any]] | None = None
 
+
+@dataclass(frozen=True)
+class Offer:
+    """An estimator of the registry, and what the page shows of it."""
+
+    learner: Learner
+    task: Task
+    entry: TaskEstimator
+    shown: Shown
+
+    @property
+    def name(self) -> str:
+        """Of the class."""
+        return self.entry.class_name
+
+    @property
+    def title(self) -> str:
+        return self.entry.title
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        return self.shown.parameters
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        return self.shown.steps
+
     def as_dict(self) -> dict[str, Any]:
         return {
             "name": self.name,
-            "title": self.title,
-            "summary": self.summary,
-            "family": self.family,
+            "title": self.entry.title,
+            "summary": self.entry.summary,
+            "family": self.learner.family,
             "task": self.task,
             "parameters": [own.as_dict() for own in self.parameters],
             "steps": list(self.steps),
@@ -88,11 +107,12 @@ class Learner:
             if parameter.is_shown(values):
                 target = of_member if parameter.of_member else own
                 target[parameter.name] = parameter.argument(values[parameter.name])
-        if self.also is not None:
-            own |= self.also(values)
-        if "random_state" in _parameters_of(self.name):
+        if self.shown.also is not None:
+            own |= self.shown.also(values)
+        if "random_state" in self._accepted:
             own["random_state"] = seed
-        member = self.member(values) if callable(self.member) else self.member
+        member = self.shown.member
+        member = member(values) if callable(member) else member
         return Arguments(self.name, own, member, of_member)
 
     def made(self, values: dict[str, Value], seed: int, *, n_jobs: int | None = None) -> Any:
@@ -103,13 +123,11 @@ class Learner:
         own = dict(asked.own)
         if asked.member is not None:
             own["estimator"] = getattr(margrove, asked.member)(**asked.of_member)
-        estimator = getattr(margrove, asked.estimator)(**own)
-        if n_jobs is not None and "n_jobs" in _parameters_of(self.name):
+        estimator: Any = self.entry.estimator_class(**own)
+        if n_jobs is not None and "n_jobs" in self._accepted:
             estimator.set_params(n_jobs=n_jobs)
         return estimator
 
-
-def _parameters_of(name: str) -> list[str]:
-    import margrove
-
-    return list(inspect.signature(getattr(margrove, name)).parameters)
+    @property
+    def _accepted(self) -> list[str]:
+        return list(inspect.signature(self.entry.estimator_class).parameters)

@@ -8,8 +8,8 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
+from margrove.cli.output_files import guarded, write_table
 from margrove.cli.screen import visible
-from margrove.cli.writing import guarded, write_table
 
 FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "\0x", "'x", "plain", "", "a=b"]
 

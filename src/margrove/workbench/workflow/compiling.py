@@ -1,7 +1,7 @@
-"""The first run compiles; that is done on all cores, before anything is timed.
+"""The first run compiles kernels: on all cores, before anything is timed.
 
 Each learner is fitted to a few rows of the table by a process of its own, which leaves machine code
-in the cache. A file there remembers for which learners that has been done.
+in the cache. A file in the cache remembers for which learners that has been done.
 """
 
 from __future__ import annotations
@@ -15,19 +15,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from margrove.cli.screen import Screen
-    from margrove.tables import Task
+    from margrove.workbench.tables.tasks import Task
+    from margrove.workbench.workflow.observer import Observer
 
 __all__ = ["compile_learners"]
 
 _FEW_ROWS = 150
 # Those that take longest to compile go first, so that no core waits for another at the end.
 _SLOWEST = ("bagging", "forest", "boosting", "tree", "adaboost", "svm")
-_PROGRAM = "import sys; from margrove.cli.first_run import fit_sample; fit_sample(*sys.argv[1:])"
+_PROGRAM = (
+    "import sys; from margrove.workbench.workflow.compiling import fit_sample; "
+    "fit_sample(*sys.argv[1:])"
+)
 
 
-def compile_learners(task: Task, learners: Sequence[str], screen: Screen, n_jobs: int) -> None:
-    """Have what the learners need in the cache; nothing is done from the second run on."""
+def compile_learners(
+    task: Task, learners: Sequence[str], observer: Observer, n_jobs: int | None
+) -> None:
+    """Put what the learners need into the cache; from the second run on, it is there."""
     from margrove._runtime.jit import mark_in_cache
     from margrove._runtime.threads import resolve_n_jobs
     from margrove._runtime.warmup import EVERYTHING, run_side_by_side
@@ -43,7 +48,7 @@ def compile_learners(task: Task, learners: Sequence[str], screen: Screen, n_jobs
     )
     if not missing:
         return
-    screen.note("Compiling, on the first run only: this takes a minute or two.")
+    observer.note("Compiling, on the first run only: this takes a minute or two.")
     with tempfile.TemporaryDirectory() as folder:
         sample = Path(folder, "sample.pickle")
         sample.write_bytes(pickle.dumps(_sample(task)))
@@ -66,13 +71,13 @@ def _sample(task: Task) -> tuple[Any, Any, dict[str, str]]:
 
 
 def fit_sample(sample: str, learner: str, kind: Any) -> None:
-    """What a process does; whatever goes wrong will go wrong again where it is seen."""
-    from margrove.cli.learners import made
-    from margrove.tables import table_model
+    """The program of a compiling process. An error here comes again in the fit itself."""
+    from margrove.workbench.tables.table_models import table_model
+    from margrove.workbench.workflow.learners import make_learner
 
     warnings.simplefilter("ignore")
     X, y, types = pickle.loads(Path(sample).read_bytes())
-    model = table_model(made(learner, kind, n_jobs=-1), types).fit(X, y)
+    model = table_model(make_learner(learner, kind, n_jobs=-1), types).fit(X, y)
     model.predict(X)
     if hasattr(model, "predict_proba"):
         model.predict_proba(X)
