@@ -68,7 +68,7 @@ def for_learner(X, name):
 
 def estimate_and_time(name, n_rows):
     """Prints what the doctor expects and what fits took, learner by learner."""
-    from margrove.workbench.doctor.doctor import doctor
+    from margrove.workbench.doctor.diagnosis import doctor
 
     X, y = table_of(name, n_rows)
     task = "regression" if y.dtype.kind == "f" else "classification"

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from margrove.workbench.tables.prepare.column_types import Column, describe_columns
-from margrove.workbench.tables.prepare.preparation import TablePreparation
-from margrove.workbench.tables.read.limits import ReadLimits
-from margrove.workbench.tables.read.reading import RawTable, read_table
-from margrove.workbench.tables.table_models import table_model
-from margrove.workbench.tables.tasks import Task, task_of_table
+from margrove.workbench.tables import Task, table_model, task_of_table
+from margrove.workbench.tables.prepare import Column, TablePreparation, describe_columns
+from margrove.workbench.tables.read import RawTable, ReadLimits, read_table
 
 __all__ = [
     "Column",

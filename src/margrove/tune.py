@@ -6,10 +6,7 @@ svm_path                     the machines of ascending C
 autotune                     for every family what is cheap and right, and why
 """
 
-from margrove.select.autotune.autotune import autotune
-from margrove.select.machines.grid_search import GridSearchCV
-from margrove.select.machines.linear_cv import LinearSVCCV
-from margrove.select.machines.svm_cv import SVCCV, SVRCV
-from margrove.select.machines.svm_path import svm_path
+from margrove.select.autotune import autotune
+from margrove.select.machines import SVCCV, SVRCV, GridSearchCV, LinearSVCCV, svm_path
 
 __all__ = ["SVCCV", "SVRCV", "GridSearchCV", "LinearSVCCV", "autotune", "svm_path"]

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from margrove.cli.learners import made
 
 import margrove
-from margrove.cli.learners import made
 from margrove.cli.options import complete_parameter
 from margrove.ensemble.gradient import losses
 from margrove.ensemble.gradient.losses import (

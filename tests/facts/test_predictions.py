@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from margrove.datasets import load_iris
-from margrove.facts.class_scores import class_scores
+from margrove.facts.classification_scores import class_scores
 from margrove.facts.predictions import (
     confusion,
     margins_of,

@@ -42,7 +42,7 @@ from margrove import (
     RandomForestRegressor,
 )
 from margrove.plot.models.tuning import tuning_curve
-from margrove.select.autotune.autotune import autotune
+from margrove.select.autotune.automatic import autotune
 from margrove.select.autotune.scores import Scoring
 from margrove.select.learners import LEARNERS
 

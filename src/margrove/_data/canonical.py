@@ -23,7 +23,7 @@ import numpy as np
 
 from margrove._data.rows import kernel_rows
 from margrove._data.scan import RowScan, scan_rows, scramble
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 
 __all__ = ["CanonicalForm", "canonical_form", "canonical_form_by_hash", "given_order"]
 

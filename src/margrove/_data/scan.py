@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from margrove._data.rows import kernel_rows
-from margrove._runtime.jit import kernel
-from margrove._runtime.threads import run_tiles
+from margrove._runtime import kernel, run_tiles
 
 __all__ = ["RowScan", "scan_rows", "scramble"]
 

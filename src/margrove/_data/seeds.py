@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime.slices import kept_seed
+from margrove._runtime import kept_seed
 
 __all__ = ["seed_of"]
 

@@ -13,20 +13,13 @@ All numbers are little-endian; `length` is an unsigned 64-bit integer.
     kind       a string without its tag: length, UTF-8
     values     a dictionary: a tag and what belongs to it, see the writer and the reader
     digest     32 bytes: SHA-256 of all bytes before it
+
+archive_layout    what the writer and the reader of archives agree on
+archive_reading   the bytes of an archive to plain values
+archive_writing   plain values to the bytes of an archive
+atomic_files      files that are either there as a whole or not at all
 """
 
-from margrove._files.archive_layout import FORMAT_VERSION, MAGIC
-from margrove._files.archive_reading import read_archive, unpack
-from margrove._files.archive_writing import pack, seal, write_archive
-from margrove._files.atomic_files import write_atomically
+import lazy_loader
 
-__all__ = [
-    "FORMAT_VERSION",
-    "MAGIC",
-    "pack",
-    "read_archive",
-    "seal",
-    "unpack",
-    "write_archive",
-    "write_atomically",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

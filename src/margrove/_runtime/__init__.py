@@ -15,3 +15,7 @@ memory          how much memory there is
 estimator       what all estimators share: checks of parameters, fitted state in one step
 warmup          compiles every kernel
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -23,6 +23,7 @@ _IMPORT = re.compile(
     re.MULTILINE,
 )
 _NAME = re.compile(r"(\w+)(?:\s+as\s+\w+)?")
+_OFFER = re.compile(r"^from \.([\w.]+) import (\w+) as \w+$", re.MULTILINE)  # in a stub
 _COMMENT = re.compile(r"#[^\n]*")
 
 
@@ -73,9 +74,20 @@ class SourceStamps:
         return found - {"margrove"}  # the package itself has nothing that is compiled
 
     def _home(self, package: str, name: str) -> str:
-        """Where an imported name is: a module of that name, or the module it is imported from."""
+        """Where an imported name is: the module that the contents of the package name for it, a
+        module of that name, or the package itself."""
+        if name in (contents := self._contents(package)):
+            return self._home(f"{package}.{contents[name]}", name)
         inner = f"{package}.{name}"
         return inner if self._path(inner) is not None else package
+
+    @functools.cache  # noqa: B019
+    def _contents(self, package: str) -> dict[str, str]:
+        """What `__init__.pyi` offers: {name: module of the package that has it}."""
+        stub = self._package.parent.joinpath(*package.split("."), "__init__.pyi")
+        if not stub.is_file():
+            return {}
+        return {name: module for module, name in _OFFER.findall(stub.read_text())}
 
     @functools.cache  # noqa: B019
     def _source(self, module: str) -> bytes:

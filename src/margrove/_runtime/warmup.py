@@ -104,9 +104,8 @@ def _run_machines(dtype: Any, form: Callable[[Any], Any]) -> None:
 
 
 def _run_perceptrons(X: Any, y: np.ndarray) -> None:
-    from margrove.margin.kernels.registry import KERNELS
-    from margrove.margin.perceptron.kernel_perceptron import KernelPerceptron
-    from margrove.margin.perceptron.perceptron import Perceptron
+    from margrove.margin.kernels import KERNELS
+    from margrove.margin.perceptron import KernelPerceptron, Perceptron
 
     Perceptron(max_iter=2).fit(X, y).predict(X)
     for kernel in sorted(KERNELS):
@@ -115,9 +114,7 @@ def _run_perceptrons(X: Any, y: np.ndarray) -> None:
 
 def _run_support_vector_machines(X: Any, y: np.ndarray) -> None:
     """Two classes and three, regression, a region, and each solver."""
-    from margrove.margin.svm.one_class_svm import OneClassSVM
-    from margrove.margin.svm.svc import SVC, NuSVC
-    from margrove.margin.svm.svr import SVR, NuSVR
+    from margrove.margin.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
     for machine in (SVC(), NuSVC(nu=0.2), SVC(solver="hull"), SVC(C=np.inf, kernel="linear")):
         for labels in (y, y == 0):
@@ -135,8 +132,7 @@ def _run_support_vector_machines(X: Any, y: np.ndarray) -> None:
 
 def _run_linear_machines(X: Any, y: np.ndarray) -> None:
     """Each solver, loss and way of telling classes apart."""
-    from margrove.margin.linear.linear_svc import LinearSVC
-    from margrove.margin.linear.linear_svr import LinearSVR
+    from margrove.margin.linear import LinearSVC, LinearSVR
 
     for solver in ("cd", "newton", "sgd"):
         for tol in (1e-4, 1e-7):  # float32 and float64
@@ -150,7 +146,7 @@ def _run_linear_machines(X: Any, y: np.ndarray) -> None:
 
 def _run_trees() -> None:
     """Numbers, missing values and categories; classes and numbers to be predicted."""
-    from margrove.grove.estimators import DecisionTreeClassifier, DecisionTreeRegressor
+    from margrove.grove import DecisionTreeClassifier, DecisionTreeRegressor
 
     X = np.random.default_rng(0).random((40, 3))
     y = np.arange(40) % 3
@@ -163,8 +159,8 @@ def _run_trees() -> None:
 
 def _run_ensembles() -> None:
     """Forests of numbers, missing values and categories; a bootstrap."""
-    from margrove.ensemble.bootstrap.statistic import bootstrap
-    from margrove.ensemble.forest.estimators import (
+    from margrove.ensemble.bootstrap import bootstrap
+    from margrove.ensemble.forest import (
         ExtraTreesClassifier,
         RandomForestClassifier,
         RandomForestRegressor,
@@ -182,7 +178,7 @@ def _run_ensembles() -> None:
 
 
 def _run_bags() -> None:
-    from margrove.ensemble.bagging.estimators import BaggingClassifier, BaggingRegressor
+    from margrove.ensemble.bagging import BaggingClassifier, BaggingRegressor
 
     X = np.random.default_rng(0).random((40, 3))
     BaggingClassifier(n_estimators=2).fit(X, np.arange(40) % 3).predict(X)
@@ -190,8 +186,7 @@ def _run_bags() -> None:
 
 
 def _run_adaboost() -> None:
-    from margrove.ensemble.adaboost.classifier import AdaBoostClassifier
-    from margrove.ensemble.adaboost.regressor import AdaBoostRegressor
+    from margrove.ensemble.adaboost import AdaBoostClassifier, AdaBoostRegressor
 
     X = np.random.default_rng(0).random((40, 3))
     for y in (np.arange(40) % 3, np.arange(40) % 2):
@@ -200,7 +195,7 @@ def _run_adaboost() -> None:
 
 
 def _run_searches() -> None:
-    from margrove.select.machines.svm_cv import SVCCV, SVRCV
+    from margrove.select.machines import SVCCV, SVRCV
 
     y = np.arange(60) % 2
     X = np.random.default_rng(0).random((60, 2)) + 0.5 * y[:, None]
@@ -210,9 +205,8 @@ def _run_searches() -> None:
 
 
 def _run_explanations() -> None:
-    from margrove.ensemble.forest.estimators import RandomForestClassifier
-    from margrove.grove.explain.partial_dependence import partial_dependence
-    from margrove.grove.explain.shap import shap_values
+    from margrove.ensemble.forest import RandomForestClassifier
+    from margrove.grove.explain import partial_dependence, shap_values
 
     X = np.random.default_rng(0).random((40, 3))
     forest = RandomForestClassifier(2).fit(X, np.arange(40) % 3)
@@ -223,7 +217,7 @@ def _run_explanations() -> None:
 
 def _run_on_many_rows() -> None:
     """Classes far apart, so that a handful of steps will do."""
-    from margrove.margin.svm.svc import SVC
+    from margrove.margin.svm import SVC
 
     y = np.arange(_MANY_ROWS) % 3
     X = np.random.default_rng(0).random((_MANY_ROWS, 2)) + 2.0 * y[:, None]
@@ -237,15 +231,13 @@ def _run_gradient_boosting() -> None:
 
     Columns of still more rows are binned without being sorted.
     """
-    from margrove.ensemble.gradient.classic_estimators import (
+    from margrove.ensemble.gradient import (
         GradientBoostingClassifier,
         GradientBoostingRegressor,
-    )
-    from margrove.ensemble.gradient.hist.bin_refinement import code_values, refined_cells
-    from margrove.ensemble.gradient.hist_estimators import (
         HistGradientBoostingClassifier,
         HistGradientBoostingRegressor,
     )
+    from margrove.ensemble.gradient.hist import code_values, refined_cells
 
     rng = np.random.default_rng(0)
     X = rng.standard_normal((_MANY_ROWS, 20)).round(1)
@@ -269,7 +261,7 @@ def _run_gradient_boosting() -> None:
 
 def _run_gradient_boosting_in_shards() -> None:
     """What workers of a cluster and their leader run; Dask need not be there."""
-    from margrove.dask.boosting.warmup import grow_a_tree
+    from margrove.dask.boosting import grow_a_tree
 
     grow_a_tree(_MANY_ROWS)
 

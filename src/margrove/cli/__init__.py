@@ -1,4 +1,15 @@
-"""The command line: one command a file, loaded when it is called, so that --help is instant."""
+"""The command line: one command a file, loaded when it is called, so that --help is instant.
+
+clusters         margrove fit --cluster: files that the workers of a Dask cluster read and learn
+                 from
+commands/        one command a file, loaded when it is called
+models           model files as commands use them; without one, an example is fitted
+options          options that several commands share
+output_files     files that commands write
+results          results of the workflow as people read them, and as programs do
+screen           output for people: results on standard output
+table_requests   which table a user asked for, and how it is to be read
+"""
 
 from __future__ import annotations
 

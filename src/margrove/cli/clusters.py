@@ -22,9 +22,10 @@ from margrove.workbench.workflow import (
     held_out,
     make_learner,
     provenance,
+    remarks_of,
     score_predictions,
+    stopped_early,
 )
-from margrove.workbench.workflow.remarks import remarks_of, stopped_early
 
 if TYPE_CHECKING:
     from margrove.cli.screen import Screen
@@ -152,7 +153,7 @@ def read_on_cluster(request: TableRequest, screen: Screen) -> ClusterTask:
     import numpy as np
     import polars as pl
 
-    from margrove.workbench.tables.tasks import target_values
+    from margrove.workbench.tables import target_values
 
     table, name = _files(request)
     table = table.drop(columns=_known(table, request.ignore, name))
@@ -355,7 +356,7 @@ def _require_numbers(task: ClusterTask, learner: str) -> None:
 
 def _score(model: Any, task: ClusterTask, rows: HeldOutRows) -> HeldOutScore:
     """Predictions come to this machine, rows do not."""
-    from margrove.dask.predictions import predict
+    from margrove.dask import predict
 
     tested, y = task.some(rows.test)
     return score_predictions(task.kind, y, predict(model, tested).compute(), task.y[rows.train])

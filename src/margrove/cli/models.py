@@ -54,7 +54,7 @@ class OpenedModel:
     @property
     def types(self) -> dict[str, str] | None:
         """Of the columns of raw tables."""
-        from margrove.workbench.tables.table_models import types_of_model
+        from margrove.workbench.tables import types_of_model
 
         return types_of_model(self.inner) or None
 
@@ -88,7 +88,7 @@ def _text(value: Any) -> str | None:
 
 def open_model(path: Path | None, screen: Screen) -> OpenedModel:
     """Load a model file, which runs no code of it; without one, fit a forest to a built-in set."""
-    from margrove.exchange.model_file.files import load_with_about
+    from margrove.exchange.model_file import load_with_about
 
     if path is None:
         return _example(screen)

@@ -40,7 +40,7 @@ class LearnerName(click.Choice):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        from margrove.select.learners.registry import LEARNERS, require_modules
+        from margrove.select.learners import LEARNERS, require_modules
 
         require_modules()
         return tuple(LEARNERS)
@@ -122,7 +122,7 @@ def complete_parameter(context: Any, option: Any, incomplete: str) -> list[Any]:
     from click.shell_completion import CompletionItem
 
     from margrove.ensemble.gradient.losses import GRADIENT_LOSSES
-    from margrove.margin.kernels.registry import KERNELS
+    from margrove.margin.kernels import KERNELS
 
     offered = {f"kernel={name}": kernel.summary() for name, kernel in KERNELS.items()}
     offered |= {f"loss={name}": loss.summary for name, loss in GRADIENT_LOSSES.items()}
@@ -136,7 +136,7 @@ def complete_parameter(context: Any, option: Any, incomplete: str) -> list[Any]:
 @contextmanager
 def requests_as_usage() -> Iterator[None]:
     """What the workflow refuses becomes an error of usage, with options as the way out."""
-    from margrove.select.refusals import InvalidRequestError
+    from margrove.select import InvalidRequestError
 
     try:
         yield

@@ -52,8 +52,8 @@ def show_columns(task: Task, screen: Screen) -> None:
 
 def show_comparison(found: TableComparison, screen: Screen) -> None:
     """The table of learners, and what it means."""
-    from margrove.workbench.report.score_intervals import meaning_of_intervals
-    from margrove.workbench.workflow.scores import percent_or_number
+    from margrove.workbench.report import meaning_of_intervals
+    from margrove.workbench.workflow import percent_or_number
 
     comparison = found.comparison
     is_share = comparison.in_points
@@ -105,7 +105,7 @@ def show_fitted(fitted: FittedModel, path: Path | None, screen: Screen, seed: in
 
 def save_fitted(fitted: FittedModel, task: Task | ClusterTask, path: Path, seed: int) -> None:
     """Write the model, and with it what a prediction needs to know."""
-    from margrove.exchange.model_file.files import save
+    from margrove.exchange.model_file import save
     from margrove.workbench.workflow import provenance
 
     save(fitted.model, path, about=provenance(fitted, task, seed))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from margrove.workbench.visible_text import visible
+from margrove.workbench import visible
 
 if TYPE_CHECKING:
     from margrove.workbench.workflow import TableComparison
@@ -126,7 +126,7 @@ class Screen:
             return
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-        from margrove._runtime.slices import watch
+        from margrove._runtime import watch
 
         columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
         with Progress(*columns, console=self._notes, transient=True) as bars:

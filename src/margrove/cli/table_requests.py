@@ -53,7 +53,7 @@ class TableRequest:
         `types` are those that a model learnt, `others` is the type of all other columns.
         """
         from margrove.tables import read_table
-        from margrove.workbench.workflow.tables import built_in_table
+        from margrove.workbench.workflow import built_in_table
 
         if self.file is None:
             return built_in_table(self.data or EXAMPLE)

@@ -5,6 +5,21 @@ What is fitted on Dask collections is, bit for bit, what one machine with all ro
 fitted; `to_local()` gives the ordinary estimator, and `margrove.save` writes it.
 
 Public names are imported when they are first used; importing this module does not import Dask.
+
+adaboost            adaBoost on a Dask cluster
+bagging             bagging on a Dask cluster: one worker gets all rows
+boosting/           histogram gradient boosting on a cluster
+cluster/            a Dask cluster: its client and workers
+cluster_estimator   what all estimators on a cluster share
+collective/         workers that compute together: one call of a method, on the rows of all of
+                    them
+forest/             forests on a cluster: each worker holds the whole table as codes
+linear/             linear machines on a cluster
+partitions/         tables on a cluster: Dask collections as checked partitions that lie on the
+                    workers
+predictions         answers of any fitted model to Dask collections: lazily, partition by
+                    partition
+single_worker       fits on one worker with all rows, for learners whose steps follow one another
 """
 
 from __future__ import annotations

@@ -7,9 +7,8 @@ from typing import Any, Self
 
 from sklearn.utils.metaestimators import available_if
 
-from margrove.dask.cluster.client import client_of
-from margrove.dask.cluster.errors import explained_errors
-from margrove.dask.partitions.blocks import is_collection
+from margrove.dask.cluster import client_of, explained_errors
+from margrove.dask.partitions import is_collection
 
 __all__ = ["ClusterEstimator"]
 

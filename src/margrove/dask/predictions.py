@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from dask.base import compute
 from dask.delayed import delayed
 
-from margrove.dask.partitions.blocks import is_collection
+from margrove.dask.partitions import is_collection
 from margrove.exceptions import InvalidDataError, NotFittedError
 
 __all__ = [

@@ -17,17 +17,18 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove._data import seed_of
-from margrove._runtime.memory import readable_bytes
-from margrove._runtime.slices import watch
-from margrove.dask.cluster.errors import WorkerLost
-from margrove.dask.cluster.kernels import warm_kernels
-from margrove.dask.cluster.retries import with_retries
-from margrove.dask.cluster.waiting import gathered
-from margrove.dask.cluster.workers import available_workers, is_wanted, threads_of_worker
+from margrove._runtime import readable_bytes, watch
+from margrove.dask.cluster import (
+    WorkerLost,
+    available_workers,
+    gathered,
+    is_wanted,
+    threads_of_worker,
+    warm_kernels,
+    with_retries,
+)
 from margrove.dask.cluster_estimator import ClusterEstimator
-from margrove.dask.partitions.blocks import is_collection
-from margrove.dask.partitions.disk_storage import loaded
-from margrove.dask.partitions.table import Partitions, partitions_of
+from margrove.dask.partitions import Partitions, is_collection, loaded, partitions_of
 from margrove.exceptions import ClusterError
 
 __all__ = ["SingleWorkerEstimator", "join_rows"]

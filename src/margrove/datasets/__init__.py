@@ -2,6 +2,12 @@
 
 All return a scikit-learn `Bunch`; `return_X_y=True` gives a pair, `as_frame=True` (or "pandas",
 "polars", "pyarrow") a dataframe.
+
+breiman      the synthetic rows on which Breiman compared bagging
+bunches      how data sets are returned: as a Bunch, a pair, or dataframes of any library
+bundled      the small real sets that come with scikit-learn
+generators   small generated sets with known properties
+lectures     the tables printed in the lectures, transcribed
 """
 
 from margrove.datasets.breiman import (

@@ -12,173 +12,23 @@ what a round did. `stump_rules` puts boosted stumps into words. `confusion`, `ro
 `precision_recall_curves`, `margins_of`, `residual_facts`, `worst_mistakes` and
 `partial_dependence_facts` are about the predictions of any model. Modules named `lecture_*` are the
 data behind the figures of the lectures.
+
+classification_scores   scores that any classifier gives to its classes, and labels as codes
+dependence              partial dependence of any model
+describing              `describe`: everything that is known about a fitted model
+machine_values          facts about margin machines, as frozen dataclasses
+mistakes                rows that a model gets wrong, and by how much
+models/                 how `describe` reads each family of models
+outlines                what any fitted estimator under scikit-learn's API has: task, classes,
+                        features
+plain_values            any value as a plain one: a read-only array
+prediction_values       facts about predictions: confusion, curves, margins, residuals, mistakes
+predictions             predictions of any model under scikit-learn's API compared with the truth
+proofs                  from a certificate to facts
+stumps                  boosted stumps as rules of thumb, in words
+values                  facts as frozen dataclasses: what all estimators have, and what a tree has
 """
 
-from margrove.facts.dependence import (
-    DependenceCurve,
-    PartialDependenceFacts,
-    partial_dependence_facts,
-)
-from margrove.facts.describing import describe, is_described
-from margrove.facts.machine_values import (
-    ClassifierFacts,
-    Facts,
-    KernelFacts,
-    LinearFacts,
-    LinearMachineFacts,
-    MachineFacts,
-    OneClassFacts,
-    PerceptronFacts,
-    PerceptronMachineFacts,
-    Probabilities,
-    Proof,
-    RegressorFacts,
-    StrongFeatures,
-    Trace,
-    WeightedFeature,
-)
-from margrove.facts.models.boosting import BoostingFacts
-from margrove.facts.models.boosting_stages import (
-    BoostingErrors,
-    BoostingSketches,
-    MarginDistribution,
-    RoundSketch,
-    boosting_errors,
-    boosting_sketches,
-    margin_distributions,
-)
-from margrove.facts.models.forest_diagnostics import (
-    IntervalCoverage,
-    OutOfBagCurve,
-    ProximityPlane,
-    interval_coverage,
-    out_of_bag_curve,
-    proximity_plane,
-)
-from margrove.facts.models.forests import (
-    BaggingFacts,
-    EnsembleFacts,
-    ForestFacts,
-    MemberSizes,
-    OutOfBagFacts,
-)
-from margrove.facts.models.gradient_boosting import GradientFacts
-from margrove.facts.models.gradient_stages import (
-    GradientStages,
-    LossCurve,
-    RoundFacts,
-    gradient_stages,
-    loss_curve,
-    round_facts,
-)
-from margrove.facts.models.importances import RankedImportances, ranked_importances
-from margrove.facts.models.split_gains import GainCurve, GainCurves, gain_curves
-from margrove.facts.models.strongest import strongest_features
-from margrove.facts.models.tree_sketches import SketchNode, SplitHistogram, TreeSketch, sketch_tree
-from margrove.facts.models.trees import PruningErrors, TreeRegions, pruning_errors, tree_regions
-from margrove.facts.outlines import outline
-from margrove.facts.prediction_values import (
-    ConfusionMatrix,
-    MarginFacts,
-    Mistake,
-    PrecisionRecallCurve,
-    PrecisionRecallCurves,
-    ResidualFacts,
-    RocCurve,
-    RocCurves,
-    WorstMistakes,
-)
-from margrove.facts.predictions import (
-    confusion,
-    margins_of,
-    precision_recall_curves,
-    residual_facts,
-    roc_curves,
-    worst_mistakes,
-)
-from margrove.facts.stump_rules import StumpRule, stump_rules
-from margrove.facts.values import Outline, SupportKind, TreeFacts
+import lazy_loader
 
-__all__ = [
-    "BaggingFacts",
-    "BoostingErrors",
-    "BoostingFacts",
-    "BoostingSketches",
-    "ClassifierFacts",
-    "ConfusionMatrix",
-    "DependenceCurve",
-    "EnsembleFacts",
-    "Facts",
-    "ForestFacts",
-    "GainCurve",
-    "GainCurves",
-    "GradientFacts",
-    "GradientStages",
-    "IntervalCoverage",
-    "KernelFacts",
-    "LinearFacts",
-    "LinearMachineFacts",
-    "LossCurve",
-    "MachineFacts",
-    "MarginDistribution",
-    "MarginFacts",
-    "MemberSizes",
-    "Mistake",
-    "OneClassFacts",
-    "OutOfBagCurve",
-    "OutOfBagFacts",
-    "Outline",
-    "PartialDependenceFacts",
-    "PerceptronFacts",
-    "PerceptronMachineFacts",
-    "PrecisionRecallCurve",
-    "PrecisionRecallCurves",
-    "Probabilities",
-    "Proof",
-    "ProximityPlane",
-    "PruningErrors",
-    "RankedImportances",
-    "RegressorFacts",
-    "ResidualFacts",
-    "RocCurve",
-    "RocCurves",
-    "RoundFacts",
-    "RoundSketch",
-    "SketchNode",
-    "SplitHistogram",
-    "StrongFeatures",
-    "StumpRule",
-    "SupportKind",
-    "Trace",
-    "TreeFacts",
-    "TreeRegions",
-    "TreeSketch",
-    "WeightedFeature",
-    "WorstMistakes",
-    "boosting_errors",
-    "boosting_sketches",
-    "confusion",
-    "describe",
-    "gain_curves",
-    "gradient_stages",
-    "interval_coverage",
-    "is_described",
-    "loss_curve",
-    "margin_distributions",
-    "margins_of",
-    "out_of_bag_curve",
-    "outline",
-    "partial_dependence_facts",
-    "precision_recall_curves",
-    "proximity_plane",
-    "pruning_errors",
-    "ranked_importances",
-    "residual_facts",
-    "roc_curves",
-    "round_facts",
-    "sketch_tree",
-    "strongest_features",
-    "stump_rules",
-    "tree_regions",
-    "worst_mistakes",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

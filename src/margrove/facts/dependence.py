@@ -24,15 +24,15 @@ from margrove._data import (
     code_table,
     collected,
     column_to_list,
+    data_frame,
     is_frame,
     replace_cells,
     take_rows,
 )
-from margrove._data.result_frames import data_frame
 from margrove.exceptions import InvalidDataError
-from margrove.facts.class_scores import class_scores, classes_of
+from margrove.facts.classification_scores import class_scores, classes_of
 from margrove.facts.plain_values import Plain, frozen
-from margrove.grove.read.conditions import shown
+from margrove.grove.read import shown
 
 __all__ = ["DependenceCurve", "PartialDependenceFacts", "partial_dependence_facts"]
 

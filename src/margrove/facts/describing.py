@@ -7,36 +7,35 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.ensemble.adaboost.classifier import AdaBoostClassifier
-from margrove.ensemble.bagging.estimators import BaggingClassifier, BaggingRegressor
-from margrove.ensemble.forest.estimators import (
+from margrove.ensemble.adaboost import AdaBoostClassifier
+from margrove.ensemble.bagging import BaggingClassifier, BaggingRegressor
+from margrove.ensemble.forest import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from margrove.ensemble.gradient.boosted_trees import GradientBoosted
-from margrove.facts.models.boosting import boosting_facts
-from margrove.facts.models.forests import bagging_facts, forest_facts
-from margrove.facts.models.gradient_boosting import gradient_facts
-from margrove.facts.models.linear_machines import linear_classifier_facts, linear_regressor_facts
-from margrove.facts.models.perceptrons import kernel_perceptron_facts, perceptron_facts
-from margrove.facts.models.support_vector_machines import (
+from margrove.ensemble.gradient import GradientBoosted
+from margrove.facts.models import (
+    bagging_facts,
+    boosting_facts,
     classifier_facts,
+    forest_facts,
+    gradient_facts,
+    kernel_perceptron_facts,
+    linear_classifier_facts,
+    linear_regressor_facts,
     one_class_facts,
+    perceptron_facts,
     regressor_facts,
+    tree_facts,
 )
-from margrove.facts.models.trees import tree_facts
 from margrove.facts.outlines import Given
 from margrove.facts.values import Outline
-from margrove.grove.estimators import DecisionTreeClassifier, DecisionTreeRegressor
-from margrove.margin.linear.linear_svc import LinearSVC
-from margrove.margin.linear.linear_svr import LinearSVR
-from margrove.margin.perceptron.kernel_perceptron import KernelPerceptron
-from margrove.margin.perceptron.perceptron import Perceptron
-from margrove.margin.svm.one_class_svm import OneClassSVM
-from margrove.margin.svm.svc import SVC, NuSVC
-from margrove.margin.svm.svr import SVR, NuSVR
+from margrove.grove import DecisionTreeClassifier, DecisionTreeRegressor
+from margrove.margin.linear import LinearSVC, LinearSVR
+from margrove.margin.perceptron import KernelPerceptron, Perceptron
+from margrove.margin.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 __all__ = ["describe", "is_described"]
 

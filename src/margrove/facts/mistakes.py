@@ -13,7 +13,7 @@ import numpy as np
 from sklearn import metrics
 
 from margrove._data import check_targets, check_weights
-from margrove.facts.class_scores import (
+from margrove.facts.classification_scores import (
     ClassScores,
     class_scores,
     classes_of,

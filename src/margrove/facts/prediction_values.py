@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._data.result_frames import data_frame
+from margrove._data import data_frame
 from margrove.facts.plain_values import Plain
 
 __all__ = [

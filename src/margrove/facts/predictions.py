@@ -19,7 +19,7 @@ from sklearn import metrics
 
 from margrove._data import check_weights
 from margrove.exceptions import InvalidDataError
-from margrove.facts.class_scores import (
+from margrove.facts.classification_scores import (
     ClassScores,
     classes_of,
     codes_of,

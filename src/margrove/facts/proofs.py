@@ -13,8 +13,7 @@ from margrove.facts.machine_values import Proof
 from margrove.facts.outlines import Given
 from margrove.facts.plain_values import frozen
 from margrove.facts.values import SupportKind
-from margrove.margin.svm.certificate import Certificate, MachineCertificate, certificate
-from margrove.margin.svm.one_class_svm import OneClassSVM
+from margrove.margin.svm import Certificate, MachineCertificate, OneClassSVM, certificate
 
 __all__ = [
     "CLASSIFIER_KINDS",

@@ -18,7 +18,7 @@ import numpy as np
 from margrove.facts.plain_values import Plain
 
 if TYPE_CHECKING:
-    from margrove.grove.read.tree_reading import NodeReading, TreeReading
+    from margrove.grove.read import NodeReading, TreeReading
 
 __all__ = ["Outline", "SupportKind", "TreeFacts"]
 

@@ -15,21 +15,32 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import seed_of
-from margrove._runtime.estimator import RANDOM_STATE, RUN_CONTROL, Estimator
-from margrove._runtime.memory import require_memory
-from margrove._runtime.slices import drive
-from margrove._runtime.threads import resolve_n_jobs
+from margrove._runtime import (
+    RANDOM_STATE,
+    RUN_CONTROL,
+    Estimator,
+    drive,
+    require_memory,
+    resolve_n_jobs,
+)
 from margrove.exceptions import DataWarning
 from margrove.grove.criteria import CRITERIA, powers_of_scale
-from margrove.grove.export.sklearn_tree import TreeView, decision_path, importances, view
-from margrove.grove.grow.assembly import assemble, n_balanced_splits
-from margrove.grove.grow.custom_criterion import CustomSearch
-from margrove.grove.grow.multiway import MULTIWAY_CRITERIA, MultiwayGrower
-from margrove.grove.grow.oblique import ObliqueGrower
-from margrove.grove.grow.oblique_directions import DIRECTIONS
-from margrove.grove.grow.split_search import Rules
-from margrove.grove.grow.stopping import stop_at_chance, stop_at_error, stop_without_improvement
-from margrove.grove.grow.tree_builder import TreeGrower, columns_of
+from margrove.grove.export import TreeView, decision_path, importances, view
+from margrove.grove.grow import (
+    DIRECTIONS,
+    MULTIWAY_CRITERIA,
+    CustomSearch,
+    MultiwayGrower,
+    ObliqueGrower,
+    Rules,
+    TreeGrower,
+    assemble,
+    columns_of,
+    n_balanced_splits,
+    stop_at_chance,
+    stop_at_error,
+    stop_without_improvement,
+)
 from margrove.grove.growth_limits import (
     GREEDY_DEPTH,
     GrowthLimits,
@@ -38,11 +49,15 @@ from margrove.grove.growth_limits import (
     number_of_leaves,
     unscaled,
 )
-from margrove.grove.serve.tree_arrays import TreeArrays
-from margrove.grove.serve.tree_walk import leaves_of, values_of
-from margrove.grove.table.binning import BinnedDataset, bin_columns
-from margrove.grove.table.encoding import TreeTable, read_table_like_fitted, refuse_infinity
-from margrove.grove.table.targets import Targets
+from margrove.grove.serve import TreeArrays, leaves_of, values_of
+from margrove.grove.table import (
+    BinnedDataset,
+    Targets,
+    TreeTable,
+    bin_columns,
+    read_table_like_fitted,
+    refuse_infinity,
+)
 
 __all__ = ["GREEDY_DEPTH", "TREE_PARAMETERS", "DecisionTree", "TreeTraining", "warn_of_halving"]
 
@@ -180,7 +195,7 @@ class DecisionTree(Estimator):
                 counts,
             )
         if self.early_stopping:
-            from margrove.grove.prune.held_out_losses import validation_losses
+            from margrove.grove.prune import validation_losses
 
             held, targets = training.held_out, training.targets
             n_outputs = len(targets.starts) - 1
@@ -196,7 +211,7 @@ class DecisionTree(Estimator):
             )
             arrays = stop_without_improvement(arrays, losses)
         if self.ccp_alpha > 0.0:
-            from margrove.grove.prune.cost_complexity import prune_by_cost_complexity
+            from margrove.grove.prune import prune_by_cost_complexity
 
             arrays = prune_by_cost_complexity(arrays, unscaled(self.ccp_alpha, scale, criterion))
         return arrays
@@ -394,7 +409,7 @@ class DecisionTree(Estimator):
         from sklearn.base import clone
         from sklearn.utils import Bunch
 
-        from margrove.grove.prune.cost_complexity import cost_complexity_path
+        from margrove.grove.prune import cost_complexity_path
 
         grown = clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight=sample_weight)
         path = cost_complexity_path(grown.arrays_)

@@ -17,18 +17,18 @@ from margrove.grove.decision_tree import (
     TreeTraining,
 )
 from margrove.grove.growth_limits import number_of_features
-from margrove.grove.serve.class_shares import by_output
-from margrove.grove.serve.tree_arrays import TreeArrays
-from margrove.grove.table.encoding import read_table
-from margrove.grove.table.given_targets import (
+from margrove.grove.serve import TreeArrays, by_output
+from margrove.grove.table import (
     MEDIAN_WEIGHT_BITS,
+    class_targets,
     class_weights_of_outputs,
     columns_of_labels,
+    number_targets,
     power_of_two_near,
+    read_table,
     samples_of,
     which_count,
 )
-from margrove.grove.table.targets import class_targets, number_targets
 
 __all__ = ["DecisionTreeClassifier", "DecisionTreeRegressor"]
 

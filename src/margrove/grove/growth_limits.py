@@ -13,12 +13,8 @@ from typing import Any
 import numpy as np
 
 from margrove.grove.criteria import CRITERIA, powers_of_scale
-from margrove.grove.grow.custom_criterion import CustomSearch
-from margrove.grove.grow.scores import ENTROPY, GAIN_RATIO, log_table
-from margrove.grove.grow.split_search import Rules
-from margrove.grove.table.constraints import monotonic_signs
-from margrove.grove.table.encoding import TreeTable
-from margrove.grove.table.targets import Targets
+from margrove.grove.grow import ENTROPY, GAIN_RATIO, CustomSearch, Rules, log_table
+from margrove.grove.table import Targets, TreeTable, monotonic_signs
 
 __all__ = [
     "GREEDY_DEPTH",

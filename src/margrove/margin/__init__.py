@@ -1,1 +1,14 @@
-"""Margin machines: perceptrons and support vector machines, their kernels and losses."""
+"""Margin machines: perceptrons and support vector machines, their kernels and losses.
+
+decisions     from fitted attributes to decision values, with checks on the way
+kernels/      kernel functions, their Gram matrices, kernel expansions and explicit feature maps
+linear/       linear support vector machines
+losses        losses of the lectures in one table: value and (sub)gradient
+perceptron/   perceptron and KernelPerceptron
+solvers/      solvers know arrays, not estimators: each states its problem above its code
+svm/          support vector machines with a kernel: SVC, NuSVC, SVR, NuSVR, OneClassSVM
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -8,10 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from margrove._data import like_fitted
-from margrove._data.sparse import sound_structure
-from margrove._runtime.matrix_tiles import row_products
-from margrove._runtime.threads import resolve_n_jobs
+from margrove._data import like_fitted, sound_structure
+from margrove._runtime import resolve_n_jobs, row_products
 from margrove.exceptions import NumericalOverflowError
 
 __all__ = [

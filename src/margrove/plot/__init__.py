@@ -65,110 +65,20 @@ Of tuning and comparing
 
 All but the two of text return a `Picture`: `axes` to go on drawing, `frame()` for what is drawn.
 Matplotlib is imported when something is drawn; `pip install "margrove[plot]"` brings it.
+
+boundaries         decision regions of a classifier
+boundary_drawing   the pen of `decision_boundary`: regions, lines, rows and support vectors
+canvas             where to draw and with what
+coefficient_bars   the largest weights of a linear model as bars, a panel for each machine
+lecture_pictures   pictures of the lectures, which `margrove.plot` offers beside its own
+models/            pictures of models: boosting, forests, paths, tuning, comparisons
+picture            `Picture`, which every drawing function returns: the axes and the data drawn
+plane              which two features a picture shows
+predictions/       pictures of predictions and of their quality
+sources            where pictures of predictions get their facts
+trees/             pictures of decision trees
 """
 
-from margrove.plot.coefficients import coefficients
-from margrove.plot.decision_boundary import decision_boundary
-from margrove.plot.models.boosting import (
-    boosting,
-    boosting_errors,
-    boosting_margins,
-    boosting_rounds,
-)
-from margrove.plot.models.comparisons import compared_models
-from margrove.plot.models.forests import (
-    importances,
-    oob_curve,
-    prediction_intervals,
-    proximity_map,
-)
-from margrove.plot.models.gradient_boosting import (
-    gradient_importances,
-    gradient_stages,
-    gradient_tree,
-    loss_curve,
-)
-from margrove.plot.models.paths import score_map, svm_path
-from margrove.plot.models.tuning import tuning_curve
-from margrove.plot.picture import Picture
-from margrove.plot.predictions.calibration import reliability_diagram
-from margrove.plot.predictions.dependence import partial_dependence, support_vectors
-from margrove.plot.predictions.mistakes import residuals, worst_mistakes
-from margrove.plot.predictions.predictions import (
-    confusion_matrix,
-    margin_distribution,
-    precision_recall_curve,
-    roc_curve,
-)
-from margrove.plot.trees.growth_pictures import (
-    error_against_size,
-    gain_against_threshold,
-    impurity_curves,
-)
-from margrove.plot.trees.regions import regions, regression_surface
-from margrove.plot.trees.svg import tree_html, tree_svg
-from margrove.plot.trees.tree_picture import tree
-from margrove.teaching.pictures.bagging import bagged_boundaries, bootstrap_histogram, member_votes
-from margrove.teaching.pictures.losses import loss_functions
-from margrove.teaching.pictures.machines import circle_to_line, effect_of_c_and_gamma, svm_and_bayes
-from margrove.teaching.pictures.margins import distances, hulls, separating_lines, slacks
-from margrove.teaching.pictures.perceptron import perceptron_steps
-from margrove.teaching.pictures.smo import coordinate_ascent, multipliers, smo_box
-from margrove.teaching.pictures.splits import regression_blocks, split_children, tree_growth
+import lazy_loader
 
-__all__ = [
-    "Picture",
-    "bagged_boundaries",
-    "boosting",
-    "boosting_errors",
-    "boosting_margins",
-    "boosting_rounds",
-    "bootstrap_histogram",
-    "circle_to_line",
-    "coefficients",
-    "compared_models",
-    "confusion_matrix",
-    "coordinate_ascent",
-    "decision_boundary",
-    "distances",
-    "effect_of_c_and_gamma",
-    "error_against_size",
-    "gain_against_threshold",
-    "gradient_importances",
-    "gradient_stages",
-    "gradient_tree",
-    "hulls",
-    "importances",
-    "impurity_curves",
-    "loss_curve",
-    "loss_functions",
-    "margin_distribution",
-    "member_votes",
-    "multipliers",
-    "oob_curve",
-    "partial_dependence",
-    "perceptron_steps",
-    "precision_recall_curve",
-    "prediction_intervals",
-    "proximity_map",
-    "regions",
-    "regression_blocks",
-    "regression_surface",
-    "reliability_diagram",
-    "residuals",
-    "roc_curve",
-    "score_map",
-    "separating_lines",
-    "slacks",
-    "smo_box",
-    "split_children",
-    "support_vectors",
-    "svm_and_bayes",
-    "svm_path",
-    "tree",
-    "tree_growth",
-    "tree_html",
-    "tree_svg",
-    "tuning_curve",
-    "worst_mistakes",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

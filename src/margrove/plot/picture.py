@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from margrove._data.result_frames import data_frame
+from margrove._data import data_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

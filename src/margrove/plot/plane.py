@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils.sparsefuncs import csc_median_axis_0
 
 from margrove._data import Table
-from margrove._runtime.memory import require_memory
+from margrove._runtime import require_memory
 from margrove.exceptions import InvalidDataError
 from margrove.facts import Outline
 

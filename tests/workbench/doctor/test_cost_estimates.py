@@ -38,7 +38,7 @@ from margrove.workbench.doctor.costs.families import (
     settle_early_stopping,
     with_rounds,
 )
-from margrove.workbench.doctor.doctor import doctor
+from margrove.workbench.doctor.diagnosis import doctor
 
 
 @pytest.mark.parametrize("exponent", [1.0, 1.75, 2.0])

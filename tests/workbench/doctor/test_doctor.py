@@ -28,7 +28,7 @@ from margrove.workbench.doctor.checks.column_copies import copies_of, relabellin
 from margrove.workbench.doctor.checks.leaks import how_column_tells_class, how_column_tells_number
 from margrove.workbench.doctor.checks.rows import ceiling_of, groups_of_rows
 from margrove.workbench.doctor.column_figures import figures_of
-from margrove.workbench.doctor.doctor import doctor
+from margrove.workbench.doctor.diagnosis import doctor
 from margrove.workbench.doctor.examined_target import examined_target
 from margrove.workbench.doctor.findings import KINDS, SEVERITIES, Finding, as_options, named, share
 

@@ -7,6 +7,6 @@ fingerprints.py   data by their contents
 interrupts.py     Ctrl-C, held back until a slice is over
 """
 
-from margrove._runtime.checkpoints.block import checkpoint
+import lazy_loader
 
-__all__ = ["checkpoint"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,1 +1,15 @@
-"""One command a file, loaded when it is called."""
+"""One command a file, loaded when it is called.
+
+compare    margrove compare
+datasets   margrove datasets
+doctor     margrove doctor
+explain    margrove explain
+fit        margrove fit
+inspect    margrove inspect
+predict    margrove predict
+report     margrove report
+run        margrove run
+studio     margrove studio
+tune       margrove tune
+warmup     margrove warmup
+"""

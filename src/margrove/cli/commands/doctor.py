@@ -11,7 +11,7 @@ from margrove.cli.screen import Screen, visible
 from margrove.cli.table_requests import TableRequest
 
 if TYPE_CHECKING:
-    from margrove.workbench.doctor.doctor import Diagnosis
+    from margrove.workbench.doctor import Diagnosis
 
 __all__ = ["command"]
 
@@ -45,7 +45,7 @@ def command(
     The exit code is 0 whatever is found.
     """
     from margrove.exceptions import InvalidDataError
-    from margrove.workbench.doctor.doctor import doctor
+    from margrove.workbench.doctor import doctor
 
     raw = request.raw(screen)
     frame = raw.frame

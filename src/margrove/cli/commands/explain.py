@@ -136,8 +136,8 @@ def _weights(opened: OpenedModel, top: int, screen: Screen) -> dict[str, Any]:
 
 
 def _rules(opened: OpenedModel, screen: Screen) -> dict[str, Any]:
-    from margrove.grove.estimators import DecisionTreeClassifier, DecisionTreeRegressor
-    from margrove.grove.read.tree_reading import rules
+    from margrove.grove import DecisionTreeClassifier, DecisionTreeRegressor
+    from margrove.grove.read import rules
 
     if not isinstance(opened.last_step, (DecisionTreeClassifier, DecisionTreeRegressor)):
         return {}
@@ -153,7 +153,7 @@ def _rules(opened: OpenedModel, screen: Screen) -> dict[str, Any]:
 def _shuffled(opened: OpenedModel, frame: Any, top: int, screen: Screen) -> dict[str, Any]:
     """How much worse it gets when a column is shuffled, on at most a few thousand rows."""
     from margrove.facts import ranked_importances
-    from margrove.grove.explain.importances import permutation_importances
+    from margrove.grove.explain import permutation_importances
     from margrove.tables import RawTable, task_of_table
     from margrove.workbench.workflow import digest_of
 
@@ -217,7 +217,7 @@ def _added(opened: OpenedModel, one: Any, answer: str) -> tuple[list[str], Any] 
     """Shapley values of trees, weights times values of linear machines."""
     import numpy as np
 
-    from margrove.grove.explain.shap import shap_values
+    from margrove.grove.explain import shap_values
 
     last, prepared = opened.last_step, opened.prepared(one)
     classes = [str(label) for label in getattr(last, "classes_", ())]

@@ -24,7 +24,7 @@ def command(model: Path | None, every_field: bool, screen: Screen) -> None:
     import io
 
     from margrove.cli.models import open_model
-    from margrove.exchange.model_file.files import inspect_file, save
+    from margrove.exchange.model_file import inspect_file, save
 
     if model is None:
         opened = open_model(None, screen)

@@ -27,7 +27,7 @@ def command(report: bool, only: str | None, script: Path, arguments: tuple[str, 
     The script is not changed: what it imports from scikit-learn are margrove's classes under
     scikit-learn's names.
     """
-    from margrove.exchange.scikit_learn.patching import patch_sklearn
+    from margrove.exchange.scikit_learn import patch_sklearn
 
     if not script.is_file():
         what = "is a folder" if script.is_dir() else "does not exist"
@@ -64,7 +64,7 @@ def _print_traceback(error: Exception, script: str) -> None:
 
 
 def _report() -> str:
-    from margrove.exchange.scikit_learn.replacements import fit_counts
+    from margrove.exchange.scikit_learn import fit_counts
 
     counts = fit_counts()
     if not counts:

@@ -51,7 +51,7 @@ def command(
     All of it is computed here, by this library, and is served to this machine only. FILE is a table
     to begin with. Ctrl-C ends it.
     """
-    from margrove.studio.server.launching import Launch, launch, require_studio
+    from margrove.studio.server import Launch, launch, require_studio
 
     require_studio()
     _check_host(host, is_understood)
@@ -87,7 +87,7 @@ def _readable(file: Path | None) -> Path | None:
 def _check_host(host: str, is_understood: bool) -> None:
     """Whoever serves to others has to say so, and to say which of the machine's names."""
     from margrove.cli.screen import visible
-    from margrove.studio.server.addresses import is_loopback
+    from margrove.studio.server import is_loopback
 
     if is_loopback(host):
         return

@@ -12,8 +12,7 @@ __all__ = ["command"]
 @click.command("warmup")
 def command() -> None:
     """Compile all numerical kernels now, so that later runs start at once."""
-    from margrove._runtime.jit import cache_directory
-    from margrove._runtime.warmup import PARTS, fill_cache, run_parts
+    from margrove._runtime import PARTS, cache_directory, fill_cache, run_parts
 
     click.echo("Compiling, on the first run only ...", err=True)
     start = time.perf_counter()

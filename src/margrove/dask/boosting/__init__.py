@@ -12,3 +12,7 @@ remote_tree        a tree that grows from sums of all workers
 worker_program     the worker's side: sums over its rows
 warmup             a small fit in one process that compiles all kernels of the above
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

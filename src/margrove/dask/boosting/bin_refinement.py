@@ -15,8 +15,7 @@ import numpy as np
 
 from margrove.dask.boosting.bins import ColumnCodes, codes_of_column, column_tiles
 from margrove.dask.boosting.remote_rows import PartitionRows, new_numbers
-from margrove.ensemble.gradient.hist import bin_refinement as cells_module
-from margrove.ensemble.gradient.hist.bin_refinement import (
+from margrove.ensemble.gradient.hist import (
     CellCounter,
     Cells,
     ValueFinder,
@@ -26,6 +25,9 @@ from margrove.ensemble.gradient.hist.bin_refinement import (
     splitters_of,
     with_values,
     without_empty,
+)
+from margrove.ensemble.gradient.hist import (
+    bin_refinement as cells_module,
 )
 
 __all__ = ["refined_columns"]

@@ -15,17 +15,20 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove.dask.boosting.remote_rows import PartitionRows, new_numbers
-from margrove.ensemble.gradient.hist.bin_refinement import code_values
-from margrove.ensemble.gradient.hist.columns import RARE, CodedColumn, bin_categories, bin_numbers
-from margrove.ensemble.gradient.hist.tables import (
+from margrove.ensemble.gradient.hist import (
     BYTES_OF_A_LIST,
     BYTES_OF_AN_ENTRY,
     MOST_BINS,
+    RARE,
+    CodedColumn,
     GradientBins,
     GradientTable,
+    bin_categories,
+    bin_numbers,
+    code_values,
     lay_out,
 )
-from margrove.grove.table.binning import code_column, copy_columns
+from margrove.grove.table import code_column, copy_columns
 
 __all__ = [
     "ColumnCodes",

@@ -27,15 +27,24 @@ from margrove.dask.boosting.remote_rows import (
     stand_in_for_nan,
     used_categories,
 )
-from margrove.dask.cluster.retries import wait_until_removed, with_retries
-from margrove.dask.cluster.waiting import gathered, wait_for_results
-from margrove.dask.cluster.workers import available_workers, run_on_workers
-from margrove.dask.collective.worker_group import WorkerGroup
-from margrove.dask.partitions.disk_storage import release_memory
-from margrove.dask.partitions.shards import Shard, assign_workers, pieces_of_rows
-from margrove.dask.partitions.table import Partitions
-from margrove.ensemble.gradient.early_stopping import SoFar
-from margrove.grove.serve.packed_trees import Kind
+from margrove.dask.cluster import (
+    available_workers,
+    gathered,
+    run_on_workers,
+    wait_for_results,
+    wait_until_removed,
+    with_retries,
+)
+from margrove.dask.collective import WorkerGroup
+from margrove.dask.partitions import (
+    Partitions,
+    Shard,
+    assign_workers,
+    pieces_of_rows,
+    release_memory,
+)
+from margrove.ensemble.gradient import SoFar
+from margrove.grove.serve import Kind
 
 __all__ = ["BoostingTable"]
 

@@ -16,11 +16,16 @@ import numpy as np
 
 from margrove.dask.boosting.bins import ColumnCodes, coded_columns, find_conflicts
 from margrove.dask.boosting.remote_rows import PartitionRows, renumber
-from margrove.dask.partitions.disk_storage import PartitionOnDisk, is_on_disk, loaded
-from margrove.ensemble.gradient.early_stopping import SoFar, add_trees
-from margrove.ensemble.gradient.hist.columns import CodedColumn
-from margrove.ensemble.gradient.hist.tables import GradientTable, fill_bundle, layout_of, lists_of
-from margrove.grove.serve.packed_trees import Kind, PackedTree
+from margrove.dask.partitions import PartitionOnDisk, is_on_disk, loaded
+from margrove.ensemble.gradient import SoFar, add_trees
+from margrove.ensemble.gradient.hist import (
+    CodedColumn,
+    GradientTable,
+    fill_bundle,
+    layout_of,
+    lists_of,
+)
+from margrove.grove.serve import Kind, PackedTree
 
 __all__ = ["CodedPartition", "CodedRows", "code_partition"]
 

@@ -7,25 +7,30 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime.slices import is_kept
+from margrove._runtime import is_kept
 from margrove.dask.boosting.bins import bins_of
 from margrove.dask.boosting.cluster_table import BoostingTable
 from margrove.dask.boosting.leader import BoostingLeader
 from margrove.dask.boosting.remote_rows import DrawsByHash, RemoteRows
 from margrove.dask.boosting.rounds import ClusterRounds, RemoteMonitor
 from margrove.dask.boosting.worker_program import BoostingSetup
-from margrove.dask.cluster.kernels import warm_kernels
-from margrove.dask.cluster.retries import with_retries
+from margrove.dask.cluster import warm_kernels, with_retries
 from margrove.dask.cluster_estimator import ClusterEstimator
-from margrove.dask.partitions.encoding import encoded
-from margrove.dask.partitions.table import partitions_of
-from margrove.ensemble.gradient import hist_estimators as local
-from margrove.ensemble.gradient.boosted_trees import kind_of
-from margrove.ensemble.gradient.early_stopping import HeldOut, Monitor, SoFar
+from margrove.dask.partitions import encoded, partitions_of
+from margrove.ensemble.gradient import (
+    GradientData,
+    HeldOut,
+    Monitor,
+    RowDraws,
+    SoFar,
+    kind_of,
+)
+from margrove.ensemble.gradient import (
+    hist_estimators as local,
+)
 from margrove.ensemble.gradient.losses import GradientLoss
-from margrove.ensemble.gradient.training_data import GradientData, RowDraws
-from margrove.grove.serve.tree_states import TreeForm
-from margrove.grove.table.encoding import TreeTable
+from margrove.grove.serve import TreeForm
+from margrove.grove.table import TreeTable
 
 __all__ = ["HistGradientBoostingClassifier", "HistGradientBoostingRegressor"]
 

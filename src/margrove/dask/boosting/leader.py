@@ -18,11 +18,10 @@ from margrove.dask.boosting.worker_program import (
     RootRequest,
     WorkerRows,
 )
-from margrove.ensemble.gradient.hist.tables import GradientTable
-from margrove.ensemble.gradient.losses import GradientLoss
-from margrove.ensemble.gradient.losses.own import OwnLoss
-from margrove.ensemble.gradient.training_data import GradientData
-from margrove.grove.serve.packed_trees import PackedTree
+from margrove.ensemble.gradient import GradientData
+from margrove.ensemble.gradient.hist import GradientTable
+from margrove.ensemble.gradient.losses import GradientLoss, OwnLoss
+from margrove.grove.serve import PackedTree
 
 __all__ = ["BoostingLeader", "RoundStart", "borders_of_runs", "runs_of_rows"]
 

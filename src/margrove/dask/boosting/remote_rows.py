@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove._data import canonical_form_by_hash, scan_rows
-from margrove.ensemble.gradient.training_data import GradientData, RowDraws, with_values
+from margrove.ensemble.gradient import GradientData, RowDraws, with_values
 
 __all__ = [
     "DrawsByHash",

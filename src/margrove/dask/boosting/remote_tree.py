@@ -6,11 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from margrove.ensemble.gradient.hist import leader as kernels
-from margrove.ensemble.gradient.hist import nodes
-from margrove.ensemble.gradient.hist.packed_words import SAMPLES_OF_A_WORD
-from margrove.ensemble.gradient.hist.tables import GradientTable
-from margrove.ensemble.gradient.hist.trees import begin
+from margrove.ensemble.gradient.hist import (
+    SAMPLES_OF_A_WORD,
+    GradientTable,
+    begin,
+    nodes,
+)
+from margrove.ensemble.gradient.hist import (
+    leader as kernels,
+)
 
 __all__ = ["RemoteTree", "Survey", "TreeBuffers"]
 

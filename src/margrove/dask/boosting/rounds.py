@@ -14,21 +14,19 @@ import numpy as np
 from margrove.dask.boosting.leader import BoostingLeader, RoundStart
 from margrove.dask.boosting.remote_tree import RemoteTree, TreeBuffers
 from margrove.dask.boosting.worker_program import GrownTree
-from margrove.dask.cluster.errors import ClusterError, WorkerLost
-from margrove.ensemble.gradient.early_stopping import Monitor
-from margrove.ensemble.gradient.hist.leaves import make_monotonic
-from margrove.ensemble.gradient.hist.packing import meanings_of, packed
-from margrove.ensemble.gradient.hist.rounds import (
+from margrove.dask.cluster import ClusterError, WorkerLost
+from margrove.ensemble.gradient import Monitor, TrainingRows, restore_rounds, state_of_rounds
+from margrove.ensemble.gradient.hist import (
     BoostingRound,
+    GradientBins,
     GradientRounds,
     GradientSettings,
+    make_monotonic,
+    meanings_of,
+    packed,
 )
-from margrove.ensemble.gradient.hist.tables import GradientBins
 from margrove.ensemble.gradient.losses import GradientLoss
-from margrove.ensemble.gradient.round_states import restore_rounds, state_of_rounds
-from margrove.ensemble.gradient.training_data import TrainingRows
-from margrove.grove.serve.packed_trees import PackedTree
-from margrove.grove.serve.tree_states import TreeForm
+from margrove.grove.serve import PackedTree, TreeForm
 
 __all__ = ["ClusterRounds", "RemoteMonitor"]
 

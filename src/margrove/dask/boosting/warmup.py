@@ -17,13 +17,10 @@ from margrove.dask.boosting.leader import BoostingLeader
 from margrove.dask.boosting.remote_rows import PartitionRows, RemoteRows
 from margrove.dask.boosting.remote_tree import RemoteTree, TreeBuffers
 from margrove.dask.boosting.worker_program import BoostingProgram, BoostingSetup, GrownTree
-from margrove.ensemble.gradient.boosted_trees import kind_of
-from margrove.ensemble.gradient.early_stopping import SoFar
-from margrove.ensemble.gradient.hist import nodes
-from margrove.ensemble.gradient.hist.packing import meanings_of, packed
+from margrove.ensemble.gradient import GradientData, SoFar, kind_of
+from margrove.ensemble.gradient.hist import meanings_of, nodes, packed
 from margrove.ensemble.gradient.losses import LogLoss, SquaredError
-from margrove.ensemble.gradient.training_data import GradientData
-from margrove.grove.table.encoding import TreeTable
+from margrove.grove.table import TreeTable
 
 __all__ = ["grow_a_tree"]
 

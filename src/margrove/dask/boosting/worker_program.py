@@ -19,13 +19,12 @@ import numpy as np
 
 from margrove.dask.boosting.bins import ColumnCodes
 from margrove.dask.boosting.coded_partitions import CodedRows
-from margrove.dask.partitions.disk_storage import is_on_disk, loaded, release_memory
-from margrove.ensemble.gradient.early_stopping import SoFar, add_trees
-from margrove.ensemble.gradient.hist import nodes
+from margrove.dask.partitions import is_on_disk, loaded, release_memory
+from margrove.ensemble.gradient import SoFar, add_trees
+from margrove.ensemble.gradient.hist import GradientTable, nodes
 from margrove.ensemble.gradient.hist import shards as kernels
-from margrove.ensemble.gradient.hist.tables import GradientTable
 from margrove.ensemble.gradient.losses import GradientLoss
-from margrove.grove.serve.packed_trees import Kind, PackedTree
+from margrove.grove.serve import Kind, PackedTree
 
 __all__ = [
     "ROWS_OF_A_TILE",

@@ -7,3 +7,7 @@ waiting   results of futures, and workers, while there is something to wait for
 kernels   compiled kernels on the workers
 retries   another attempt when a worker is lost
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

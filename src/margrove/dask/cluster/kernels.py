@@ -29,7 +29,7 @@ def machines_of(client: distributed.Client, workers: list[str]) -> dict[str, lis
 
 
 def _machine() -> str:
-    from margrove._runtime.jit import cache_directory
+    from margrove._runtime import cache_directory
 
     return f"{socket.gethostname()} {cache_directory() or os.getpid()}"
 
@@ -52,6 +52,6 @@ def warm_kernels(client: distributed.Client, workers: list[str], *names: str) ->
 
 
 def _compile(names: list[str]) -> None:
-    from margrove._runtime.warmup import run_parts
+    from margrove._runtime import run_parts
 
     run_parts(names)

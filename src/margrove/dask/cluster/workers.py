@@ -176,7 +176,7 @@ def _software_and_processor() -> dict[str, str]:
 
 
 def _software() -> dict[str, str]:
-    from margrove._runtime.jit import digest_of_sources
+    from margrove._runtime import digest_of_sources
     from margrove._version import __version__
 
     versions = {name: importlib.metadata.version(name) for name in ("numpy", "numba", "llvmlite")}

@@ -5,3 +5,7 @@ channels       authenticated sockets between the workers, and heartbeats
 reductions     requests, replies, and several replies as one
 worker_loop    the worker's side: the loop that serves calls
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

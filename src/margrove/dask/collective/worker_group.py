@@ -20,9 +20,7 @@ from typing import Any, Self
 import dask
 import distributed
 
-from margrove.dask.cluster.errors import WorkerLost, explained_errors
-from margrove.dask.cluster.waiting import wait_for_results
-from margrove.dask.cluster.workers import run_on_workers
+from margrove.dask.cluster import WorkerLost, explained_errors, run_on_workers, wait_for_results
 from margrove.dask.collective.channels import (
     Channel,
     ChannelLost,
@@ -37,8 +35,7 @@ from margrove.dask.collective.worker_loop import (
     ranks_under_client,
     run_worker_loop,
 )
-from margrove.dask.partitions.shards import Shard
-from margrove.dask.partitions.table import Partitions
+from margrove.dask.partitions import Partitions, Shard
 from margrove.exceptions import ClusterError
 
 __all__ = ["WorkerGroup", "WorkerLost"]

@@ -20,8 +20,7 @@ from typing import Any
 import distributed
 import joblib
 
-from margrove.dask.cluster.errors import WorkerLost
-from margrove.dask.cluster.workers import threads_of_worker
+from margrove.dask.cluster import WorkerLost, threads_of_worker
 from margrove.dask.collective.channels import (
     Channel,
     ChannelLost,
@@ -32,7 +31,7 @@ from margrove.dask.collective.channels import (
     start_heartbeats,
 )
 from margrove.dask.collective.reductions import START, Reply, Request, picklable, reduced_reply
-from margrove.dask.partitions.shards import Shard, pieces_of_shard, rows_of_shard, tiles_of_shard
+from margrove.dask.partitions import Shard, pieces_of_shard, rows_of_shard, tiles_of_shard
 
 __all__ = ["CLIENT", "open_endpoint", "ranks_under_client", "run_worker_loop"]
 

@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 
 from margrove._data import canonical_form_by_hash
-from margrove._runtime.memory import readable_bytes
-from margrove.dask.cluster.errors import ClusterError
-from margrove.dask.cluster.waiting import gathered
-from margrove.dask.cluster.workers import workers_of
+from margrove._runtime import readable_bytes
+from margrove.dask.cluster import ClusterError, gathered, workers_of
 from margrove.dask.forest.rank_codes import (
     Counting,
     MergedColumns,
@@ -27,11 +25,10 @@ from margrove.dask.forest.rank_codes import (
     scan_partition,
     translate,
 )
-from margrove.dask.partitions.table import Partitions
-from margrove.ensemble.forest.training_data import codes_of_rows
+from margrove.dask.partitions import Partitions
+from margrove.ensemble.forest import codes_of_rows
 from margrove.exceptions import InvalidDataError
-from margrove.grove.table.binning import BinnedDataset
-from margrove.grove.table.encoding import TreeTable
+from margrove.grove.table import BinnedDataset, TreeTable
 
 __all__ = ["ClusterCodes", "ForestTable", "ShapeOnly", "canonical_by_hash"]
 

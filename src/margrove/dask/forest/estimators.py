@@ -6,19 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from margrove.dask.cluster.kernels import warm_kernels
-from margrove.dask.cluster.retries import with_retries
+from margrove.dask.cluster import warm_kernels, with_retries
 from margrove.dask.cluster_estimator import ClusterEstimator
 from margrove.dask.forest.cluster_table import ClusterCodes, ForestTable
 from margrove.dask.forest.grower import ClusterGrower, worker_tables_of
-from margrove.dask.partitions.encoding import encoded
-from margrove.dask.partitions.table import partitions_of
+from margrove.dask.partitions import encoded, partitions_of
+from margrove.ensemble.forest import ForestGrower, ForestTraining, Sampler
 from margrove.ensemble.forest import estimators as local
-from margrove.ensemble.forest.grower import ForestGrower
-from margrove.ensemble.forest.training_data import ForestTraining, Sampler
-from margrove.grove.serve.packed_trees import Kind, PackedTree
-from margrove.grove.table.binning import BinnedDataset
-from margrove.grove.table.encoding import TreeTable
+from margrove.grove.serve import Kind, PackedTree
+from margrove.grove.table import BinnedDataset, TreeTable
 
 __all__ = [
     "ExtraTreesClassifier",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime.slices import SLICE_SECONDS
+from margrove._runtime import SLICE_SECONDS
 from margrove.dask.forest.cluster_table import ClusterCodes, ForestTable
 from margrove.dask.forest.task_pool import TaskPool
 from margrove.dask.forest.worker_table import (
@@ -20,11 +20,8 @@ from margrove.dask.forest.worker_table import (
     make_worker_table,
     out_of_bag_leaves,
 )
-from margrove.ensemble.forest.forest import Forest
-from margrove.ensemble.forest.grower import ForestGrower
-from margrove.ensemble.forest.intervals import LeafSamples
-from margrove.ensemble.forest.training_data import ForestTraining
-from margrove.grove.serve.packed_trees import PackedTree
+from margrove.ensemble.forest import Forest, ForestGrower, ForestTraining, LeafSamples
+from margrove.grove.serve import PackedTree
 
 __all__ = ["ClusterGrower", "WorkerTables", "worker_tables_of"]
 

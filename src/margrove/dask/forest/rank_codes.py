@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from margrove._data.scan import scan_rows
-from margrove.grove.table.binning import BinnedDataset, Codes, bin_columns
+from margrove._data import scan_rows
+from margrove.grove.table import BinnedDataset, Codes, bin_columns
 
 __all__ = [
     "Counting",

@@ -18,10 +18,16 @@ from typing import Any
 import dask
 import distributed
 
-from margrove.dask.cluster.errors import ClusterError, WorkerLost, killed_worker_message
-from margrove.dask.cluster.waiting import SECONDS_WITHOUT_WORKERS, wait_for_workers
-from margrove.dask.cluster.workers import available_workers, workers_of
-from margrove.dask.collective.worker_group import HEARTBEAT_TIMEOUT
+from margrove.dask.cluster import (
+    SECONDS_WITHOUT_WORKERS,
+    ClusterError,
+    WorkerLost,
+    available_workers,
+    killed_worker_message,
+    wait_for_workers,
+    workers_of,
+)
+from margrove.dask.collective import HEARTBEAT_TIMEOUT
 from margrove.exceptions import FitCancelled
 
 __all__ = ["TaskPool"]

@@ -18,17 +18,20 @@ from typing import Any
 
 import numpy as np
 
-from margrove.dask.cluster.workers import is_wanted
+from margrove.dask.cluster import is_wanted
 from margrove.dask.forest.rank_codes import MergedColumns, PartitionCodes, layout_of
-from margrove.ensemble.forest.forest import Forest
-from margrove.ensemble.forest.grower import ForestGrower
-from margrove.ensemble.forest.intervals import LeafSamples, keep_leaf_samples
-from margrove.ensemble.forest.training_data import ForestTraining, Sampler
+from margrove.ensemble.forest import (
+    Forest,
+    ForestGrower,
+    ForestTraining,
+    LeafSamples,
+    Sampler,
+    keep_leaf_samples,
+)
 from margrove.exceptions import FitCancelled
-from margrove.grove.growth_limits import number_of_leaves
-from margrove.grove.serve.packed_trees import PackedTree
-from margrove.grove.table.binning import BinnedDataset
-from margrove.grove.table.encoding import TreeTable
+from margrove.grove import number_of_leaves
+from margrove.grove.serve import PackedTree
+from margrove.grove.table import BinnedDataset, TreeTable
 
 __all__ = [
     "DecodedRows",

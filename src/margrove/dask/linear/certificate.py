@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from margrove.exceptions import InvalidDataError
-from margrove.margin.linear.certificate import objective_unit
-from margrove.margin.linear.linear_machine import LinearRecord
-from margrove.margin.solvers.linear.result import LinearResult
-from margrove.margin.svm.certificate import Certificate, MachineCertificate
+from margrove.margin.linear import LinearRecord, objective_unit
+from margrove.margin.solvers.linear import LinearResult
+from margrove.margin.svm import Certificate, MachineCertificate
 
 __all__ = [
     "MOST_ROWS",
@@ -62,7 +61,7 @@ class ClusterCertificate(Certificate):
 
 
 def machine_names(classes: np.ndarray | None, n_machines: int) -> list[str]:
-    """As `margrove.margin.linear.certificate` calls them."""
+    """As `margrove.margin.linear.certificates` calls them."""
     if classes is None:
         return ["regression"]
     labels = classes.tolist()

@@ -6,18 +6,22 @@ from typing import Any, Self
 
 import numpy as np
 
-from margrove.dask.cluster.retries import with_retries
-from margrove.dask.cluster.waiting import wait_for_results
+from margrove.dask.cluster import wait_for_results, with_retries
 from margrove.dask.cluster_estimator import ClusterEstimator
-from margrove.dask.collective.worker_group import WorkerGroup
+from margrove.dask.collective import WorkerGroup
 from margrove.dask.linear.fit import FitProgress, Fitted, TrainingScale, solve_on_group
 from margrove.dask.linear.online import OnlineEstimator, partial_fit_partitions, require_y
-from margrove.dask.partitions.blocks import is_collection
-from margrove.dask.partitions.shards import Shard, plan_shards, shards_in_place
-from margrove.dask.partitions.table import Partitions, partitions_of
-from margrove.margin.linear.linear_svc import LinearSVC as LocalLinearSVC
-from margrove.margin.linear.linear_svr import LinearSVR as LocalLinearSVR
-from margrove.margin.solvers.linear.choice import Kind
+from margrove.dask.partitions import (
+    Partitions,
+    Shard,
+    is_collection,
+    partitions_of,
+    plan_shards,
+    shards_in_place,
+)
+from margrove.margin.linear import LinearSVC as LocalLinearSVC
+from margrove.margin.linear import LinearSVR as LocalLinearSVR
+from margrove.margin.solvers.linear import Kind
 
 __all__ = ["LinearSVC", "LinearSVR"]
 

@@ -17,8 +17,7 @@ import numpy as np
 from sklearn.base import clone
 
 from margrove._data import seed_of
-from margrove._runtime.memory import require_memory
-from margrove._runtime.slices import Ending, drive, under_keeper
+from margrove._runtime import Ending, drive, require_memory, under_keeper
 from margrove.dask.linear.certificate import (
     MOST_ROWS,
     MachineOutcome,
@@ -30,11 +29,9 @@ from margrove.dask.linear.newton import ClusterNewton, System
 from margrove.dask.linear.plan import LinearPlan
 from margrove.dask.linear.row_summaries import MergedSummary, merged_summary, sampling_step
 from margrove.dask.linear.worker_program import worst_of
-from margrove.margin.linear.linear_machine import LinearRecord
-from margrove.margin.solvers.linear.choice import Kind
-from margrove.margin.solvers.linear.newton import MOST_FEATURES
-from margrove.margin.solvers.linear.result import LinearDemand, LinearResult
-from margrove.margin.svm.single_machine import TargetScale
+from margrove.margin.linear import LinearRecord
+from margrove.margin.solvers.linear import MOST_FEATURES, Kind, LinearDemand, LinearResult
+from margrove.margin.svm import TargetScale
 
 __all__ = ["FitProgress", "Fitted", "TrainingScale", "solve_on_group"]
 

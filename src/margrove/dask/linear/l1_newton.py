@@ -16,13 +16,16 @@ from typing import Any
 import numpy as np
 
 from margrove.dask.linear.plan import LinearPlan
-from margrove.margin.solvers.linear.l1_newton import (
+from margrove.margin.solvers.linear import (
     L1_NEWTON,
+    MOST_FEATURES,
+    EpochPoint,
+    LinearDemand,
+    LinearResult,
     best_l1_dual,
     descend_parabola,
+    solved,
 )
-from margrove.margin.solvers.linear.newton import MOST_FEATURES, solved
-from margrove.margin.solvers.linear.result import EpochPoint, LinearDemand, LinearResult
 
 __all__ = ["ClusterL1Newton"]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from margrove.margin.solvers.linear.newton import NEWTON
+from margrove.margin.solvers.linear import NEWTON
 
 __all__ = ["LineSearch", "conjugate_gradients"]
 

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from margrove.dask.linear.problem_rows import ProblemRows
-from margrove.margin.linear.certificate import AT_BOUND, row_losses, worst_violation
-from margrove.margin.linear.problems import LossOfRows
-from margrove.margin.solvers.linear.newton import pulls_along, smoothed_rows, total_loss
+from margrove.margin.linear import AT_BOUND, LossOfRows, row_losses, worst_violation
+from margrove.margin.solvers.linear import pulls_along, smoothed_rows, total_loss
 
 __all__ = ["GROUPS_OF_KINKED", "GROUPS_OF_SMOOTH", "MachineRows"]
 

@@ -28,11 +28,13 @@ import numpy as np
 from margrove.dask.linear.line_search import LineSearch, conjugate_gradients
 from margrove.dask.linear.machine_rows import GROUPS_OF_KINKED, GROUPS_OF_SMOOTH
 from margrove.dask.linear.plan import LinearPlan
-from margrove.margin.solvers.linear.newton import (
+from margrove.margin.solvers.linear import (
     NEWTON,
+    EpochPoint,
+    LinearDemand,
+    LinearResult,
     solved,
 )
-from margrove.margin.solvers.linear.result import EpochPoint, LinearDemand, LinearResult
 
 __all__ = ["ClusterNewton", "Point", "System"]
 

@@ -14,14 +14,10 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from margrove._data import TrainingLabels, check_weights
-from margrove.dask.cluster.client import client_of
-from margrove.dask.cluster.errors import explained_errors
-from margrove.dask.cluster.waiting import gathered
+from margrove.dask.cluster import client_of, explained_errors, gathered
 from margrove.dask.cluster_estimator import ClusterEstimator
 from margrove.dask.linear.row_summaries import class_table, merged_classes
-from margrove.dask.partitions.blocks import is_collection
-from margrove.dask.partitions.disk_storage import loaded
-from margrove.dask.partitions.table import Partitions, partitions_of
+from margrove.dask.partitions import Partitions, is_collection, loaded, partitions_of
 from margrove.exceptions import InvalidDataError
 
 __all__ = [

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from margrove._data import check_labels
-from margrove._data.scan import scan_rows
-from margrove._runtime.slices import drive, under_keeper
-from margrove.dask.cluster.waiting import gathered
+from margrove._data import check_labels, scan_rows
+from margrove._runtime import drive, under_keeper
+from margrove.dask.cluster import gathered
 from margrove.dask.linear.online import (
     OnlineEstimator,
     PartitionPass,
@@ -18,10 +17,10 @@ from margrove.dask.linear.online import (
     model_to_send,
     require_y,
 )
-from margrove.dask.partitions.table import Partitions, partitions_of
-from margrove.margin.perceptron.mistake_driven import separation_attributes
-from margrove.margin.perceptron.perceptron import Perceptron as LocalPerceptron
-from margrove.margin.solvers.perceptron.separation import measure_separation
+from margrove.dask.partitions import Partitions, partitions_of
+from margrove.margin.perceptron import Perceptron as LocalPerceptron
+from margrove.margin.perceptron import separation_attributes
+from margrove.margin.solvers.perceptron import measure_separation
 
 __all__ = ["Perceptron"]
 

@@ -19,10 +19,10 @@ from margrove.dask.linear.row_summaries import (
     summary_of_rows,
     targets_and_prices,
 )
-from margrove.dask.partitions.shards import RowsOnDisk, ShardRows
-from margrove.margin.kernels.blocks import largest_value
-from margrove.margin.linear.problems import LossOfRows, hinge_loss, tube_loss
-from margrove.margin.solvers.linear.normal_equations import NormalEquations
+from margrove.dask.partitions import RowsOnDisk, ShardRows
+from margrove.margin.kernels import largest_value
+from margrove.margin.linear import LossOfRows, hinge_loss, tube_loss
+from margrove.margin.solvers.linear import NormalEquations
 
 __all__ = ["ProblemRows"]
 

@@ -20,12 +20,11 @@ from margrove._data import (
     check_targets,
     check_training_labels,
     check_weights,
+    scan_rows,
 )
-from margrove._data.scan import scan_rows
 from margrove.dask.linear.plan import LinearPlan
 from margrove.exceptions import InvalidDataError
-from margrove.margin.svm.data_warnings import sampling_step, warn_of_unequal_scales
-from margrove.margin.svm.single_machine import TargetScale
+from margrove.margin.svm import TargetScale, sampling_step, warn_of_unequal_scales
 
 __all__ = [
     "MergedSummary",

@@ -22,8 +22,8 @@ import scipy.sparse as sp
 
 from margrove.dask.linear.machine_rows import MachineRows
 from margrove.dask.linear.problem_rows import ProblemRows
-from margrove.dask.partitions.shards import ShardRows
-from margrove.margin.linear.problems import LossOfRows
+from margrove.dask.partitions import ShardRows
+from margrove.margin.linear import LossOfRows
 
 __all__ = ["RowSums"]
 

@@ -14,11 +14,11 @@ from typing import Any
 import distributed
 import numpy as np
 
-from margrove.dask.collective.reductions import reduced
+from margrove.dask.collective import reduced
 from margrove.dask.linear.plan import LinearPlan
 from margrove.dask.linear.row_sums import RowSums
-from margrove.dask.partitions.shards import ShardRows
-from margrove.margin.solvers.linear.newton import MOST_FEATURES
+from margrove.dask.partitions import ShardRows
+from margrove.margin.solvers.linear import MOST_FEATURES
 
 __all__ = ["LinearProgram", "worst_of"]
 

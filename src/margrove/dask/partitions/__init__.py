@@ -7,3 +7,7 @@ encoding       categories and missing values, numbered alike in all partitions
 disk_storage   partitions in files, where the workers' memory does not hold them
 shards         the rows that each worker of a group holds
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -15,11 +15,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove._data import LabelCells, is_missing
-from margrove.dask.cluster.waiting import gathered
+from margrove.dask.cluster import gathered
 from margrove.dask.partitions.checks import placeholder_estimator
 from margrove.dask.partitions.table import Partitions
 from margrove.exceptions import InvalidDataError
-from margrove.grove.table.encoding import (
+from margrove.grove.table import (
     categorical_mask,
     category_labels,
     encode_columns,

@@ -18,9 +18,13 @@ import numpy as np
 from dask.delayed import delayed
 
 from margrove._data import feature_names
-from margrove.dask.cluster.client import client_of
-from margrove.dask.cluster.waiting import clear_worker_restrictions, gathered, wait_for_results
-from margrove.dask.cluster.workers import available_workers
+from margrove.dask.cluster import (
+    available_workers,
+    clear_worker_restrictions,
+    client_of,
+    gathered,
+    wait_for_results,
+)
 from margrove.dask.partitions.blocks import (
     blocks_beside,
     blocks_of,

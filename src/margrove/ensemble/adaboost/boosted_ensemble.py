@@ -13,15 +13,12 @@ from sklearn.utils._tags import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from margrove._data import seed_of
-from margrove._runtime.estimator import RANDOM_STATE, RUN_CONTROL, Estimator
-from margrove._runtime.slices import drive
-from margrove._runtime.threads import resolve_n_jobs
+from margrove._runtime import RANDOM_STATE, RUN_CONTROL, Estimator, drive, resolve_n_jobs
 from margrove.ensemble.adaboost.training_data import BoostingRows, read_rows_like_fitted
 from margrove.ensemble.adaboost.weak_learners import EstimatorMembers, Members
-from margrove.ensemble.bagging.samples import seed_of_member
-from margrove.grove.decision_tree import DecisionTree
-from margrove.grove.growth_limits import number_of_features
-from margrove.grove.table.encoding import refuse_infinity
+from margrove.ensemble.bagging import seed_of_member
+from margrove.grove import DecisionTree, number_of_features
+from margrove.grove.table import refuse_infinity
 
 __all__ = ["BOOSTING_PARAMETERS", "Boosted", "MembersOfBoosting"]
 

@@ -42,13 +42,10 @@ from margrove.ensemble.adaboost.weak_learners import (
     TreeMembers,
     rows_at_once,
 )
-from margrove.ensemble.bagging.samples import lay_out
+from margrove.ensemble.bagging import lay_out
 from margrove.exceptions import ConvergenceWarning, InvalidDataError
-from margrove.grove.criteria import CRITERIA
-from margrove.grove.estimators import DecisionTreeClassifier, DecisionTreeRegressor
-from margrove.grove.table.encoding import TreeTable, refuse_infinity
-from margrove.grove.table.given_targets import samples_of, which_count
-from margrove.grove.table.targets import whole_weights
+from margrove.grove import CRITERIA, DecisionTreeClassifier, DecisionTreeRegressor
+from margrove.grove.table import TreeTable, refuse_infinity, samples_of, which_count, whole_weights
 
 __all__ = ["AdaBoostClassifier"]
 

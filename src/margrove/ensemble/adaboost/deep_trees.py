@@ -12,15 +12,10 @@ from dataclasses import replace
 import numpy as np
 
 from margrove.ensemble.adaboost.weak_learners import TreeMembers, answers_of_trees
-from margrove.grove.criteria import CRITERIA
-from margrove.grove.decision_tree import DecisionTree, TreeTraining
-from margrove.grove.grow.forest_tree_builder import Sapling
-from margrove.grove.grow.tree_builder import columns_of
-from margrove.grove.growth_limits import number_of_leaves
-from margrove.grove.serve.packed_trees import Kind, PackedTree
-from margrove.grove.table.binning import bin_columns
-from margrove.grove.table.encoding import TreeTable
-from margrove.grove.table.targets import class_targets
+from margrove.grove import CRITERIA, DecisionTree, TreeTraining, number_of_leaves
+from margrove.grove.grow import Sapling, columns_of
+from margrove.grove.serve import Kind, PackedTree
+from margrove.grove.table import TreeTable, bin_columns, class_targets
 
 __all__ = ["MOST_ROWS", "SaplingLearner"]
 

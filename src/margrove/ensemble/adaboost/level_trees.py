@@ -13,19 +13,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
-from margrove._runtime.threads import run_tiles
+from margrove._runtime import kernel, run_tiles
 from margrove.ensemble.adaboost.stump_tables import ROWS_OF_A_BIN, StumpTable, write_sides
 from margrove.ensemble.adaboost.weak_learners import TreeMembers
-from margrove.grove.criteria import CRITERIA
-from margrove.grove.grow.assembly import impurity_of_shares
-from margrove.grove.grow.scores import GINI, consider
-from margrove.grove.grow.split_search import ROUNDING_OF_SQUARES, is_far, score_of_classes
-from margrove.grove.serve.packed_trees import Kind
-from margrove.grove.serve.tree_arrays import LEAF, THRESHOLD, TreeArrays
-from margrove.grove.serve.unfolding import packed_of
-from margrove.grove.table.columns import code_of
-from margrove.grove.table.targets import whole_weights
+from margrove.grove import CRITERIA
+from margrove.grove.grow import (
+    GINI,
+    ROUNDING_OF_SQUARES,
+    consider,
+    impurity_of_shares,
+    is_far,
+    score_of_classes,
+)
+from margrove.grove.serve import LEAF, THRESHOLD, Kind, TreeArrays, packed_of
+from margrove.grove.table import code_of, whole_weights
 
 __all__ = ["DEEPEST", "LevelLearner", "rows_of_a_bin"]
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime.process_states import MisfitError, array_of
+from margrove._runtime import MisfitError, array_of
 from margrove.ensemble.adaboost.stumps import Stumps
 from margrove.ensemble.adaboost.weak_learners import TreeMembers
-from margrove.ensemble.bagging.estimator_states import fitted_values, refitted, require_keepable
-from margrove.grove.serve.tree_states import TreeForm
+from margrove.ensemble.bagging import fitted_values, refitted, require_keepable
+from margrove.grove.serve import TreeForm
 
 __all__ = ["members_like", "stumps_like", "values_of_members"]
 

@@ -20,7 +20,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from margrove._runtime.process_states import MisfitError, one_of
+from margrove._runtime import MisfitError, one_of
 from margrove.ensemble.adaboost.algorithms import normalised_weights, normaliser_of
 from margrove.ensemble.adaboost.member_states import members_like, values_of_members
 from margrove.ensemble.adaboost.rounds import BoostingRound

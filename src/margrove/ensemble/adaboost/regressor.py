@@ -26,12 +26,11 @@ from margrove.ensemble.adaboost.weak_learners import (
     rows_at_once,
 )
 from margrove.ensemble.adaboost.weighted_medians import StagedMedians, weighted_medians
-from margrove.ensemble.bagging.samples import with_nan_as_number
-from margrove.ensemble.bootstrap.resampling import Line
+from margrove.ensemble.bagging import with_nan_as_number
+from margrove.ensemble.bootstrap import Line
 from margrove.exceptions import ConvergenceWarning, InvalidDataError
-from margrove.grove.criteria import CRITERIA
-from margrove.grove.estimators import DecisionTreeRegressor
-from margrove.grove.table.given_targets import power_of_two_near, samples_of
+from margrove.grove import CRITERIA, DecisionTreeRegressor
+from margrove.grove.table import power_of_two_near, samples_of
 
 __all__ = ["AdaBoostRegressor"]
 

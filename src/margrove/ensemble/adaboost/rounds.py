@@ -11,8 +11,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from margrove._runtime.process_states import one_of
-from margrove._runtime.slices import step_capacity
+from margrove._runtime import one_of, step_capacity
 from margrove.ensemble.adaboost.algorithms import NO_BETTER, Rule, VotingRule
 from margrove.ensemble.adaboost.member_states import members_like, stumps_like, values_of_members
 from margrove.ensemble.adaboost.stumps import CHANCE, PERFECT, RUNNING, StumpBooster

@@ -14,11 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._runtime.jit import kernel
-from margrove._runtime.threads import run_tiles
-from margrove.grove.grow.tree_builder import columns_of
-from margrove.grove.table.binning import BinnedDataset, bin_columns, midpoint
-from margrove.grove.table.columns import Columns, code_of
+from margrove._runtime import kernel, run_tiles
+from margrove.grove.grow import columns_of
+from margrove.grove.table import BinnedDataset, Columns, bin_columns, code_of, midpoint
 
 __all__ = [
     "ROWS_OF_A_BIN",

@@ -18,13 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
-from margrove._runtime.threads import run_tiles
+from margrove._runtime import kernel, run_tiles
 from margrove.ensemble.adaboost.algorithms import LARGEST_WEIGHT, NO_BETTER
 from margrove.ensemble.adaboost.stump_tables import StumpTable, write_sides
-from margrove.grove.criteria import CRITERIA
-from margrove.grove.grow.scores import GINI, consider
-from margrove.grove.grow.split_search import ROUNDING_OF_SQUARES, is_far, score_of_classes
+from margrove.grove import CRITERIA
+from margrove.grove.grow import GINI, ROUNDING_OF_SQUARES, consider, is_far, score_of_classes
 
 __all__ = ["CHANCE", "PERFECT", "RUNNING", "StumpBooster", "Stumps"]
 

@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from margrove.ensemble.bagging.mixed_tables import MixedTable, read_mixed, read_mixed_like_fitted
-from margrove.grove.criteria import CRITERIA
-from margrove.grove.decision_tree import DecisionTree
-from margrove.grove.estimators import DecisionTreeClassifier, DecisionTreeRegressor
-from margrove.grove.table.encoding import TreeTable, read_table, read_table_like_fitted
+from margrove.ensemble.bagging import MixedTable, read_mixed, read_mixed_like_fitted
+from margrove.grove import CRITERIA, DecisionTree, DecisionTreeClassifier, DecisionTreeRegressor
+from margrove.grove.table import TreeTable, read_table, read_table_like_fitted
 
 __all__ = [
     "BoostingRows",

@@ -19,24 +19,32 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from margrove._runtime.jit import kernel
-from margrove._runtime.slices import unwatched
+from margrove._runtime import kernel, unwatched
 from margrove.ensemble.adaboost.stump_tables import StumpTable
 from margrove.ensemble.adaboost.stumps import Stumps
-from margrove.ensemble.bagging.samples import seed_of_member
-from margrove.ensemble.bagging.votes import onto_all_classes
-from margrove.ensemble.bootstrap.resampling import Line, multiplicities
-from margrove.grove.criteria import CRITERIA, powers_of_scale
-from margrove.grove.decision_tree import DecisionTree, TreeTraining
-from margrove.grove.grow.assembly import assemble, impurity_of_shares
-from margrove.grove.serve.forest_walk import add_values, leaves_of_rows
-from margrove.grove.serve.packed_trees import Kind, PackedTree, rescaled
-from margrove.grove.serve.tree_arrays import LEAF, THRESHOLD, TreeArrays
-from margrove.grove.serve.unfolding import packed_of, unfolded
-from margrove.grove.table.binning import bin_columns
-from margrove.grove.table.encoding import TreeTable
-from margrove.grove.table.given_targets import MEDIAN_WEIGHT_BITS
-from margrove.grove.table.targets import class_targets, number_targets
+from margrove.ensemble.bagging import onto_all_classes, seed_of_member
+from margrove.ensemble.bootstrap import Line, multiplicities
+from margrove.grove import CRITERIA, DecisionTree, TreeTraining, powers_of_scale
+from margrove.grove.grow import assemble, impurity_of_shares
+from margrove.grove.serve import (
+    LEAF,
+    THRESHOLD,
+    Kind,
+    PackedTree,
+    TreeArrays,
+    add_values,
+    leaves_of_rows,
+    packed_of,
+    rescaled,
+    unfolded,
+)
+from margrove.grove.table import (
+    MEDIAN_WEIGHT_BITS,
+    TreeTable,
+    bin_columns,
+    class_targets,
+    number_targets,
+)
 
 __all__ = ["AnyLearner", "EstimatorMembers", "Learner", "Members", "StumpMembers", "TreeLearner",
            "TreeMembers", "answers_of_trees", "rows_at_once"]  # fmt: skip

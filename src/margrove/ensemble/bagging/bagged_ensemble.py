@@ -25,9 +25,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from margrove._data import seed_of
-from margrove._runtime.estimator import RANDOM_STATE, RUN_CONTROL, Estimator
-from margrove._runtime.slices import drive
-from margrove._runtime.threads import resolve_n_jobs
+from margrove._runtime import RANDOM_STATE, RUN_CONTROL, Estimator, drive, resolve_n_jobs
 from margrove.ensemble.bagging.answers import answer_left_out, answer_of
 from margrove.ensemble.bagging.members import Crew, Member, MemberFitting, Plan
 from margrove.ensemble.bagging.mixed_tables import MixedTable, read_mixed, read_mixed_like_fitted

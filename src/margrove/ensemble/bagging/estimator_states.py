@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from margrove._runtime.process_states import MisfitError, Unkeepable
+from margrove._runtime import MisfitError, Unkeepable
 from margrove.exceptions import UnsavableModelError
 
 __all__ = ["fitted_values", "refitted", "require_keepable"]
@@ -17,7 +17,7 @@ def require_keepable(prototype: Any) -> None:
 
 def fitted_values(model: Any) -> dict[str, Any]:
     """A model, fitted or not."""
-    from margrove.exchange.model_file.values import values_of
+    from margrove.exchange.model_file import values_of
 
     try:
         values: dict[str, Any] = values_of(model)
@@ -28,7 +28,7 @@ def fitted_values(model: Any) -> dict[str, Any]:
 
 def refitted(prototype: Any, values: Any, n_features: int) -> Any:
     """A copy of the prototype that was fitted to so many features, from its values."""
-    from margrove.exchange.model_file.values import LEFT_OUT, model_of
+    from margrove.exchange.model_file import LEFT_OUT, model_of
 
     model = model_of(values)
     if type(model) is not type(prototype) or getattr(model, "n_features_in_", -1) != n_features:

@@ -214,7 +214,7 @@ class BaggingClassifier(ClassifierMixin, Bagging):
     def _base(self) -> Any:
         if self.estimator is not None:
             return self.estimator
-        from margrove.grove.estimators import DecisionTreeClassifier
+        from margrove.grove import DecisionTreeClassifier
 
         return DecisionTreeClassifier()
 
@@ -358,7 +358,7 @@ class BaggingRegressor(RegressorMixin, Bagging):
     def _base(self) -> Any:
         if self.estimator is not None:
             return self.estimator
-        from margrove.grove.estimators import DecisionTreeRegressor
+        from margrove.grove import DecisionTreeRegressor
 
         return DecisionTreeRegressor()
 

@@ -13,10 +13,14 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
-from margrove._runtime.process_states import whole_number
-from margrove._runtime.process_tasks import processes_wanted, spread
-from margrove._runtime.slices import unwatched
-from margrove._runtime.threads import finishing, single_threaded_blas
+from margrove._runtime import (
+    finishing,
+    processes_wanted,
+    single_threaded_blas,
+    spread,
+    unwatched,
+    whole_number,
+)
 from margrove.ensemble.bagging.estimator_states import fitted_values, refitted, require_keepable
 from margrove.ensemble.bagging.samples import RowSample, RowSamples, draw_columns, seed_of_member
 from margrove.exceptions import InvalidDataError

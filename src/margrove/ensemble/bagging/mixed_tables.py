@@ -21,8 +21,8 @@ from margrove._data import (
     is_frame,
     like_fitted,
 )
-from margrove._runtime.estimator import Estimator
-from margrove.grove.table.encoding import read_table, refuse_infinity
+from margrove._runtime import Estimator
+from margrove.grove.table import read_table, refuse_infinity
 
 __all__ = ["MixedTable", "read_mixed", "read_mixed_like_fitted"]
 

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._data import canonical_form
-from margrove._data.scan import scramble
-from margrove._runtime.memory import require_memory
-from margrove.ensemble.bootstrap.resampling import Line, multiplicities, number_of_draws, stream
+from margrove._data import canonical_form, scramble
+from margrove._runtime import require_memory
+from margrove.ensemble.bootstrap import Line, multiplicities, number_of_draws, stream
 from margrove.exceptions import InvalidDataError
 
 __all__ = [

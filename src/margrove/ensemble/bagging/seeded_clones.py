@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from margrove.ensemble.bootstrap.resampling import stream
+from margrove.ensemble.bootstrap import stream
 
 __all__ = ["seeded_clone"]
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.ensemble.bootstrap.random_bits import mixed_bits
 from margrove.ensemble.bootstrap.resampling import stream
 

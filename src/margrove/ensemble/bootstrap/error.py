@@ -22,12 +22,17 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from margrove._data.seeds import seed_of
-from margrove._runtime.estimator import RANDOM_STATE, RUN_CONTROL
-from margrove._runtime.process_tasks import processes_wanted, workers_wanted
-from margrove._runtime.slices import drive, unwatched
-from margrove._runtime.threads import resolve_n_jobs
-from margrove.ensemble.bagging.seeded_clones import seeded_clone
+from margrove._data import seed_of
+from margrove._runtime import (
+    RANDOM_STATE,
+    RUN_CONTROL,
+    drive,
+    processes_wanted,
+    resolve_n_jobs,
+    unwatched,
+    workers_wanted,
+)
+from margrove.ensemble.bagging import seeded_clone
 from margrove.ensemble.bootstrap.arguments import Sample, check_arguments, check_sample
 from margrove.ensemble.bootstrap.fits import (
     BootstrapFits,

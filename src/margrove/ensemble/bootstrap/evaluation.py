@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime.process_tasks import spread
-from margrove._runtime.slices import unwatched
-from margrove._runtime.threads import run_tiles
+from margrove._runtime import run_tiles, spread, unwatched
 from margrove.ensemble.bootstrap.arguments import Sample
 from margrove.ensemble.bootstrap.draws import Resample, ResamplingPlan
 from margrove.ensemble.bootstrap.intervals import moments_of

@@ -13,10 +13,8 @@ import numpy as np
 from sklearn import config_context, get_config
 from sklearn.base import is_classifier
 
-from margrove._runtime.process_tasks import spread
-from margrove._runtime.slices import unwatched
-from margrove._runtime.threads import run_tiles
-from margrove.ensemble.bagging.seeded_clones import seeded_clone
+from margrove._runtime import run_tiles, spread, unwatched
+from margrove.ensemble.bagging import seeded_clone
 from margrove.ensemble.bootstrap.arguments import Sample
 from margrove.ensemble.bootstrap.draws import label_codes
 from margrove.ensemble.bootstrap.intervals import warn

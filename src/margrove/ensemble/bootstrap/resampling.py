@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.ensemble.bootstrap.random_bits import mixed_bits, number_below
 
 __all__ = ["Line", "in_units", "multiplicities", "number_of_draws", "stream", "units_left_out"]

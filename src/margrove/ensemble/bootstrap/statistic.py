@@ -18,11 +18,16 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from margrove._data.seeds import seed_of
-from margrove._runtime.estimator import RANDOM_STATE, RUN_CONTROL
-from margrove._runtime.process_tasks import processes_wanted, workers_wanted
-from margrove._runtime.slices import drive, unwatched
-from margrove._runtime.threads import resolve_n_jobs
+from margrove._data import seed_of
+from margrove._runtime import (
+    RANDOM_STATE,
+    RUN_CONTROL,
+    drive,
+    processes_wanted,
+    resolve_n_jobs,
+    unwatched,
+    workers_wanted,
+)
 from margrove.ensemble.bootstrap.arguments import check_arguments, check_sample
 from margrove.ensemble.bootstrap.draws import plan_resampling
 from margrove.ensemble.bootstrap.evaluation import Bootstrap, Evaluation, SpreadBootstrap

@@ -12,18 +12,16 @@ from sklearn.utils.multiclass import type_of_target
 from margrove._data import check_training_labels, moderate
 from margrove.ensemble.forest.forest import FOREST_PARAMETERS, Forest
 from margrove.ensemble.forest.training_data import ForestTraining, weights_of_rows
-from margrove.grove.criteria import CriterionNames
-from margrove.grove.decision_tree import DecisionTree
-from margrove.grove.estimators import DecisionTreeClassifier
-from margrove.grove.serve.class_shares import by_output
-from margrove.grove.table.encoding import TreeTable
-from margrove.grove.table.given_targets import (
+from margrove.grove import CriterionNames, DecisionTree, DecisionTreeClassifier
+from margrove.grove.serve import by_output
+from margrove.grove.table import (
+    TreeTable,
+    class_targets,
     class_weights_of_outputs,
     columns_of_labels,
     samples_of,
     which_count,
 )
-from margrove.grove.table.targets import class_targets
 
 __all__ = ["ClassForest"]
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 from margrove.ensemble.forest.class_forest import ClassForest
 from margrove.ensemble.forest.number_forest import NumberForest
-from margrove.grove.criteria import without_friedman
+from margrove.grove import without_friedman
 
 __all__ = [
     "ExtraTreesClassifier",

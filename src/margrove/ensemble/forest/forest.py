@@ -14,12 +14,9 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from margrove._data import seed_of
-from margrove._runtime.estimator import RANDOM_STATE, RUN_CONTROL
-from margrove._runtime.memory import require_memory
-from margrove._runtime.slices import drive
-from margrove._runtime.threads import resolve_n_jobs
-from margrove.ensemble.bagging.votes import warn_of_rows_in_every_bag
-from margrove.ensemble.bootstrap.resampling import Line, in_units, number_of_draws
+from margrove._runtime import RANDOM_STATE, RUN_CONTROL, drive, require_memory, resolve_n_jobs
+from margrove.ensemble.bagging import warn_of_rows_in_every_bag
+from margrove.ensemble.bootstrap import Line, in_units, number_of_draws
 from margrove.ensemble.forest.grower import (
     ForestGrower,
     SpreadGrower,
@@ -34,28 +31,22 @@ from margrove.ensemble.forest.training_data import (
     row_order,
 )
 from margrove.ensemble.forest.tree_collection import SHARED_WITH_TREES, TreeCollection
-from margrove.grove.criteria import (
+from margrove.grove import (
     CRITERIA,
-    class_criteria,
-    number_criteria,
-    powers_of_scale,
-)
-from margrove.grove.decision_tree import (
     TREE_PARAMETERS,
-    warn_of_halving,
-)
-from margrove.grove.grow.custom_criterion import CustomSearch
-from margrove.grove.grow.split_search import Rules
-from margrove.grove.growth_limits import (
     GrowthLimits,
     TrainingSize,
+    class_criteria,
     custom_search,
+    number_criteria,
     number_of_leaves,
+    powers_of_scale,
+    warn_of_halving,
 )
-from margrove.grove.serve.packed_trees import Kind, PackedTree, rescaled
-from margrove.grove.serve.unfolding import packed_of, unfolded
-from margrove.grove.table.binning import BinnedDataset
-from margrove.grove.table.encoding import (
+from margrove.grove.grow import CustomSearch, Rules
+from margrove.grove.serve import Kind, PackedTree, packed_of, rescaled, unfolded
+from margrove.grove.table import (
+    BinnedDataset,
     TreeTable,
     read_table,
 )
@@ -388,7 +379,7 @@ class Forest(TreeCollection):
             if training.scale != 1.0:
                 tree = rescaled(tree, training.scale, powers_of_scale(kind.criterion))
             if self.ccp_alpha > 0.0:
-                from margrove.grove.prune.cost_complexity import prune_by_cost_complexity
+                from margrove.grove.prune import prune_by_cost_complexity
 
                 pruned = prune_by_cost_complexity(unfolded(tree, kind), self.ccp_alpha)
                 tree = packed_of(pruned, kind)

@@ -9,22 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime.process_states import MisfitError, whole_number
-from margrove._runtime.process_tasks import processes_wanted, spread
-from margrove._runtime.slices import SLICE_SECONDS
-from margrove._runtime.threads import run_tiles
-from margrove.ensemble.bootstrap.resampling import stream
+from margrove._runtime import (
+    SLICE_SECONDS,
+    MisfitError,
+    processes_wanted,
+    run_tiles,
+    spread,
+    whole_number,
+)
+from margrove.ensemble.bootstrap import stream
 from margrove.ensemble.forest.out_of_bag import OutOfBag
 from margrove.ensemble.forest.registered_trees import RegisteredTree
 from margrove.ensemble.forest.training_data import ForestTraining, Sampler
-from margrove.grove.grow.custom_criterion import CustomSearch
-from margrove.grove.grow.forest_tree_builder import Sapling
-from margrove.grove.grow.split_search import Rules
-from margrove.grove.grow.tree_builder import columns_of
-from margrove.grove.serve.forest_walk import leaves_of_some
-from margrove.grove.serve.packed_trees import Kind, PackedTree
-from margrove.grove.serve.tree_packing import cuts_of
-from margrove.grove.serve.tree_states import TreeForm
+from margrove.grove.grow import CustomSearch, Rules, Sapling, columns_of
+from margrove.grove.serve import Kind, PackedTree, TreeForm, cuts_of, leaves_of_some
 
 __all__ = ["ForestGrower", "SpreadGrower", "key_of", "processes_wanted"]
 

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
-from margrove.ensemble.bootstrap.random_bits import mixed_bits, number_below
-from margrove.grove.serve.packed_trees import Kind, PackedTree
+from margrove._runtime import kernel
+from margrove.ensemble.bootstrap import mixed_bits, number_below
+from margrove.grove.serve import Kind, PackedTree
 
 __all__ = [
     "TableRows",

@@ -25,14 +25,11 @@ from scipy import stats
 from sklearn.utils._param_validation import Interval
 
 from margrove._data import seed_of
-from margrove._runtime.estimator import RANDOM_STATE
-from margrove._runtime.memory import require_memory
-from margrove._runtime.threads import resolve_n_jobs, run_tiles
-from margrove.ensemble.bootstrap.arguments import check_arguments
-from margrove.ensemble.bootstrap.resampling import stream
+from margrove._runtime import RANDOM_STATE, require_memory, resolve_n_jobs, run_tiles
+from margrove.ensemble.bootstrap import check_arguments, stream
 from margrove.ensemble.forest.forest import Forest
 from margrove.ensemble.forest.importance_kernels import add_gains, rises_of_features, words_of
-from margrove.ensemble.forest.proximities import proximities
+from margrove.ensemble.forest.proximity import proximities
 from margrove.ensemble.forest.studied_rows import (
     TrainingRows,
     predictions_of_leaves,
@@ -40,8 +37,7 @@ from margrove.ensemble.forest.studied_rows import (
     squares_of_targets,
 )
 from margrove.ensemble.forest.tree_correlation import TreeCorrelation, tree_correlation
-from margrove.grove.serve.forest_walk import leaves_of_some
-from margrove.grove.serve.packed_trees import PackedTree, values_of_nodes
+from margrove.grove.serve import PackedTree, leaves_of_some, values_of_nodes
 
 __all__ = [
     "OobImportances",

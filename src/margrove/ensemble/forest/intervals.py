@@ -16,11 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
-from margrove._runtime.threads import run_tiles
+from margrove._runtime import kernel, run_tiles
 from margrove.ensemble.forest.training_data import SampledRows
-from margrove.grove.serve.forest_walk import leaves_of_some
-from margrove.grove.serve.packed_trees import Kind, PackedTree
+from margrove.grove.serve import Kind, PackedTree, leaves_of_some
 
 __all__ = ["LeafSamples", "Residuals", "jackknife_variance", "keep_leaf_samples"]
 

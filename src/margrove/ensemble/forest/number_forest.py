@@ -11,23 +11,21 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_targets, check_weights, moderate
-from margrove._runtime.threads import resolve_n_jobs
+from margrove._runtime import resolve_n_jobs
 from margrove.ensemble.forest.forest import FOREST_PARAMETERS, Forest
 from margrove.ensemble.forest.intervals import Residuals, jackknife_variance, keep_leaf_samples
 from margrove.ensemble.forest.out_of_bag import OutOfBag
 from margrove.ensemble.forest.training_data import ForestTraining, Sampler, weights_of_rows
-from margrove.grove.criteria import CRITERIA, CriterionNames
-from margrove.grove.decision_tree import DecisionTree
-from margrove.grove.estimators import DecisionTreeRegressor
-from margrove.grove.serve.packed_trees import Kind, PackedTree
-from margrove.grove.table.encoding import TreeTable
-from margrove.grove.table.given_targets import (
+from margrove.grove import CRITERIA, CriterionNames, DecisionTree, DecisionTreeRegressor
+from margrove.grove.serve import Kind, PackedTree
+from margrove.grove.table import (
     MEDIAN_WEIGHT_BITS,
+    TreeTable,
+    number_targets,
     power_of_two_near,
     samples_of,
     which_count,
 )
-from margrove.grove.table.targets import number_targets
 
 __all__ = ["NumberForest"]
 

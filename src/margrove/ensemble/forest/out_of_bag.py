@@ -6,10 +6,9 @@ import math
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
-from margrove.grove.serve.forest_walk import add_values, add_votes
-from margrove.grove.serve.packed_trees import Kind, PackedTree
-from margrove.grove.table.targets import Targets
+from margrove._runtime import kernel
+from margrove.grove.serve import Kind, PackedTree, add_values, add_votes
+from margrove.grove.table import Targets
 
 __all__ = ["OutOfBag", "is_flat"]
 

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove.grove.grow.assembly import assemble
-from margrove.grove.grow.custom_criterion import CustomSearch
-from margrove.grove.grow.split_search import Rules
-from margrove.grove.grow.tree_builder import TreeGrower
-from margrove.grove.serve.packed_trees import Kind, PackedTree
-from margrove.grove.serve.unfolding import packed_of
-from margrove.grove.table.binning import BinnedDataset
-from margrove.grove.table.columns import Columns
-from margrove.grove.table.targets import Targets
+from margrove.grove.grow import CustomSearch, Rules, TreeGrower, assemble
+from margrove.grove.serve import Kind, PackedTree, packed_of
+from margrove.grove.table import BinnedDataset, Columns, Targets
 
 __all__ = ["RegisteredTree"]
 

@@ -9,18 +9,14 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_labels, check_targets, check_weights, moderate, read_only
-from margrove._runtime.memory import require_memory
-from margrove._runtime.threads import run_tiles
-from margrove.ensemble.bootstrap import resampling
-from margrove.ensemble.bootstrap.resampling import units_left_out
+from margrove._runtime import require_memory, run_tiles
+from margrove.ensemble.bootstrap import resampling, units_left_out
 from margrove.ensemble.forest.forest import Forest
 from margrove.ensemble.forest.importance_kernels import TableRows, votes_of_leaves
 from margrove.ensemble.forest.training_data import SampledRows
 from margrove.exceptions import InvalidDataError
-from margrove.grove.serve.forest_walk import add_values, leaves_of_rows, leaves_of_some
-from margrove.grove.serve.packed_trees import Kind, PackedTree
-from margrove.grove.table.encoding import refuse_infinity
-from margrove.grove.table.given_targets import columns_of_labels, power_of_two_near
+from margrove.grove.serve import Kind, PackedTree, add_values, leaves_of_rows, leaves_of_some
+from margrove.grove.table import columns_of_labels, power_of_two_near, refuse_infinity
 
 __all__ = [
     "StudiedTargets",

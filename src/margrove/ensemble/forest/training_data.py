@@ -8,10 +8,15 @@ from typing import Any
 import numpy as np
 
 from margrove._data import canonical_form
-from margrove.ensemble.bootstrap.resampling import Line, multiplicities, units_left_out
-from margrove.grove.table.binning import BinnedDataset, bin_columns
-from margrove.grove.table.encoding import TreeTable, refuse_infinity
-from margrove.grove.table.targets import Targets, whole_weights
+from margrove.ensemble.bootstrap import Line, multiplicities, units_left_out
+from margrove.grove.table import (
+    BinnedDataset,
+    Targets,
+    TreeTable,
+    bin_columns,
+    refuse_infinity,
+    whole_weights,
+)
 
 __all__ = [
     "ForestTraining",

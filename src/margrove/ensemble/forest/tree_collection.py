@@ -11,19 +11,21 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from margrove._runtime.estimator import Estimator
-from margrove._runtime.threads import resolve_n_jobs, run_tiles
+from margrove._runtime import Estimator, resolve_n_jobs, run_tiles
 from margrove.ensemble.forest.grower import key_of
-from margrove.grove.criteria import CRITERIA
-from margrove.grove.decision_tree import DecisionTree
-from margrove.grove.export.sklearn_tree import importances
-from margrove.grove.grow.assembly import preorder
-from margrove.grove.grow.scores import CUSTOM
-from margrove.grove.serve.forest_walk import add_values, add_votes, leaves_of_rows, leaves_of_some
-from margrove.grove.serve.packed_trees import PackedTree, rescaled
-from margrove.grove.serve.unfolding import unfolded
-from margrove.grove.table.encoding import read_table_like_fitted, refuse_infinity
-from margrove.grove.table.given_targets import power_of_two_near
+from margrove.grove import CRITERIA, DecisionTree
+from margrove.grove.export import importances
+from margrove.grove.grow import CUSTOM, preorder
+from margrove.grove.serve import (
+    PackedTree,
+    add_values,
+    add_votes,
+    leaves_of_rows,
+    leaves_of_some,
+    rescaled,
+    unfolded,
+)
+from margrove.grove.table import power_of_two_near, read_table_like_fitted, refuse_infinity
 
 __all__ = ["SHARED_WITH_TREES", "TreeCollection", "TreesOfForest"]
 

@@ -27,8 +27,7 @@ from typing import Any
 import numpy as np
 
 from margrove._data import check_weights, moderate
-from margrove._runtime.memory import require_memory
-from margrove._runtime.threads import resolve_n_jobs, run_tiles
+from margrove._runtime import require_memory, resolve_n_jobs, run_tiles
 from margrove.ensemble.forest.forest import Forest
 from margrove.ensemble.forest.studied_rows import (
     StudiedTargets,
@@ -39,8 +38,8 @@ from margrove.ensemble.forest.studied_rows import (
     require_forest,
     squares_of_targets,
 )
-from margrove.grove.serve.forest_walk import add_values
-from margrove.grove.table.given_targets import power_of_two_near
+from margrove.grove.serve import add_values
+from margrove.grove.table import power_of_two_near
 
 __all__ = ["TreeCorrelation", "tree_correlation"]
 

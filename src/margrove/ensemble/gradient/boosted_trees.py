@@ -11,21 +11,23 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import seed_of
-from margrove._runtime.estimator import Estimator
-from margrove._runtime.slices import Ending, drive
-from margrove._runtime.threads import resolve_n_jobs
+from margrove._runtime import Ending, Estimator, drive, resolve_n_jobs
 from margrove.ensemble.gradient.early_stopping import SoFar
-from margrove.ensemble.gradient.hist.nodes import LARGEST_VALUE
+from margrove.ensemble.gradient.hist import LARGEST_VALUE
 from margrove.ensemble.gradient.history import GradientHistory, history_of, progress_of
 from margrove.ensemble.gradient.losses import GradientLoss
 from margrove.ensemble.gradient.training_data import GradientData, RowDraws
-from margrove.grove.grow.assembly import preorder
-from margrove.grove.grow.scores import SQUARED
-from margrove.grove.serve.boosted_scores import TreeScores
-from margrove.grove.serve.packed_trees import FEATURE_AT, Kind, PackedTree, rescaled
-from margrove.grove.serve.tree_arrays import TreeArrays
-from margrove.grove.serve.unfolding import unfolded
-from margrove.grove.table.encoding import read_table_like_fitted
+from margrove.grove.grow import SQUARED, preorder
+from margrove.grove.serve import (
+    FEATURE_AT,
+    Kind,
+    PackedTree,
+    TreeArrays,
+    TreeScores,
+    rescaled,
+    unfolded,
+)
+from margrove.grove.table import read_table_like_fitted
 
 __all__ = ["BoostedClassifier", "BoostedRegressor", "GradientBoosted", "kind_of",
            "require_same_classes"]  # fmt: skip

@@ -18,10 +18,9 @@ from sklearn.utils.fixes import parse_version
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from margrove._data import check_table, like_fitted
-from margrove._runtime.estimator import RANDOM_STATE, RUN_CONTROL
-from margrove._runtime.slices import unwatched
-from margrove.ensemble.adaboost.weak_learners import TreeMembers
-from margrove.ensemble.bagging.samples import seed_of_member
+from margrove._runtime import RANDOM_STATE, RUN_CONTROL, unwatched
+from margrove.ensemble.adaboost import TreeMembers
+from margrove.ensemble.bagging import seed_of_member
 from margrove.ensemble.gradient.boosted_trees import (
     BoostedClassifier,
     BoostedRegressor,
@@ -30,24 +29,20 @@ from margrove.ensemble.gradient.boosted_trees import (
     require_same_classes,
 )
 from margrove.ensemble.gradient.early_stopping import ClassicMonitor, HeldOut, Monitor, SoFar
-from margrove.ensemble.gradient.exact.rounds import ExactRounds, Grower, TreeOfItsOwn
-from margrove.ensemble.gradient.exact.trees import ExactTrees
+from margrove.ensemble.gradient.exact import ExactRounds, ExactTrees, Grower, TreeOfItsOwn
 from margrove.ensemble.gradient.losses import (
     GradientLoss,
+    LogLinkLoss,
     class_loss_of,
     gradient_loss_of,
     regression_loss_of,
 )
-from margrove.ensemble.gradient.losses.log_link import LogLinkLoss
 from margrove.ensemble.gradient.training_data import GradientData, RowDraws, class_data, number_data
 from margrove.ensemble.gradient.verbose_table import RoundTable
 from margrove.exceptions import FitCancelled
-from margrove.grove.estimators import DecisionTreeRegressor
-from margrove.grove.growth_limits import number_of_features
-from margrove.grove.serve.packed_trees import rescaled
-from margrove.grove.serve.tree_states import TreeForm
-from margrove.grove.table.binning import bin_columns
-from margrove.grove.table.encoding import TreeTable
+from margrove.grove import DecisionTreeRegressor, number_of_features
+from margrove.grove.serve import TreeForm, rescaled
+from margrove.grove.table import TreeTable, bin_columns
 
 __all__ = ["GradientBoostingClassifier", "GradientBoostingRegressor"]
 

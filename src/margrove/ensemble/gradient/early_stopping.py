@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime.memory import require_memory
-from margrove._runtime.process_states import finite_array, numbers_of
+from margrove._runtime import finite_array, numbers_of, require_memory
 from margrove.ensemble.gradient.losses import GradientLoss
-from margrove.grove.serve.forest_walk import leaves_of_rows
-from margrove.grove.serve.packed_trees import Kind, PackedTree
+from margrove.grove.serve import Kind, PackedTree, leaves_of_rows
 
 __all__ = ["ClassicMonitor", "HeldOut", "Monitor", "SoFar", "add_trees"]
 

@@ -14,7 +14,7 @@ from sklearn.metrics import check_scoring
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from margrove._data import check_labels, check_targets, check_weights, moderate
-from margrove._runtime.estimator import RANDOM_STATE, RUN_CONTROL
+from margrove._runtime import RANDOM_STATE, RUN_CONTROL
 from margrove.ensemble.gradient.boosted_trees import (
     BoostedClassifier,
     BoostedRegressor,
@@ -23,8 +23,7 @@ from margrove.ensemble.gradient.boosted_trees import (
     require_same_classes,
 )
 from margrove.ensemble.gradient.early_stopping import HeldOut, Monitor, SoFar
-from margrove.ensemble.gradient.hist.rounds import GradientRounds, GradientSettings
-from margrove.ensemble.gradient.hist.tables import bins_and_table
+from margrove.ensemble.gradient.hist import GradientRounds, GradientSettings, bins_and_table
 from margrove.ensemble.gradient.history import warn_of_failure
 from margrove.ensemble.gradient.losses import (
     GradientLoss,
@@ -34,9 +33,8 @@ from margrove.ensemble.gradient.losses import (
 )
 from margrove.ensemble.gradient.training_data import GradientData, class_data, number_data
 from margrove.exceptions import DataWarning
-from margrove.grove.serve.tree_states import TreeForm
-from margrove.grove.table.constraints import monotonic_signs
-from margrove.grove.table.encoding import TreeTable, read_table, read_table_like_fitted
+from margrove.grove.serve import TreeForm
+from margrove.grove.table import TreeTable, monotonic_signs, read_table, read_table_like_fitted
 
 __all__ = ["HistGradientBoostingClassifier", "HistGradientBoostingRegressor"]
 

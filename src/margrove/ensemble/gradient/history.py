@@ -10,7 +10,7 @@ import numpy as np
 
 from margrove.ensemble.gradient.losses import GradientLoss
 from margrove.exceptions import ConvergenceWarning, DataWarning
-from margrove.grove.serve.packed_trees import PackedTree
+from margrove.grove.serve import PackedTree
 
 __all__ = ["GradientHistory", "history_of", "progress_of", "warn_of_failure"]
 

@@ -6,10 +6,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from margrove._runtime.process_states import MisfitError, finite_array, numbers_of
+from margrove._runtime import MisfitError, finite_array, numbers_of
 from margrove.ensemble.gradient.early_stopping import Monitor
-from margrove.grove.serve.packed_trees import PackedTree
-from margrove.grove.serve.tree_states import TreeForm
+from margrove.grove.serve import PackedTree, TreeForm
 
 __all__ = ["restore_rounds", "state_of_rounds"]
 

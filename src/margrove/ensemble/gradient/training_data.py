@@ -17,13 +17,12 @@ from margrove._data import (
     check_training_labels,
     check_weights,
     moderate,
+    scramble,
 )
-from margrove._data.scan import scramble
-from margrove.ensemble.bagging.samples import with_nan_as_number
-from margrove.ensemble.bootstrap.resampling import stream
+from margrove.ensemble.bagging import with_nan_as_number
+from margrove.ensemble.bootstrap import stream
 from margrove.ensemble.gradient.losses import GradientLoss
-from margrove.grove.table.encoding import TreeTable
-from margrove.grove.table.given_targets import power_of_two_near, samples_of, which_count
+from margrove.grove.table import TreeTable, power_of_two_near, samples_of, which_count
 
 __all__ = [
     "GradientData",

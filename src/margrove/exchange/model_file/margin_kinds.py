@@ -28,7 +28,7 @@ from margrove.exchange.model_file.checks import (
     whole,
 )
 from margrove.exchange.model_file.kinds import Kind, Part
-from margrove.margin.kernels.registry import kernel_class
+from margrove.margin.kernels import kernel_class
 
 __all__ = ["COLUMNS", "MARGIN_KINDS", "MARGIN_PARTS", "kernel_part", "kernel_part_name"]
 

@@ -38,7 +38,7 @@ _PROOF = either(array("f8", "c g"), array("i8", "c g"), _ending)
 
 
 def _untimed(values: dict[str, Any]) -> Any:
-    from margrove.select.machines.grid_cells import Cells
+    from margrove.select.machines import Cells
 
     unknown = np.full(values["scores"].shape, np.nan)
     return Cells(**values, fit_seconds=unknown, score_seconds=unknown)

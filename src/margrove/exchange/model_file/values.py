@@ -138,7 +138,7 @@ def _fitted_attributes(
 
 def _values_of_criterion(criterion: Any) -> Any:
     """A name that margrove knows as it is; a registered function by name and parameters."""
-    from margrove.grove.criteria import CRITERIA
+    from margrove.grove import CRITERIA
 
     known = CRITERIA.get(criterion) if isinstance(criterion, str) else None
     if known is None or known.impurity is None:
@@ -260,7 +260,7 @@ def _criterion_of(own: dict[str, Any], where: str) -> str:
         and all(isinstance(number, float) for number in own["parameters"].values()),
         f"{where} is not a criterion",
     )
-    from margrove.grove.criteria import criterion_saved_as
+    from margrove.grove import criterion_saved_as
 
     try:
         return criterion_saved_as(own).name

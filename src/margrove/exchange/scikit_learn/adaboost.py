@@ -10,10 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from margrove.ensemble.adaboost.algorithms import rule_of
-from margrove.ensemble.adaboost.r2_rounds import R2History
-from margrove.ensemble.adaboost.rounds import history_of
-from margrove.ensemble.adaboost.weak_learners import EstimatorMembers, Members, TreeMembers
+from margrove.ensemble.adaboost import (
+    EstimatorMembers,
+    Members,
+    R2History,
+    TreeMembers,
+    history_of,
+    rule_of,
+)
 from margrove.exceptions import ConversionError
 from margrove.exchange.scikit_learn.pairs import Pair, columns_of
 from margrove.exchange.scikit_learn.registry import (
@@ -23,7 +27,7 @@ from margrove.exchange.scikit_learn.registry import (
     unfitted_to_sklearn,
 )
 from margrove.exchange.scikit_learn.trees import classes_of, kind_of_trees, packed_tree
-from margrove.grove.decision_tree import DecisionTree
+from margrove.grove import DecisionTree
 
 __all__ = ["ADABOOST"]
 

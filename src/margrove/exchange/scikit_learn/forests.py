@@ -14,7 +14,7 @@ from margrove.exchange.scikit_learn.trees import (
     packed_tree,
     sklearn_tree,
 )
-from margrove.grove.serve.unfolding import unfolded
+from margrove.grove.serve import unfolded
 
 __all__ = ["FORESTS"]
 

@@ -7,15 +7,12 @@ from typing import Any
 import numpy as np
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from margrove.ensemble.gradient.boosted_trees import kind_of
-from margrove.ensemble.gradient.history import GradientHistory
+from margrove.ensemble.gradient import GradientHistory, kind_of
 from margrove.ensemble.gradient.losses import GradientLoss, gradient_loss_of
 from margrove.exceptions import ConversionError
 from margrove.exchange.scikit_learn.pairs import Pair, class_of, columns_of, parameters_for
 from margrove.exchange.scikit_learn.trees import packed_tree, sklearn_tree
-from margrove.grove.serve.boosted_scores import TreeScores
-from margrove.grove.serve.packed_trees import PackedTree, rescaled
-from margrove.grove.serve.unfolding import unfolded
+from margrove.grove.serve import PackedTree, TreeScores, rescaled, unfolded
 
 __all__ = ["GRADIENT_BOOSTING", "boosted"]
 

@@ -10,15 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from margrove.ensemble.gradient.boosted_trees import kind_of
+from margrove.ensemble.gradient import kind_of
 from margrove.ensemble.gradient.losses import GradientLoss, gradient_loss_of
 from margrove.exceptions import ConversionError
 from margrove.exchange.scikit_learn.gradient_boosting import boosted, require_loss_of_sklearn
 from margrove.exchange.scikit_learn.pairs import Pair, class_of, columns_of
 from margrove.exchange.scikit_learn.trees import nodes_as_arrays
-from margrove.grove.serve.packed_trees import PackedTree
-from margrove.grove.serve.tree_arrays import LEAF
-from margrove.grove.serve.unfolding import packed_of, unfolded
+from margrove.grove.serve import LEAF, PackedTree, packed_of, unfolded
 
 __all__ = ["HIST_GRADIENT_BOOSTING"]
 

@@ -15,11 +15,17 @@ from sklearn.utils import _safe_indexing
 from margrove._data import check_table
 from margrove.exceptions import ConversionError
 from margrove.exchange.scikit_learn.pairs import Pair, columns_of
-from margrove.margin.kernels.expansions import dual_coefficients, like_table
-from margrove.margin.kernels.given_kernels import CallableKernel, Precomputed
-from margrove.margin.kernels.kernel import Kernel
-from margrove.margin.kernels.object_kernels import TrainingObjects, takes_objects
-from margrove.margin.kernels.registry import KERNELS, resolve_kernel
+from margrove.margin.kernels import (
+    KERNELS,
+    CallableKernel,
+    Kernel,
+    Precomputed,
+    TrainingObjects,
+    dual_coefficients,
+    like_table,
+    resolve_kernel,
+    takes_objects,
+)
 
 __all__ = ["KERNEL_MACHINES"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn.utils._param_validation import InvalidParameterError, validate_parameter_constraints
 
-from margrove.exchange.model_file.checks import class_at
+from margrove.exchange.model_file import class_at
 from margrove.exchange.scikit_learn.replacements import PUBLIC_HOMES, original
 
 __all__ = ["Pair", "class_of", "columns_of", "no_settings", "parameters_for"]

@@ -182,7 +182,7 @@ def _restore_drawings() -> None:
 
 
 def _translated(function: Callable[..., Any]) -> Callable[..., Any]:
-    from margrove.grove.decision_tree import DecisionTree
+    from margrove.grove import DecisionTree
 
     @functools.wraps(function)
     def drawn(decision_tree: Any, *args: Any, **more: Any) -> Any:

@@ -15,13 +15,19 @@ import numpy as np
 from margrove.exceptions import ConversionError
 from margrove.exchange.scikit_learn.float32_thresholds import float64_thresholds
 from margrove.exchange.scikit_learn.pairs import Pair, columns_of
-from margrove.grove.criteria import CRITERIA
-from margrove.grove.export.sklearn_tree import own_sklearn_tree
-from margrove.grove.grow.assembly import preorder
-from margrove.grove.serve.class_shares import by_output
-from margrove.grove.serve.packed_trees import Kind, PackedTree
-from margrove.grove.serve.tree_arrays import LEAF, SUBSET, THRESHOLD, TreeArrays
-from margrove.grove.serve.unfolding import packed_of
+from margrove.grove import CRITERIA
+from margrove.grove.export import own_sklearn_tree
+from margrove.grove.grow import preorder
+from margrove.grove.serve import (
+    LEAF,
+    SUBSET,
+    THRESHOLD,
+    Kind,
+    PackedTree,
+    TreeArrays,
+    by_output,
+    packed_of,
+)
 
 __all__ = [
     "TREES",

@@ -8,14 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.ensemble.adaboost.classifier import AdaBoostClassifier
-from margrove.ensemble.adaboost.weak_learners import StumpMembers, TreeMembers
+from margrove.ensemble.adaboost import AdaBoostClassifier, StumpMembers, TreeMembers
 from margrove.facts.machine_values import WeightedFeature
 from margrove.facts.models.strongest import strongest_of
 from margrove.facts.outlines import Given, estimator_fields
 from margrove.facts.plain_values import frozen, in_words
 from margrove.facts.values import Outline, SupportKind
-from margrove.grove.serve.tree_arrays import TreeArrays
+from margrove.grove.serve import TreeArrays
 
 __all__ = ["BoostingFacts", "boosting_facts", "require_boosting"]
 

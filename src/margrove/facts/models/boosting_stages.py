@@ -17,8 +17,7 @@ import scipy.sparse as sp
 from sklearn.metrics import zero_one_loss
 
 from margrove._data import check_weights
-from margrove.ensemble.adaboost.algorithms import VotingRule
-from margrove.ensemble.adaboost.weak_learners import StumpMembers
+from margrove.ensemble.adaboost import StumpMembers, VotingRule
 from margrove.exceptions import InvalidDataError
 from margrove.facts.models.boosting import require_boosting
 from margrove.facts.models.strongest import feature_names_of

@@ -10,14 +10,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._runtime.threads import resolve_n_jobs
+from margrove._runtime import resolve_n_jobs
 from margrove.facts.machine_values import KernelFacts
 from margrove.facts.plain_values import frozen, in_words
-from margrove.margin.kernels.expansions import kernel_sums
-from margrove.margin.kernels.functions import Linear
-from margrove.margin.kernels.given_kernels import CallableKernel, Precomputed
-from margrove.margin.kernels.kernel import Kernel
-from margrove.margin.svm.kernel_machine import KernelMachine
+from margrove.margin.kernels import CallableKernel, Kernel, Linear, Precomputed, kernel_sums
+from margrove.margin.svm import KernelMachine
 
 __all__ = ["against_the_rest", "expansion_fields", "support_fields"]
 

@@ -11,9 +11,8 @@ import numpy as np
 from scipy.linalg import eigh
 
 from margrove._data import check_targets
-from margrove.ensemble.bagging.bagged_ensemble import Bagging
-from margrove.ensemble.forest.proximities import proximities
-from margrove.ensemble.forest.studied_rows import require_forest
+from margrove.ensemble.bagging import Bagging
+from margrove.ensemble.forest import proximities, require_forest
 from margrove.facts.models.forests import error_name
 from margrove.facts.models.trees import codes_or_targets
 from margrove.facts.plain_values import Plain, frozen

@@ -19,9 +19,8 @@ from margrove.facts.models.strongest import strongest_of
 from margrove.facts.outlines import Given, estimator_fields
 from margrove.facts.plain_values import Plain, frozen, in_words
 from margrove.facts.values import Outline, SupportKind
-from margrove.grove.serve.packed_trees import PackedTree
-from margrove.grove.serve.tree_arrays import TreeArrays
-from margrove.grove.table.given_targets import columns_of_labels
+from margrove.grove.serve import PackedTree, TreeArrays
+from margrove.grove.table import columns_of_labels
 
 __all__ = [
     "BaggingFacts",

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.ensemble.bagging.bagged_ensemble import Bagging
-from margrove.ensemble.forest.importances import OobImportances
-from margrove.ensemble.gradient.boosted_trees import GradientBoosted
+from margrove.ensemble.bagging import Bagging
+from margrove.ensemble.forest import OobImportances
+from margrove.ensemble.gradient import GradientBoosted
 from margrove.exceptions import InvalidDataError
 from margrove.facts.models.strongest import feature_names_of
 from margrove.facts.plain_values import Plain, frozen
-from margrove.grove.explain.importances import PermutationImportances
+from margrove.grove.explain import PermutationImportances
 
 __all__ = ["RankedImportances", "mean_importances", "ranked_importances"]
 

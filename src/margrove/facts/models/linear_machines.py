@@ -22,8 +22,8 @@ from margrove.facts.proofs import (
     proven_fields,
     worst_kinds,
 )
-from margrove.margin.decisions import dense_coefficients
-from margrove.margin.svm.certificate import Certificate, MachineCertificate
+from margrove.margin import dense_coefficients
+from margrove.margin.svm import Certificate, MachineCertificate
 
 __all__ = ["linear_classifier_facts", "linear_regressor_facts"]
 

@@ -11,8 +11,8 @@ from margrove.facts.machine_values import PerceptronFacts, PerceptronMachineFact
 from margrove.facts.models.expansions import against_the_rest, expansion_fields, support_fields
 from margrove.facts.outlines import Given, estimator_fields
 from margrove.facts.plain_values import frozen
-from margrove.margin.decisions import dense_coefficients
-from margrove.margin.perceptron.mistake_driven import MistakeDriven
+from margrove.margin import dense_coefficients
+from margrove.margin.perceptron import MistakeDriven
 
 __all__ = ["kernel_perceptron_facts", "perceptron_facts"]
 

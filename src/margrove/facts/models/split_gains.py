@@ -18,9 +18,8 @@ import numpy as np
 
 from margrove._data import check_labels, check_targets
 from margrove.facts.plain_values import Plain, frozen
-from margrove.grove.criteria import CRITERIA, Criterion
-from margrove.grove.estimators import DecisionTreeClassifier, DecisionTreeRegressor
-from margrove.grove.read.conditions import TreeNames, names_of, shown
+from margrove.grove import CRITERIA, Criterion, DecisionTreeClassifier, DecisionTreeRegressor
+from margrove.grove.read import TreeNames, names_of, shown
 
 __all__ = ["GainCurve", "GainCurves", "gain_curves"]
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from margrove.exceptions import InvalidDataError
 from margrove.facts.machine_values import StrongFeatures, WeightedFeature
 from margrove.facts.models.expansions import against_the_rest
-from margrove.margin.svm.multiclass import pairs_of
+from margrove.margin.svm import pairs_of
 
 __all__ = [
     "feature_names_of",

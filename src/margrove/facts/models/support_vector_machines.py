@@ -29,10 +29,9 @@ from margrove.facts.proofs import (
     proven_fields,
     worst_kinds,
 )
-from margrove.margin.kernels.expansions import dual_coefficients
-from margrove.margin.solvers.dual.result import TracePoint
-from margrove.margin.svm.multiclass import machine_coefs, pairs_of
-from margrove.margin.svm.support_vector_machine import SupportVectorMachine
+from margrove.margin.kernels import dual_coefficients
+from margrove.margin.solvers.dual import TracePoint
+from margrove.margin.svm import SupportVectorMachine, machine_coefs, pairs_of
 
 __all__ = ["classifier_facts", "one_class_facts", "regressor_facts"]
 

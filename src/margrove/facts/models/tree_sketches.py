@@ -15,18 +15,17 @@ import numpy as np
 
 from margrove.facts.models.trees import codes_or_targets
 from margrove.facts.plain_values import Plain, frozen
-from margrove.grove.read.conditions import (
+from margrove.grove.read import (
     Condition,
     TreeNames,
     branch_conditions,
+    explain,
     names_of,
     prediction_text,
     shown,
     tree_of,
 )
-from margrove.grove.read.tree_reading import explain
-from margrove.grove.serve.tree_arrays import LEAF, MULTIWAY, THRESHOLD, TreeArrays
-from margrove.grove.serve.tree_walk import leaves_of
+from margrove.grove.serve import LEAF, MULTIWAY, THRESHOLD, TreeArrays, leaves_of
 
 __all__ = ["SketchNode", "SplitHistogram", "TreeSketch", "sketch_tree"]
 

@@ -23,14 +23,10 @@ from margrove.exceptions import InvalidDataError
 from margrove.facts.outlines import Given, estimator_fields
 from margrove.facts.plain_values import Plain, frozen
 from margrove.facts.values import TreeFacts
-from margrove.grove.criteria import CRITERIA
-from margrove.grove.decision_tree import DecisionTree
-from margrove.grove.prune.cost_complexity import cost_complexity_path, last_within, losses_along
-from margrove.grove.prune.held_out_losses import validation_losses
-from margrove.grove.read.conditions import names_of, shown, tree_of
-from margrove.grove.read.tree_reading import read_tree, regions
-from margrove.grove.serve.class_shares import by_output
-from margrove.grove.serve.tree_arrays import LEAF, TreeArrays
+from margrove.grove import CRITERIA, DecisionTree
+from margrove.grove.prune import cost_complexity_path, last_within, losses_along, validation_losses
+from margrove.grove.read import names_of, read_tree, regions, shown, tree_of
+from margrove.grove.serve import LEAF, TreeArrays, by_output
 
 __all__ = [
     "PruningErrors",

@@ -19,8 +19,7 @@ import numpy as np
 from scipy.special import beta
 from sklearn.utils._param_validation import validate_parameter_constraints
 
-from margrove._runtime.memory import require_memory
-from margrove._runtime.threads import resolve_n_jobs, run_tiles
+from margrove._runtime import require_memory, resolve_n_jobs, run_tiles
 from margrove.exceptions import InexactExplanationError, InvalidDataError
 from margrove.grove.explain.shap_kernels import (
     ABREAST,
@@ -31,9 +30,15 @@ from margrove.grove.explain.shap_kernels import (
     paths_of,
     quadrature_rule,
 )
-from margrove.grove.serve.tree_arrays import TreeArrays
-from margrove.grove.serve.tree_sums import TreeSum, dense_rows, shares_of_branches, tree_sum_of
-from margrove.grove.serve.tree_walk import Questions, questions_of
+from margrove.grove.serve import (
+    Questions,
+    TreeArrays,
+    TreeSum,
+    dense_rows,
+    questions_of,
+    shares_of_branches,
+    tree_sum_of,
+)
 
 __all__ = ["ShapValues", "shap_values"]
 

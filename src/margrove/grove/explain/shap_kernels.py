@@ -20,9 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
-from margrove.grove.serve.tree_arrays import LEAF, THRESHOLD
-from margrove.grove.serve.tree_walk import branch_of
+from margrove._runtime import kernel
+from margrove.grove.serve import LEAF, THRESHOLD, branch_of
 
 __all__ = [
     "ABREAST",

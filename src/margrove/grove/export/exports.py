@@ -14,7 +14,7 @@ import numpy as np
 from margrove.grove.export.python_source import export_python
 from margrove.grove.export.sql import export_sql
 from margrove.grove.export.tree_json import export_json, tree_as_dict, tree_from_json
-from margrove.grove.read.conditions import (
+from margrove.grove.read import (
     Condition,
     TreeNames,
     branch_conditions,
@@ -24,7 +24,7 @@ from margrove.grove.read.conditions import (
     shown,
     tree_of,
 )
-from margrove.grove.serve.tree_arrays import LEAF, MULTIWAY, TreeArrays
+from margrove.grove.serve import LEAF, MULTIWAY, TreeArrays
 
 __all__ = [
     "export_dot",

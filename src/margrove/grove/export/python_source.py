@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.grove.read.conditions import (
+from margrove.grove.read import (
     TreeNames,
     branch_conditions,
     has_shared_rows,
@@ -21,7 +21,7 @@ from margrove.grove.read.conditions import (
     total_weight,
     tree_of,
 )
-from margrove.grove.serve.tree_arrays import LEAF, OBLIQUE, THRESHOLD, TreeArrays
+from margrove.grove.serve import LEAF, OBLIQUE, THRESHOLD, TreeArrays
 
 __all__ = ["export_python"]
 

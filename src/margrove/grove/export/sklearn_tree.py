@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from margrove.grove.serve.tree_arrays import LEAF, THRESHOLD, TreeArrays
-from margrove.grove.serve.tree_walk import leaves_of
+from margrove.grove.serve import LEAF, THRESHOLD, TreeArrays, leaves_of
 
 __all__ = ["TreeView", "decision_path", "importances", "own_sklearn_tree", "view"]
 

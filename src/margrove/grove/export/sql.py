@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.grove.read.conditions import (
+from margrove.grove.read import (
     Condition,
     TreeNames,
     branch_conditions,
@@ -28,7 +28,7 @@ from margrove.grove.read.conditions import (
     names_of,
     tree_of,
 )
-from margrove.grove.serve.tree_arrays import LEAF, TreeArrays
+from margrove.grove.serve import LEAF, TreeArrays
 
 __all__ = ["export_sql"]
 

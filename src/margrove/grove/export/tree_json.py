@@ -30,9 +30,8 @@ from typing import Any
 
 import numpy as np
 
-from margrove.grove.read.conditions import branches_of_categories, names_of, tree_of
-from margrove.grove.read.tree_reading import KIND_NAMES
-from margrove.grove.serve.tree_arrays import LEAF, MULTIWAY, OBLIQUE, SUBSET, THRESHOLD, TreeArrays
+from margrove.grove.read import KIND_NAMES, branches_of_categories, names_of, tree_of
+from margrove.grove.serve import LEAF, MULTIWAY, OBLIQUE, SUBSET, THRESHOLD, TreeArrays
 
 __all__ = ["FORMAT", "VERSION", "export_json", "tree_as_dict", "tree_from_json"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.grove.grow.nodes import (
     BALANCED,
     CODE,
@@ -21,13 +21,14 @@ from margrove.grove.grow.nodes import (
     WEIGHT,
     Nodes,
 )
-from margrove.grove.grow.nodes import SUBSET as SUBSET_AT
+from margrove.grove.grow.nodes import (
+    SUBSET as SUBSET_AT,
+)
 from margrove.grove.grow.scores import ENTROPY, ERROR, GAIN_RATIO, GINI
 from margrove.grove.grow.split_search import Rules
 from margrove.grove.grow.tree_builder import Growth
-from margrove.grove.serve.tree_arrays import LEAF, SUBSET, THRESHOLD, TreeArrays
-from margrove.grove.table.binning import BinnedDataset
-from margrove.grove.table.targets import Targets
+from margrove.grove.serve import LEAF, SUBSET, THRESHOLD, TreeArrays
+from margrove.grove.table import BinnedDataset, Targets
 
 __all__ = ["assemble", "impurity_of_shares", "n_balanced_splits", "preorder"]
 

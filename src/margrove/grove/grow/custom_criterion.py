@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from margrove._runtime.jit import compiled_for_user, kernel
+from margrove._runtime import compiled_for_user, kernel
 from margrove.grove.grow.nodes import random_below
-from margrove.grove.table.columns import Columns, code_of
+from margrove.grove.table import Columns, code_of
 
 __all__ = ["CustomSearch", "CustomSplit", "NodeRows"]
 

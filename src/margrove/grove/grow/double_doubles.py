@@ -6,7 +6,7 @@ Dekker's error-free sums and products; the compiler must not reorder them.
 
 from __future__ import annotations
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 
 __all__ = ["fraction", "pair_sum", "square_of", "whole_pair"]
 

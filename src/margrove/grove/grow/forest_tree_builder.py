@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.grove.grow.node_search import (
     Scratch,
     bound_children,
@@ -70,11 +70,8 @@ from margrove.grove.grow.subtree import (
     put_node,
     take_node,
 )
-from margrove.grove.serve.packed_trees import PackedTree
-from margrove.grove.serve.tree_packing import Cuts, cuts_of, pack
-from margrove.grove.table.binning import BinnedDataset
-from margrove.grove.table.columns import Columns, code_of
-from margrove.grove.table.targets import Targets, fitting_exponent
+from margrove.grove.serve import Cuts, PackedTree, cuts_of, pack
+from margrove.grove.table import BinnedDataset, Columns, Targets, code_of, fitting_exponent
 
 __all__ = ["Sapling"]
 

@@ -16,14 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.grove.grow.scores import ENTROPY, ERROR, GAIN_RATIO, GINI, SQUARED, float_log
 from margrove.grove.grow.split_search import Rules, sort_by
 from margrove.grove.grow.tree_builder import columns_of
-from margrove.grove.serve.tree_arrays import LEAF, MULTIWAY, THRESHOLD, TreeArrays
-from margrove.grove.table.binning import BinnedDataset
-from margrove.grove.table.columns import Columns, code_of
-from margrove.grove.table.targets import Targets
+from margrove.grove.serve import LEAF, MULTIWAY, THRESHOLD, TreeArrays
+from margrove.grove.table import BinnedDataset, Columns, Targets, code_of
 
 __all__ = ["MULTIWAY_CRITERIA", "MultiwayGrower"]
 

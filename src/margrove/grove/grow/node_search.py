@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.grove.grow.nodes import (
     CODE,
     DECREASE,
@@ -58,8 +58,7 @@ from margrove.grove.grow.split_search import (
     POSITION as BEST_POSITION,
 )
 from margrove.grove.grow.split_search_fast import search_plain_feature
-from margrove.grove.table.columns import code_of
-from margrove.grove.table.targets import BITS_OF_SUMS, bits_of, fitting_exponent, quantise
+from margrove.grove.table import BITS_OF_SUMS, bits_of, code_of, fitting_exponent, quantise
 
 __all__ = ["Basic", "Scratch", "bound_children", "end_node", "keep_split", "make_subset",
            "new_basic", "new_scratch", "search_feature", "search_generally", "search_in_orders",

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 
 __all__ = ["Nodes", "new_nodes", "with_room"]
 

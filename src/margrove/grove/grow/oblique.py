@@ -17,10 +17,8 @@ from margrove.grove.grow.assembly import assemble
 from margrove.grove.grow.oblique_directions import direction_of, two_groups
 from margrove.grove.grow.split_search import Rules
 from margrove.grove.grow.tree_builder import TreeGrower, columns_of
-from margrove.grove.serve.tree_arrays import LEAF, OBLIQUE, SUBSET, THRESHOLD, TreeArrays
-from margrove.grove.serve.tree_walk import leaves_of
-from margrove.grove.table.binning import bin_columns
-from margrove.grove.table.targets import Targets
+from margrove.grove.serve import LEAF, OBLIQUE, SUBSET, THRESHOLD, TreeArrays, leaves_of
+from margrove.grove.table import Targets, bin_columns
 
 __all__ = ["ObliqueGrower"]
 

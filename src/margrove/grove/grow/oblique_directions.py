@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from margrove._runtime.slices import unwatched
+from margrove._runtime import unwatched
 
 __all__ = ["DIRECTIONS", "direction_of", "two_groups"]
 
 
 def _machine(X: np.ndarray, signs: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """The normal of a linear support vector machine."""
-    from margrove.margin.linear.linear_svc import LinearSVC
+    from margrove.margin.linear import LinearSVC
 
     model = LinearSVC(C=1.0, max_iter=200, tol=1e-3).fit(X, signs, sample_weight=weight)
     return np.asarray(model.coef_[0])
@@ -22,7 +22,7 @@ def _machine(X: np.ndarray, signs: np.ndarray, weight: np.ndarray) -> np.ndarray
 
 def _perceptron(X: np.ndarray, signs: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """The averaged weights of a perceptron."""
-    from margrove.margin.perceptron.perceptron import Perceptron
+    from margrove.margin.perceptron import Perceptron
 
     model = Perceptron(max_iter=20, tol=None, random_state=0)
     return np.asarray(model.fit(X, signs, sample_weight=weight).coef_[0])

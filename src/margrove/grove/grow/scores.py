@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.grove.grow.double_doubles import fraction, pair_sum, square_of, whole_pair
 
 __all__ = [
@@ -42,7 +42,16 @@ __all__ = [
     "weighted_log",
 ]
 
-GINI, ENTROPY, ERROR, GAIN_RATIO, SQUARED, POISSON, GAMMA, ABSOLUTE, CUSTOM = range(9)
+# The numbers by which compiled code knows the criteria.
+GINI: int = 0
+ENTROPY: int = 1
+ERROR: int = 2
+GAIN_RATIO: int = 3
+SQUARED: int = 4
+POISSON: int = 5
+GAMMA: int = 6
+ABSOLUTE: int = 7
+CUSTOM: int = 8
 
 _LONGEST_TABLE = 1 << 20
 _NEARLY = 1e-14  # of a score: where float64 is in doubt

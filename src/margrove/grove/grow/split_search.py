@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.grove.grow.scores import (
     ABSOLUTE,
     CUSTOM,

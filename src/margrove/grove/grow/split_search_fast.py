@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.grove.grow.nodes import (
     CODE,
     DECREASE,
@@ -28,8 +28,7 @@ from margrove.grove.grow.nodes import (
 )  # fmt: skip
 from margrove.grove.grow.scores import GINI, SQUARED, consider
 from margrove.grove.grow.split_search import POSITION
-from margrove.grove.table.columns import code_of
-from margrove.grove.table.targets import fitting_exponent
+from margrove.grove.table import code_of, fitting_exponent
 
 __all__ = ["end_plainly", "keep_plainly", "search_plain_feature", "search_plainly",
            "sum_up_plainly"]  # fmt: skip

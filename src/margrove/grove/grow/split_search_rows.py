@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.grove.grow.nodes import random_below
 from margrove.grove.grow.scores import GINI, SQUARED, consider, weighted_log
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from margrove.grove.prune.bottom_up import child_sums
-from margrove.grove.serve.class_shares import by_output
-from margrove.grove.serve.tree_arrays import LEAF, TreeArrays, subtree
+from margrove.grove.prune import child_sums
+from margrove.grove.serve import LEAF, TreeArrays, by_output, subtree
 
 __all__ = ["stop_at_chance", "stop_at_error", "stop_without_improvement"]
 

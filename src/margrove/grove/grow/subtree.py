@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.grove.grow.node_search import (
     Scratch,
     bound_children,
@@ -55,9 +55,7 @@ from margrove.grove.grow.split_search_fast import (
     search_plainly,
     sum_up_plainly,
 )
-from margrove.grove.table.binning import sorted_by_digits
-from margrove.grove.table.columns import Columns, code_of
-from margrove.grove.table.targets import Targets
+from margrove.grove.table import Columns, Targets, code_of, sorted_by_digits
 
 __all__ = ["LARGEST_BLOCK", "Block"]
 

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
-from margrove._runtime.threads import run_tiles
+from margrove._runtime import kernel, run_tiles
 from margrove.grove.grow.custom_criterion import CustomSearch, NodeRows
 from margrove.grove.grow.node_search import (
     Basic,
@@ -67,9 +66,7 @@ from margrove.grove.grow.scores import (
 )
 from margrove.grove.grow.split_search import Rules
 from margrove.grove.grow.subtree import LARGEST_BLOCK, Block, plant
-from margrove.grove.table.binning import BinnedDataset, sorted_by_digits
-from margrove.grove.table.columns import Columns, code_of
-from margrove.grove.table.targets import Targets
+from margrove.grove.table import BinnedDataset, Columns, Targets, code_of, sorted_by_digits
 
 __all__ = ["Growth", "TreeGrower", "columns_of"]
 

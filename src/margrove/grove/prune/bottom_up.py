@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from margrove._data import read_only
-from margrove._runtime.jit import kernel
-from margrove.grove.serve.tree_arrays import TreeArrays
+from margrove._runtime import kernel
+from margrove.grove.serve import TreeArrays
 
 __all__ = ["ROUNDING", "cheaper_as_leaves", "child_sums", "running", "sums_of_leaves"]
 

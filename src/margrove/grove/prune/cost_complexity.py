@@ -15,9 +15,9 @@ from numbers import Real
 import numpy as np
 
 from margrove._data import read_only
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.grove.prune.bottom_up import ROUNDING, child_sums, running
-from margrove.grove.serve.tree_arrays import LEAF, TreeArrays, subtree
+from margrove.grove.serve import LEAF, TreeArrays, subtree
 
 __all__ = [
     "CostComplexityPath",

@@ -14,12 +14,17 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from margrove._data import check_labels, check_targets, check_weights, read_only
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.exceptions import NotFittedError
 from margrove.grove.prune.bottom_up import sums_of_leaves
-from margrove.grove.serve.class_shares import predicted_classes
-from margrove.grove.serve.tree_arrays import LEAF, TreeArrays
-from margrove.grove.serve.tree_walk import branch_of, leaves_of, questions_of
+from margrove.grove.serve import (
+    LEAF,
+    TreeArrays,
+    branch_of,
+    leaves_of,
+    predicted_classes,
+    questions_of,
+)
 
 __all__ = ["fitted_arrays", "validation_losses"]
 

@@ -45,7 +45,7 @@ from margrove.grove.prune.pruning_rules import (
     reduced_error,
     simplify,
 )
-from margrove.grove.serve.tree_arrays import TreeArrays
+from margrove.grove.serve import TreeArrays
 
 __all__ = ["CrossValidatedAlpha", "cross_validated_alpha", "prune"]
 

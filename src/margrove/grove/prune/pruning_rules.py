@@ -22,10 +22,17 @@ import numpy as np
 from scipy.special import betaincinv, gammaln
 
 from margrove._data import read_only
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.grove.prune.bottom_up import ROUNDING, cheaper_as_leaves, running, sums_of_leaves
-from margrove.grove.serve.class_shares import predicted_classes
-from margrove.grove.serve.tree_arrays import LEAF, OBLIQUE, SUBSET, THRESHOLD, TreeArrays, subtree
+from margrove.grove.serve import (
+    LEAF,
+    OBLIQUE,
+    SUBSET,
+    THRESHOLD,
+    TreeArrays,
+    predicted_classes,
+    subtree,
+)
 
 __all__ = [
     "ReducedErrorPruning",

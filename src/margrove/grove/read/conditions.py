@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.grove.serve.tree_arrays import LEAF, MULTIWAY, OBLIQUE, THRESHOLD, TreeArrays
+from margrove.grove.serve import LEAF, MULTIWAY, OBLIQUE, THRESHOLD, TreeArrays
 
 __all__ = [
     "Condition",

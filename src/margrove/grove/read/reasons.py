@@ -24,8 +24,7 @@ from margrove.grove.read.conditions import (
     shown,
     tree_of,
 )
-from margrove.grove.serve.tree_arrays import LEAF, TreeArrays
-from margrove.grove.serve.tree_walk import branch_of, questions_of
+from margrove.grove.serve import LEAF, TreeArrays, branch_of, questions_of
 
 __all__ = ["Explanation", "Path", "Step", "explain"]
 

@@ -23,7 +23,7 @@ from margrove.grove.read.conditions import (
     tree_of,
 )
 from margrove.grove.read.reasons import Explanation, Path, Step, explain
-from margrove.grove.serve.tree_arrays import LEAF, THRESHOLD, TreeArrays
+from margrove.grove.serve import LEAF, THRESHOLD, TreeArrays
 
 __all__ = [
     "KIND_NAMES",

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove._data import read_only
-from margrove._runtime.threads import run_tiles
+from margrove._runtime import run_tiles
 from margrove.grove.serve.boosted_walk import arena_of, features_of, new_ways, walk
 from margrove.grove.serve.leaf_bits import BLOCK, LeafBits, answer, leaf_bits_of, new_room
 from margrove.grove.serve.packed_trees import PackedTree

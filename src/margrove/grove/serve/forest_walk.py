@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.grove.serve.packed_trees import Kind, PackedTree
 
 __all__ = ["add_values", "add_votes", "leaves_of_rows", "leaves_of_some"]

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from margrove._data import read_only
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.grove.serve.boosted_walk import (
     Arena,
     features_of,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from margrove._data import read_only
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 
 __all__ = [
     "FEATURE_AT",

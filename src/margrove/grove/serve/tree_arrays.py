@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from margrove._data import read_only
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 
 __all__ = [
     "LEAF",

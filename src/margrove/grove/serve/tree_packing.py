@@ -7,30 +7,33 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
-from margrove.grove.grow.assembly import impurity_of_shares
-from margrove.grove.grow.nodes import (
+from margrove._runtime import kernel
+from margrove.grove.grow import (
+    ABSOLUTE,
     CODE,
     DECREASE,
     DRAWN,
+    ENTROPY,
     ERROR_LEFT,
     FEATURE,
+    GINI,
     HIGH,
     LEFT,
     LOW,
     MISSING_LEFT,
     NEXT_CODE,
     SAMPLES,
+    SQUARED,
     WEIGHT,
     Nodes,
+    Rules,
+    impurity_of_shares,
 )
-from margrove.grove.grow.nodes import SUBSET as SUBSET_AT
-from margrove.grove.grow.scores import ABSOLUTE, ENTROPY, GINI, SQUARED
-from margrove.grove.grow.split_search import Rules
+from margrove.grove.grow import (
+    SUBSET as SUBSET_AT,
+)
 from margrove.grove.serve.packed_trees import FEATURE_AT, MISSING_AT, SET_AT, PackedTree
-from margrove.grove.table.binning import BinnedDataset
-from margrove.grove.table.columns import Columns
-from margrove.grove.table.targets import Targets
+from margrove.grove.table import BinnedDataset, Columns, Targets
 
 __all__ = ["Cuts", "cuts_of", "pack"]
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from margrove._runtime.process_states import MisfitError
+from margrove._runtime import MisfitError
 from margrove.grove.serve.packed_trees import Kind, PackedTree
 
 __all__ = ["TreeForm"]

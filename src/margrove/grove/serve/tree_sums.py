@@ -20,11 +20,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove.exceptions import DataWarning
 from margrove.grove.decision_tree import DecisionTree
-from margrove.grove.read.conditions import shown
+from margrove.grove.read import shown
 from margrove.grove.serve.class_shares import by_output, predicted_classes
 from margrove.grove.serve.tree_arrays import OBLIQUE, TreeArrays
 from margrove.grove.serve.unfolding import unfolded
-from margrove.grove.table.encoding import refuse_infinity
+from margrove.grove.table import refuse_infinity
 
 __all__ = [
     "TreeSum",
@@ -95,9 +95,9 @@ class TreeSum:
 
 def tree_sum_of(model: Any, function: str) -> TreeSum:
     """A fitted model as a sum of trees; an error that names `function` where it is none."""
-    from margrove.ensemble.adaboost.classifier import AdaBoostClassifier
-    from margrove.ensemble.forest.forest import Forest
-    from margrove.ensemble.gradient.boosted_trees import GradientBoosted
+    from margrove.ensemble.adaboost import AdaBoostClassifier
+    from margrove.ensemble.forest import Forest
+    from margrove.ensemble.gradient import GradientBoosted
 
     if isinstance(model, DecisionTree):
         check_is_fitted(model, "arrays_")
@@ -188,7 +188,7 @@ def _votes(tree: TreeArrays, n_classes: tuple[int, ...]) -> np.ndarray:
 
 def _trees_of_adaboost(model: Any, function: str) -> Iterator[TreeArrays]:
     """What the leaves of each member add to the decision function."""
-    from margrove.ensemble.adaboost.weak_learners import EstimatorMembers
+    from margrove.ensemble.adaboost import EstimatorMembers
 
     members, rule = model._members, model._rule()
     if isinstance(members, EstimatorMembers):

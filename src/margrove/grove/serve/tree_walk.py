@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
-from margrove._runtime.threads import run_tiles
+from margrove._runtime import kernel, run_tiles
 from margrove.grove.serve.tree_arrays import LEAF, MULTIWAY, OBLIQUE, THRESHOLD, TreeArrays
 
 __all__ = ["Questions", "branch_of", "leaves_of", "questions_of", "values_of"]

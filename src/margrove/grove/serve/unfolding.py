@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
-from margrove.grove.grow.assembly import impurity_of_shares, preorder
-from margrove.grove.grow.scores import ABSOLUTE
+from margrove._runtime import kernel
+from margrove.grove.grow import ABSOLUTE, impurity_of_shares, preorder
 from margrove.grove.serve.packed_trees import (
     FEATURE_AT,
     FEATURE_BITS,
@@ -18,7 +17,7 @@ from margrove.grove.serve.packed_trees import (
     values_of_nodes,
 )
 from margrove.grove.serve.tree_arrays import LEAF, SUBSET, THRESHOLD, TreeArrays
-from margrove.grove.table.given_targets import power_of_two_near
+from margrove.grove.table import power_of_two_near
 
 __all__ = ["packed_of", "unfolded"]
 

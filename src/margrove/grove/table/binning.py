@@ -16,9 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._runtime.jit import kernel
-from margrove._runtime.memory import require_memory
-from margrove._runtime.threads import run_tiles
+from margrove._runtime import kernel, require_memory, run_tiles
 
 __all__ = [
     "BinnedDataset",

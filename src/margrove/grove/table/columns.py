@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 
 __all__ = ["Columns", "code_of"]
 

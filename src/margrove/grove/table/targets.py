@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 
 __all__ = ["BITS_OF_SUMS", "Targets", "bits_of", "class_targets", "fitting_exponent",
            "number_targets", "quantise", "whole_weights"]  # fmt: skip

@@ -1,40 +1,18 @@
 """Kernel functions, their Gram matrices, kernel expansions and explicit feature maps.
 
-kernel.py, functions.py   what a kernel is; the kernels of the library
-given_kernels.py          a Gram matrix or a function in place of one; object_kernels.py: of texts,
-                          trees and the like
-registry.py               names of kernels, and what an estimator's parameters mean
-blocks.py, gram_*.py      compiled arithmetic; Gram matrices in tiles, rows on demand
-expansions.py             sums of kernel values, which predictions are
-feature_maps.py           explicit features whose inner product is a kernel
+kernel           what a kernel is
+functions        the kernels of the library, a class each
+given_kernels    a Gram matrix, or a function, in place of a kernel
+object_kernels   kernel functions of things that are not numbers: texts, trees, molecules
+registry         kernels by name, and what the parameters of an estimator mean
+blocks           compiled arithmetic on blocks of rows
+gram_tiles       Gram matrices, computed tile by tile on several threads
+gram_matrices    the Gram matrix of a training set in the precisions that a solver may want
+gram_rows        rows and tiles of a Gram matrix on demand
+expansions       sums of kernel values, which predictions are
+feature_maps     explicit features whose inner product is a kernel
 """
 
-from margrove.margin.kernels.functions import (
-    RBF,
-    ChiSquare,
-    Laplacian,
-    Linear,
-    Polynomial,
-    Sigmoid,
-)
-from margrove.margin.kernels.given_kernels import CallableKernel, Precomputed
-from margrove.margin.kernels.kernel import DotKernel, Kernel, KernelParameter, parameter
-from margrove.margin.kernels.registry import KERNELS, register_kernel, registered
+import lazy_loader
 
-__all__ = [
-    "KERNELS",
-    "RBF",
-    "CallableKernel",
-    "ChiSquare",
-    "DotKernel",
-    "Kernel",
-    "KernelParameter",
-    "Laplacian",
-    "Linear",
-    "Polynomial",
-    "Precomputed",
-    "Sigmoid",
-    "parameter",
-    "register_kernel",
-    "registered",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -8,8 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove._data import kernel_rows
-from margrove._runtime.jit import kernel
-from margrove._runtime.matrix_tiles import TILE_ROWS, padded_tile
+from margrove._runtime import TILE_ROWS, kernel, padded_tile
 
 __all__ = [
     "TILE_COLUMNS",

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._data.sparse import sound_structure
-from margrove._runtime.matrix_tiles import TILE_ROWS, Scratch
-from margrove._runtime.threads import run_tiles, single_threaded_blas
+from margrove._data import sound_structure
+from margrove._runtime import TILE_ROWS, Scratch, run_tiles, single_threaded_blas
 from margrove.margin.kernels.blocks import TILE_COLUMNS
 from margrove.margin.kernels.kernel import Kernel, Points
 

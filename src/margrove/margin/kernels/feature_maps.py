@@ -21,7 +21,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_table, like_fitted
-from margrove._runtime.estimator import Estimator
+from margrove._runtime import Estimator
 from margrove.exceptions import InvalidDataError, NumericalOverflowError
 
 __all__ = ["PolynomialMap", "RBFTaylorMap"]

@@ -8,14 +8,13 @@ from functools import partial
 
 import numpy as np
 
-from margrove._runtime.matrix_tiles import on_large_pages
-from margrove._runtime.threads import run_tiles
+from margrove._runtime import on_large_pages, run_tiles
 from margrove.margin.kernels.expansions import kernel_sums
 from margrove.margin.kernels.given_kernels import CallableKernel, Precomputed
 from margrove.margin.kernels.gram_rows import GramRows, GramSource, TwoRuns, WholeTile
 from margrove.margin.kernels.gram_tiles import gram, gram_at_once, symmetric_gram
 from margrove.margin.kernels.kernel import Kernel, Points
-from margrove.margin.solvers.dual.smo import Gram
+from margrove.margin.solvers.dual import Gram
 
 __all__ = ["LARGEST_TILE", "SharedGram", "gram_of", "rounding_of", "values_of"]
 

@@ -14,10 +14,16 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from margrove._runtime.jit import kernel as compiled
-from margrove._runtime.matrix_tiles import TILE_ROWS, Scratch
-from margrove._runtime.memory import available_memory
-from margrove._runtime.threads import run_tiles, single_threaded_blas
+from margrove._runtime import (
+    TILE_ROWS,
+    Scratch,
+    available_memory,
+    run_tiles,
+    single_threaded_blas,
+)
+from margrove._runtime import (
+    kernel as compiled,
+)
 from margrove.margin.kernels.blocks import TILE_COLUMNS
 from margrove.margin.kernels.gram_tiles import gram, symmetric_gram
 from margrove.margin.kernels.kernel import Kernel, Points

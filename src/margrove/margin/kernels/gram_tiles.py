@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._runtime.matrix_tiles import TILE_ROWS, Scratch, on_large_pages
-from margrove._runtime.threads import run_tiles, single_threaded_blas
+from margrove._runtime import TILE_ROWS, Scratch, on_large_pages, run_tiles, single_threaded_blas
 from margrove.margin.kernels.blocks import TILE_COLUMNS
 from margrove.margin.kernels.kernel import DotKernel, Kernel, Points
 

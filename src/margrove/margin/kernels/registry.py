@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._runtime.threads import single_threaded_blas
+from margrove._runtime import single_threaded_blas
 from margrove.exceptions import NumericalOverflowError
 from margrove.margin.kernels.blocks import densified
 from margrove.margin.kernels.given_kernels import CallableKernel, Precomputed

@@ -21,20 +21,31 @@ from margrove._data import (
     kernel_rows,
     seed_of,
 )
-from margrove._runtime.estimator import RANDOM_STATE, RUN_CONTROL, Estimator
-from margrove._runtime.memory import require_memory
-from margrove._runtime.slices import Ending, drive, under_keeper
-from margrove._runtime.threads import resolve_n_jobs
+from margrove._runtime import (
+    RANDOM_STATE,
+    RUN_CONTROL,
+    Ending,
+    Estimator,
+    drive,
+    require_memory,
+    resolve_n_jobs,
+    under_keeper,
+)
 from margrove.exceptions import ConvergenceWarning, InvalidDataError
 from margrove.margin.decisions import dense_coefficients
-from margrove.margin.kernels.blocks import largest_value, row_norms
+from margrove.margin.kernels import largest_value, row_norms
 from margrove.margin.linear.problems import LinearProblem, OneVsRest
-from margrove.margin.solvers.dual.many_problems import Solver
-from margrove.margin.solvers.linear.choice import Kind, linear_process
-from margrove.margin.solvers.linear.result import LinearDemand, LinearResult
-from margrove.margin.solvers.linear.sgd import SgdRows, SgdState, StochasticProcess
-from margrove.margin.svm.data_warnings import warn_of_unequal_scales
-from margrove.margin.svm.single_machine import TargetScale
+from margrove.margin.solvers.dual import Solver
+from margrove.margin.solvers.linear import (
+    Kind,
+    LinearDemand,
+    LinearResult,
+    SgdRows,
+    SgdState,
+    StochasticProcess,
+    linear_process,
+)
+from margrove.margin.svm import TargetScale, warn_of_unequal_scales
 
 __all__ = ["LINEAR_PARAMETERS", "LinearMachine", "LinearRecord", "LinearTraining"]
 
@@ -135,7 +146,7 @@ class LinearMachine(Estimator):
         Computed when it is first asked for, from the data given to `fit`, of which the estimator
         keeps a reference but no copy. A pickled estimator forgets them.
         """
-        from margrove.margin.linear.certificate import certificate_of_linear, certificate_of_record
+        from margrove.margin.linear.certificates import certificate_of_linear, certificate_of_record
 
         check_is_fitted(self)
         if "_record" not in vars(self):

@@ -18,9 +18,7 @@ from margrove._data import (
 from margrove.margin.decisions import SparseCoefficients, linear_decisions, n_problems_of
 from margrove.margin.linear.linear_machine import LINEAR_PARAMETERS, LinearMachine, LinearTraining
 from margrove.margin.linear.problems import OneVsRest
-from margrove.margin.solvers.linear.choice import Kind
-from margrove.margin.solvers.linear.result import LinearResult
-from margrove.margin.solvers.linear.sgd import SgdRows, SgdState
+from margrove.margin.solvers.linear import Kind, LinearResult, SgdRows, SgdState
 
 __all__ = ["LinearSVC"]
 

@@ -20,9 +20,8 @@ from margrove._data import (
 from margrove.margin.decisions import linear_decisions
 from margrove.margin.linear.linear_machine import LINEAR_PARAMETERS, LinearMachine, LinearTraining
 from margrove.margin.linear.problems import LinearProblem, tube_loss
-from margrove.margin.solvers.linear.result import LinearResult
-from margrove.margin.solvers.linear.sgd import SgdRows, SgdState
-from margrove.margin.svm.single_machine import TargetScale
+from margrove.margin.solvers.linear import LinearResult, SgdRows, SgdState
+from margrove.margin.svm import TargetScale
 
 __all__ = ["LinearSVR"]
 

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from margrove._data import Rows, read_only
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 
 __all__ = [
     "LinearProblem",

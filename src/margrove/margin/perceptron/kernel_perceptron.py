@@ -19,20 +19,22 @@ from margrove._data import (
     given_order,
     seed_of,
 )
-from margrove._runtime.estimator import RANDOM_STATE, RUN_CONTROL
-from margrove._runtime.memory import require_memory
-from margrove._runtime.slices import under_keeper
-from margrove._runtime.threads import resolve_n_jobs
+from margrove._runtime import (
+    RANDOM_STATE,
+    RUN_CONTROL,
+    require_memory,
+    resolve_n_jobs,
+    under_keeper,
+)
 from margrove.margin.decisions import finite_decisions, n_problems_of, require_shape
-from margrove.margin.kernels.kernel import Kernel, Points
-from margrove.margin.kernels.registry import KERNELS
+from margrove.margin.kernels import KERNELS, Kernel, Points
 from margrove.margin.perceptron.mistake_driven import (
     MistakeDriven,
     mistake_attributes,
     separation_attributes,
 )
-from margrove.margin.solvers.perceptron.kernel_perceptron import DualRule, KernelPerceptronProcess
-from margrove.margin.svm.kernel_machine import KERNEL_PARAMETERS, KernelMachine
+from margrove.margin.solvers.perceptron import DualRule, KernelPerceptronProcess
+from margrove.margin.svm import KERNEL_PARAMETERS, KernelMachine
 
 __all__ = ["KernelPerceptron"]
 

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from margrove._runtime.estimator import Estimator
-from margrove._runtime.slices import Ending, Process, drive
+from margrove._runtime import Ending, Estimator, Process, drive
 from margrove.exceptions import ConvergenceWarning
-from margrove.margin.solvers.perceptron.early_stopping import Patience
+from margrove.margin.solvers.perceptron import Patience
 
 __all__ = [
     "MistakeDriven",

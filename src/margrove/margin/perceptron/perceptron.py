@@ -20,10 +20,13 @@ from margrove._data import (
     given_order,
     seed_of,
 )
-from margrove._runtime.estimator import RANDOM_STATE, RUN_CONTROL
-from margrove._runtime.memory import require_memory
-from margrove._runtime.slices import under_keeper
-from margrove._runtime.threads import resolve_n_jobs
+from margrove._runtime import (
+    RANDOM_STATE,
+    RUN_CONTROL,
+    require_memory,
+    resolve_n_jobs,
+    under_keeper,
+)
 from margrove.exceptions import InvalidDataError
 from margrove.margin.decisions import (
     SparseCoefficients,
@@ -36,8 +39,12 @@ from margrove.margin.perceptron.mistake_driven import (
     mistake_attributes,
     separation_attributes,
 )
-from margrove.margin.solvers.perceptron.perceptron import LinearState, PerceptronProcess, Rule
-from margrove.margin.solvers.perceptron.separation import measure_separation
+from margrove.margin.solvers.perceptron import (
+    LinearState,
+    PerceptronProcess,
+    Rule,
+    measure_separation,
+)
 
 __all__ = ["Perceptron"]
 

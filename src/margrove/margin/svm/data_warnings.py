@@ -9,10 +9,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove.exceptions import DataWarning, InvalidDataError
-from margrove.margin.kernels.functions import RBF, Laplacian
-from margrove.margin.kernels.given_kernels import CallableKernel, Precomputed
-from margrove.margin.kernels.gram_tiles import gram
-from margrove.margin.kernels.kernel import Kernel, Points
+from margrove.margin.kernels import (
+    RBF,
+    CallableKernel,
+    Kernel,
+    Laplacian,
+    Points,
+    Precomputed,
+    gram,
+)
 
 __all__ = [
     "require_sound_function",

@@ -12,17 +12,20 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from margrove._data import CanonicalForm, Table, check_table, like_fitted
-from margrove._data.sparse import sound_structure
-from margrove._runtime.estimator import Estimator
-from margrove._runtime.threads import resolve_n_jobs
+from margrove._data import CanonicalForm, Table, check_table, like_fitted, sound_structure
+from margrove._runtime import Estimator, resolve_n_jobs
 from margrove.exceptions import InvalidDataError
-from margrove.margin.kernels.blocks import largest_value
-from margrove.margin.kernels.expansions import kernel_sums
-from margrove.margin.kernels.given_kernels import Precomputed
-from margrove.margin.kernels.kernel import Kernel, Points
-from margrove.margin.kernels.object_kernels import TrainingObjects
-from margrove.margin.kernels.registry import kernel_class, needs_nonnegative, resolve_kernel
+from margrove.margin.kernels import (
+    Kernel,
+    Points,
+    Precomputed,
+    TrainingObjects,
+    kernel_class,
+    kernel_sums,
+    largest_value,
+    needs_nonnegative,
+    resolve_kernel,
+)
 from margrove.margin.svm.data_warnings import (
     require_sound_function,
     warn_of_degenerate_kernel,

@@ -15,12 +15,9 @@ from typing import Any, cast
 import numpy as np
 from sklearn.base import clone
 
-from margrove._runtime.process_tasks import even_runs, spread, tasks_wanted, workers_wanted
-from margrove._runtime.threads import single_threaded_blas
-from margrove.margin.kernels.gram_matrices import LARGEST_TILE
-from margrove.margin.solvers.dual.many_problems import ManyProblems
-from margrove.margin.solvers.dual.result import SolverResult
-from margrove.margin.solvers.dual.smo import SmoRule
+from margrove._runtime import even_runs, single_threaded_blas, spread, tasks_wanted, workers_wanted
+from margrove.margin.kernels import LARGEST_TILE
+from margrove.margin.solvers.dual import ManyProblems, SmoRule, SolverResult
 from margrove.margin.svm.kernel_machine import TrainingSet
 from margrove.margin.svm.problems import DualProblem
 

@@ -11,8 +11,7 @@ from sklearn.base import OutlierMixin
 from sklearn.utils._param_validation import Interval
 
 from margrove._data import check_weights, moderate
-from margrove.margin.kernels.kernel import Kernel
-from margrove.margin.kernels.object_kernels import takes_objects
+from margrove.margin.kernels import Kernel, takes_objects
 from margrove.margin.svm.problems import one_class
 from margrove.margin.svm.single_machine import SingleMachine, TargetScale
 from margrove.margin.svm.support_vector_machine import SVM_PARAMETERS, power_of_two_near

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.margin.decisions import finite_decisions, require_shape
-from margrove.margin.kernels.expansions import dual_coefficients, like_table
-from margrove.margin.solvers.dual.result import SolverResult
+from margrove.margin.kernels import dual_coefficients, like_table
+from margrove.margin.solvers.dual import SolverResult
 from margrove.margin.svm.kernel_machine import TrainingSet
 from margrove.margin.svm.problems import DualProblem
 from margrove.margin.svm.support_vector_machine import FitRecord, Machine, SupportVectorMachine

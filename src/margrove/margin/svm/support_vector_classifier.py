@@ -16,12 +16,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import TrainingLabels, check_training_labels, seed_of
-from margrove._runtime.estimator import RANDOM_STATE
+from margrove._runtime import RANDOM_STATE
 from margrove.exceptions import NotFittedError
 from margrove.margin.decisions import finite_decisions, require_shape
-from margrove.margin.kernels.expansions import dual_coefficients, like_table
-from margrove.margin.kernels.object_kernels import takes_objects
-from margrove.margin.solvers.dual.result import SolverResult
+from margrove.margin.kernels import dual_coefficients, like_table, takes_objects
+from margrove.margin.solvers.dual import SolverResult
 from margrove.margin.svm.kernel_machine import TrainingSet
 from margrove.margin.svm.multiclass import (
     machine_coefs,

@@ -17,22 +17,31 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import CanonicalForm, canonical_form, given_order, seed_of
-from margrove._runtime.estimator import RUN_CONTROL
-from margrove._runtime.memory import require_memory
-from margrove._runtime.slices import Ending, drive
-from margrove._runtime.threads import resolve_n_jobs
+from margrove._runtime import RUN_CONTROL, Ending, drive, require_memory, resolve_n_jobs
 from margrove.exceptions import ConvergenceWarning, DataWarning
-from margrove.margin.kernels.expansions import dual_coefficients, like_table
-from margrove.margin.kernels.functions import Linear
-from margrove.margin.kernels.gram_matrices import LARGEST_TILE, SharedGram, gram_of
-from margrove.margin.kernels.gram_rows import cache_bytes_of
-from margrove.margin.kernels.gram_tiles import symmetric_gram
-from margrove.margin.kernels.object_kernels import TrainingObjects
-from margrove.margin.solvers.dual.choice import DENSE_SOLVERS, Demand
-from margrove.margin.solvers.dual.many_problems import ManyProblems, Solver
-from margrove.margin.solvers.dual.result import SolverResult, TracePoint
-from margrove.margin.solvers.dual.smo import Gram, SmoProcess, SmoRule
-from margrove.margin.svm.certificate import Certificate, certificate
+from margrove.margin.kernels import (
+    LARGEST_TILE,
+    Linear,
+    SharedGram,
+    TrainingObjects,
+    cache_bytes_of,
+    dual_coefficients,
+    gram_of,
+    like_table,
+    symmetric_gram,
+)
+from margrove.margin.solvers.dual import (
+    DENSE_SOLVERS,
+    Demand,
+    Gram,
+    ManyProblems,
+    SmoProcess,
+    SmoRule,
+    Solver,
+    SolverResult,
+    TracePoint,
+)
+from margrove.margin.svm.certificates import Certificate, certificate
 from margrove.margin.svm.gaps import duality_gap
 from margrove.margin.svm.kernel_machine import KERNEL_PARAMETERS, KernelMachine, TrainingSet
 from margrove.margin.svm.machine_tasks import Machine, SolverPlan, SpreadMachines, spread_machines

@@ -12,8 +12,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from margrove._data import OneClassLeftError, TrainingLabels
 from margrove.exceptions import DataWarning, InfeasibleNuError
-from margrove.margin.kernels.kernel import Kernel
-from margrove.margin.solvers.dual.result import SolverResult
+from margrove.margin.kernels import Kernel
+from margrove.margin.solvers.dual import SolverResult
 from margrove.margin.svm.kernel_machine import TrainingSet
 from margrove.margin.svm.problems import DualProblem, c_svc, largest_feasible_nu, nu_svc
 from margrove.margin.svm.support_vector_classifier import (

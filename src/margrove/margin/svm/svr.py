@@ -14,9 +14,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from margrove._data import check_targets, check_weights, moderate
 from margrove.exceptions import DataWarning, NotSeparableError
-from margrove.margin.kernels.kernel import Kernel
-from margrove.margin.kernels.object_kernels import takes_objects
-from margrove.margin.solvers.dual.result import SolverResult
+from margrove.margin.kernels import Kernel, takes_objects
+from margrove.margin.solvers.dual import SolverResult
 from margrove.margin.svm.kernel_machine import TrainingSet
 from margrove.margin.svm.problems import DualProblem, epsilon_svr, nu_svr
 from margrove.margin.svm.single_machine import SingleMachine, TargetScale

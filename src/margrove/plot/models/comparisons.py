@@ -12,7 +12,7 @@ from margrove.plot.picture import Picture, drawn
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from margrove.select.compare.result import Comparison
+    from margrove.select.compare import Comparison
 
 __all__ = ["compared_models"]
 

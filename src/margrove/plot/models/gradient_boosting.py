@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from margrove import facts
-from margrove.facts.models.gradient_stages import require_gradient_boosting, tree_of_round
+from margrove.facts.models import require_gradient_boosting, tree_of_round
 from margrove.plot.canvas import (
     class_style,
     counted_rounds,
@@ -19,7 +19,7 @@ from margrove.plot.canvas import (
 from margrove.plot.models.forests import importances
 from margrove.plot.picture import Picture, drawn, table
 from margrove.plot.plane import range_of
-from margrove.plot.trees.tree_picture import tree
+from margrove.plot.trees import tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,7 @@ import numpy as np
 
 from margrove.plot.canvas import class_style, explain_handles, usable_axes
 from margrove.plot.picture import Picture, drawn
-from margrove.select.autotune.tuning import Tuning, in_words
+from margrove.select.autotune import Tuning, in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +42,7 @@ def tuning_curve(source: Any, *, ax: Axes | None = None) -> Picture:
     >>> import margrove
     >>> from matplotlib.figure import Figure
     >>> from margrove.plot.models.tuning import tuning_curve
-    >>> from margrove.select.autotune.autotune import autotune
+    >>> from margrove.select.autotune.automatic import autotune
     >>> X, y = margrove.datasets.load_iris(return_X_y=True)
     >>> tree = autotune(margrove.DecisionTreeClassifier(), X, y, random_state=0)
     >>> ax = tuning_curve(tree, ax=Figure().subplots())

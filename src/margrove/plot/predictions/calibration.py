@@ -8,9 +8,7 @@ import numpy as np
 
 from margrove.plot.canvas import class_style, explain_handles, usable_axes
 from margrove.plot.picture import Picture, drawn, table
-from margrove.select.calibrate.calibration import Calibrated
-from margrove.select.calibrate.reliability import Reliability
-from margrove.select.calibrate.reliability_figures import ReliabilityCurve
+from margrove.select.calibrate import Calibrated, Reliability, ReliabilityCurve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

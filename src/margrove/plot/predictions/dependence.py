@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from margrove.facts.dependence import (
+from margrove.facts import (
     DependenceCurve,
+    Facts,
     PartialDependenceFacts,
+    describe,
     partial_dependence_facts,
 )
-from margrove.facts.describing import describe
-from margrove.facts.machine_values import Facts
 from margrove.plot.canvas import (
     class_style,
     explain_handles,

@@ -6,9 +6,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from margrove.facts.mistakes import residual_facts
-from margrove.facts.mistakes import worst_mistakes as mistakes_of
-from margrove.facts.prediction_values import ResidualFacts, WorstMistakes
+from margrove.facts import (
+    ResidualFacts,
+    WorstMistakes,
+    residual_facts,
+)
+from margrove.facts import (
+    worst_mistakes as mistakes_of,
+)
 from margrove.plot.canvas import class_style, new_panels, usable_axes
 from margrove.plot.picture import Picture, drawn
 from margrove.plot.sources import facts_of

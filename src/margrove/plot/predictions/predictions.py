@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from margrove.facts.prediction_values import (
+from margrove.facts import (
     ConfusionMatrix,
     MarginFacts,
     PrecisionRecallCurves,
     RocCurves,
-)
-from margrove.facts.predictions import (
     confusion,
     margins_of,
     precision_recall_curves,

@@ -13,7 +13,7 @@ from margrove.facts import (
     gain_curves,
     pruning_errors,
 )
-from margrove.grove.criteria import CRITERIA
+from margrove.grove import CRITERIA
 from margrove.plot.canvas import class_style, explain_handles, usable_axes
 from margrove.plot.picture import Picture, drawn, table
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from margrove.facts import SketchNode, SplitHistogram, TreeSketch
-from margrove.grove.criteria import CRITERIA
+from margrove.grove import CRITERIA
 from margrove.plot.trees.node_positions import tidy_positions
 from margrove.plot.trees.shapes import FONT, INK, NEUTRAL, Box, Drawing, Group, Line, Shape, Text
 

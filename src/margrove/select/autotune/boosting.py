@@ -14,13 +14,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import make_scorer, mean_pinball_loss
 
-from margrove.ensemble.adaboost.classifier import AdaBoostClassifier
-from margrove.ensemble.adaboost.regressor import AdaBoostRegressor
+from margrove.ensemble.adaboost import AdaBoostClassifier, AdaBoostRegressor
 from margrove.ensemble.gradient.losses import GRADIENT_LOSSES
 from margrove.select.autotune.scores import Scoring, stages_of
 from margrove.select.autotune.task import TuningTask
 from margrove.select.autotune.tuning import Choice, Trials, choice_among, chosen_place
-from margrove.select.held_out.learning_rows import in_threads
+from margrove.select.held_out import in_threads
 
 __all__ = ["tune_boosting"]
 

@@ -22,12 +22,11 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.base import clone
 
-from margrove.ensemble.forest.forest import Forest
+from margrove.ensemble.forest import Forest
 from margrove.select.autotune.scores import Scoring
 from margrove.select.autotune.task import TuningTask
 from margrove.select.autotune.tuning import Choice, Trials, told
-from margrove.select.held_out.known_answers import known_answers
-from margrove.select.held_out.learning_rows import in_threads
+from margrove.select.held_out import in_threads, known_answers
 
 __all__ = ["tune_forest"]
 

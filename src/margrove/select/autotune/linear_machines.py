@@ -13,7 +13,7 @@ from sklearn.base import clone
 from margrove.select.autotune.scores import Scoring
 from margrove.select.autotune.task import TuningTask
 from margrove.select.autotune.tuning import Choice, Trials, choice_among
-from margrove.select.held_out.learning_rows import in_threads
+from margrove.select.held_out import in_threads
 
 __all__ = ["tune_linear"]
 

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.metrics import get_scorer, get_scorer_names
 
-from margrove.select.held_out.known_answers import known_answers
+from margrove.select.held_out import known_answers
 
 __all__ = ["Scoring", "stages_of"]
 

@@ -14,13 +14,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from margrove.margin.kernels.registry import tuned_widths
-from margrove.margin.svm.svc import SVC
-from margrove.margin.svm.svr import SVR
+from margrove.margin.kernels import tuned_widths
+from margrove.margin.svm import SVC, SVR
 from margrove.select.autotune.scores import Scoring
 from margrove.select.autotune.task import TuningTask
 from margrove.select.autotune.tuning import Choice, Trials, choice_among, chosen_place
-from margrove.select.machines.svm_cv import SVCCV, SVRCV
+from margrove.select.machines import SVCCV, SVRCV
 
 __all__ = ["tune_svm"]
 

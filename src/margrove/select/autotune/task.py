@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import _safe_split
 from margrove.exceptions import InfeasibleNuError
 from margrove.select.autotune.scores import Scoring
 from margrove.select.autotune.tuning import Rule, Trials
-from margrove.select.held_out.learning_rows import Folds, LearningRows, in_threads, weight_arguments
+from margrove.select.held_out import Folds, LearningRows, in_threads, weight_arguments
 
 __all__ = ["Clock", "FoldRows", "TuningTask"]
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from margrove.grove.criteria import CRITERIA
-from margrove.grove.prune.pruning import cross_validated_alpha, prune
+from margrove.grove import CRITERIA
+from margrove.grove.prune import cross_validated_alpha, prune
 from margrove.select.autotune.scores import Scoring
 from margrove.select.autotune.task import TuningTask
 from margrove.select.autotune.tuning import Choice, Trials, choice_among
-from margrove.select.held_out.learning_rows import in_threads
+from margrove.select.held_out import in_threads
 
 __all__ = ["tune_tree"]
 

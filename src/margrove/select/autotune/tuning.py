@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from margrove._data.result_frames import data_frame
+from margrove._data import data_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from margrove.plot.picture import Picture
+    from margrove.plot import Picture
 
 __all__ = [
     "Choice",
@@ -156,7 +156,7 @@ class Tuning:
         -------
         Picture
         """
-        from margrove.plot.models.tuning import tuning_curve
+        from margrove.plot.models import tuning_curve
 
         return tuning_curve(self, ax=ax)
 

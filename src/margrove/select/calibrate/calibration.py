@@ -29,9 +29,9 @@ from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from margrove._data.result_frames import data_frame
-from margrove._runtime.estimator import RANDOM_STATE
-from margrove.ensemble.bootstrap.arguments import check_arguments
+from margrove._data import data_frame
+from margrove._runtime import RANDOM_STATE
+from margrove.ensemble.bootstrap import check_arguments
 from margrove.select.calibrate.reliability import Reliability, reliability_of
 from margrove.select.calibrate.score_maps import (
     HeldOutScores,
@@ -43,7 +43,7 @@ from margrove.select.calibrate.score_maps import (
     own_scores,
     pair_scores,
 )
-from margrove.select.held_out.learning_rows import (
+from margrove.select.held_out import (
     Folds,
     LearningRows,
     require_estimator,
@@ -53,7 +53,7 @@ from margrove.select.held_out.learning_rows import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from margrove.plot.picture import Picture
+    from margrove.plot import Picture
 
 __all__ = ["Calibrated", "calibrate"]
 
@@ -120,7 +120,7 @@ class Calibrated:
         -------
         Picture
         """
-        from margrove.plot.predictions.calibration import reliability_diagram
+        from margrove.plot.predictions import reliability_diagram
 
         return reliability_diagram(self, ax=ax, **settings)
 

@@ -32,9 +32,8 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from margrove._data import check_labels, check_weights
-from margrove._data.result_frames import data_frame
-from margrove.ensemble.bootstrap.arguments import check_arguments
+from margrove._data import check_labels, check_weights, data_frame
+from margrove.ensemble.bootstrap import check_arguments
 from margrove.select.calibrate.reliability_figures import (
     BrierDecomposition,
     ProbabilityBins,
@@ -45,7 +44,7 @@ from margrove.select.calibrate.reliability_figures import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from margrove.plot.picture import Picture
+    from margrove.plot import Picture
 
 __all__ = ["Reliability", "reliability", "reliability_of"]
 
@@ -140,7 +139,7 @@ class Reliability:
         -------
         Picture
         """
-        from margrove.plot.predictions.calibration import reliability_diagram
+        from margrove.plot.predictions import reliability_diagram
 
         return reliability_diagram(self, ax=ax, **settings)
 

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 
-from margrove.margin.svm.calibration import fit_platt
-from margrove.select.held_out.learning_rows import (
+from margrove.margin.svm import fit_platt
+from margrove.select.held_out import (
     Folds,
     LearningRows,
     in_threads,

@@ -34,14 +34,14 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.metrics import get_scorer
 from sklearn.utils import Bunch
 
-from margrove.ensemble.bagging.seeded_clones import seeded_clone
-from margrove.ensemble.bootstrap.resampling import stream
+from margrove.ensemble.bagging import seeded_clone
+from margrove.ensemble.bootstrap import stream
 from margrove.exceptions import FitCancelled
 from margrove.select.compare.examples import Examples, Task, fit, folds_of_examples
 from margrove.select.compare.greedy_selection import Score, select
 from margrove.select.compare.recorded_answers import Recorded
 from margrove.select.compare.row_scores import row_scorer_of
-from margrove.select.held_out.folds import Fold, fold_splitter
+from margrove.select.held_out import Fold, fold_splitter
 
 __all__ = ["BLENDS", "Blend", "BlendSettings", "Score", "check_member_names", "fit_blends"]
 

@@ -16,14 +16,17 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from margrove._data.seeds import seed_of
-from margrove._runtime.estimator import RANDOM_STATE, RUN_CONTROL
-from margrove._runtime.process_tasks import processes_wanted, workers_wanted
-from margrove._runtime.slices import drive
-from margrove._runtime.threads import resolve_n_jobs
-from margrove.ensemble.bagging.seeded_clones import seeded_clone
-from margrove.ensemble.bootstrap.arguments import check_arguments
-from margrove.ensemble.bootstrap.resampling import stream
+from margrove._data import seed_of
+from margrove._runtime import (
+    RANDOM_STATE,
+    RUN_CONTROL,
+    drive,
+    processes_wanted,
+    resolve_n_jobs,
+    workers_wanted,
+)
+from margrove.ensemble.bagging import seeded_clone
+from margrove.ensemble.bootstrap import check_arguments, stream
 from margrove.select.compare.blending import BLENDS, BlendSettings, check_member_names, fit_blends
 from margrove.select.compare.contestants import (
     check_scorer,

@@ -12,13 +12,9 @@ import numpy as np
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 
-from margrove._data.labels import check_labels, check_targets
-from margrove._data.weights import check_weights
-from margrove.ensemble.bootstrap.arguments import Sample, check_sample
-from margrove.ensemble.bootstrap.draws import label_codes
-from margrove.ensemble.bootstrap.intervals import warn
-from margrove.ensemble.bootstrap.resampling import stream
-from margrove.select.held_out.folds import Fold, k_folds, strata_of
+from margrove._data import check_labels, check_targets, check_weights
+from margrove.ensemble.bootstrap import Sample, check_sample, label_codes, stream, warn
+from margrove.select.held_out import Fold, k_folds, strata_of
 
 __all__ = [
     "Examples",

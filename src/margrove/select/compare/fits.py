@@ -14,18 +14,16 @@ import numpy as np
 from sklearn import config_context, get_config
 from threadpoolctl import threadpool_limits
 
-from margrove._runtime.process_tasks import spread
-from margrove._runtime.slices import unwatched
-from margrove._runtime.threads import run_tiles
-from margrove.ensemble.bagging.seeded_clones import seeded_clone
-from margrove.ensemble.bootstrap.resampling import stream
+from margrove._runtime import run_tiles, spread, unwatched
+from margrove.ensemble.bagging import seeded_clone
+from margrove.ensemble.bootstrap import stream
 from margrove.exceptions import FitCancelled
 from margrove.select.compare.blending import BLENDS, BlendSettings, fit_blends
 from margrove.select.compare.contestants import Scoring
 from margrove.select.compare.early_ends import EarlyEnds
 from margrove.select.compare.examples import Examples, Task, fit
 from margrove.select.compare.result import FailedModel
-from margrove.select.held_out.folds import Fold
+from margrove.select.held_out import Fold
 
 __all__ = ["Comparing", "Contest", "FoldResult", "SpreadComparing"]
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from margrove.ensemble.bootstrap.statistic import ConfidenceInterval
+from margrove.ensemble.bootstrap import ConfidenceInterval
 from margrove.select.compare.fits import Comparing, Contest
 from margrove.select.compare.resampled_tests import (
     bootstrap_test,

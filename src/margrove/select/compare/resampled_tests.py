@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from margrove._runtime.slices import unwatched
-from margrove.ensemble.bootstrap.statistic import ConfidenceInterval, bootstrap
+from margrove._runtime import unwatched
+from margrove.ensemble.bootstrap import ConfidenceInterval, bootstrap
 
 __all__ = [
     "Difference",

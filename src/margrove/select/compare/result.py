@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from margrove._data.result_frames import data_frame
-from margrove.ensemble.bootstrap.statistic import ConfidenceInterval
+from margrove._data import data_frame
+from margrove.ensemble.bootstrap import ConfidenceInterval
 
 if TYPE_CHECKING:
-    from margrove.plot.picture import Picture
+    from margrove.plot import Picture
 
 __all__ = ["Comparison", "FailedModel", "ModelScore", "Pair"]
 
@@ -287,7 +287,7 @@ class Comparison:
         Picture
             What is drawn is in `models` and `pairs`.
         """
-        from margrove.plot.models.comparisons import compared_models
+        from margrove.plot.models import compared_models
 
         return compared_models(self, what=what, ax=ax)
 

@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import has_fit_parameter
 
 from margrove._data import check_labels, check_weights, collected, count_rows, seed_of
-from margrove._runtime.threads import finishing
+from margrove._runtime import finishing
 from margrove.select.held_out.folds import Fold, k_folds
 
 __all__ = [

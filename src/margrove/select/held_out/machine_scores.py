@@ -13,11 +13,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.metrics import check_scoring, r2_score
 
-from margrove.margin.svm.multiclass import pairs_of, per_class_decisions
-from margrove.margin.svm.single_machine import TargetScale
+from margrove.margin.svm import TargetScale, pairs_of, per_class_decisions
+from margrove.select.held_out.answers import known_answers
 from margrove.select.held_out.folds import Fold
-from margrove.select.held_out.known_answers import known_answers
-from margrove.select.machines.machine_paths import FoldPaths
+from margrove.select.machines import FoldPaths
 
 __all__ = ["ClassifierJudge", "HeldOutRows", "Judge", "RegressorJudge"]
 

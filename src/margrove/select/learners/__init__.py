@@ -10,6 +10,7 @@ from margrove.select.learners.learner import Learner, Task, TaskEstimator
 from margrove.select.learners.parameters import Choice, Parameter, Value, When
 from margrove.select.learners.registry import (
     LEARNERS,
+    estimator_named,
     import_modules,
     learner_named,
     learner_of_class,
@@ -29,6 +30,7 @@ __all__ = [
     "TaskEstimator",
     "Value",
     "When",
+    "estimator_named",
     "learner_named",
     "learner_of_class",
     "learners_at",

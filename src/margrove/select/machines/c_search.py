@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from margrove._runtime.estimator import Estimator
+from margrove._runtime import Estimator
 from margrove.select.machines.grid_cells import Cells
 
 __all__ = ["ClassifierSearch", "PriceSearch"]

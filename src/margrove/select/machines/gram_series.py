@@ -7,11 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from margrove._runtime.matrix_tiles import on_large_pages
-from margrove._runtime.memory import require_memory
-from margrove._runtime.threads import run_tiles, single_threaded_blas
-from margrove.margin.kernels.gram_tiles import symmetric_gram
-from margrove.margin.kernels.kernel import DotKernel, Kernel, Points
+from margrove._runtime import on_large_pages, require_memory, run_tiles, single_threaded_blas
+from margrove.margin.kernels import DotKernel, Kernel, Points, symmetric_gram
 
 __all__ = ["GramSeries"]
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from margrove.margin.solvers.dual.c_path import BROKEN_OFF, CONVERGED, UNCHANGED
-from margrove.select.held_out.machine_scores import Judge
+from margrove.margin.solvers.dual import BROKEN_OFF, CONVERGED, UNCHANGED
+from margrove.select.held_out import Judge
 from margrove.select.machines.machine_paths import MachinePath, PathSearch
 from margrove.select.machines.path_tasks import SpreadSearch
 

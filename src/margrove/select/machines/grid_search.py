@@ -20,17 +20,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.multiclass import type_of_target
 
-from margrove._runtime.process_tasks import spread, tasks_wanted, workers_wanted
-from margrove._runtime.slices import drive
-from margrove._runtime.threads import resolve_n_jobs
-from margrove.margin.kernels.registry import has_width
-from margrove.margin.linear.linear_svc import LinearSVC
-from margrove.margin.linear.linear_svr import LinearSVR
-from margrove.margin.svm.svc import SVC
-from margrove.margin.svm.svr import SVR
-from margrove.select.held_out.folds import Fold
-from margrove.select.held_out.machine_scores import (
+from margrove._runtime import drive, resolve_n_jobs, spread, tasks_wanted, workers_wanted
+from margrove.margin.kernels import has_width
+from margrove.margin.linear import LinearSVC, LinearSVR
+from margrove.margin.svm import SVC, SVR
+from margrove.select.held_out import (
     ClassifierJudge,
+    Fold,
     HeldOutRows,
     Judge,
     RegressorJudge,

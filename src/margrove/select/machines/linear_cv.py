@@ -11,10 +11,9 @@ from sklearn.metrics import check_scoring
 from sklearn.utils._param_validation import StrOptions
 
 from margrove._data import check_table, check_training_labels
-from margrove._runtime.slices import drive
-from margrove._runtime.threads import resolve_n_jobs
-from margrove.margin.linear.linear_svc import LinearSVC
-from margrove.select.held_out.folds import folds_of
+from margrove._runtime import drive, resolve_n_jobs
+from margrove.margin.linear import LinearSVC
+from margrove.select.held_out import folds_of
 from margrove.select.machines.c_search import ClassifierSearch
 from margrove.select.machines.grids import GRID, check_grid, logarithmic
 from margrove.select.machines.warm_paths import LinearGrid, warm_paths

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._runtime.threads import run_tiles
-from margrove.margin.solvers.dual.c_path import (
+from margrove._runtime import run_tiles
+from margrove.margin.solvers.dual import (
     BROKEN_OFF,
     PathMachine,
     PathPoint,

@@ -13,10 +13,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from margrove._runtime.process_tasks import spread
-from margrove._runtime.threads import single_threaded_blas
-from margrove.margin.kernels.kernel import Kernel, Points
-from margrove.select.held_out.machine_scores import Judge
+from margrove._runtime import single_threaded_blas, spread
+from margrove.margin.kernels import Kernel, Points
+from margrove.select.held_out import Judge
 from margrove.select.machines.gram_series import GramSeries
 from margrove.select.machines.machine_paths import (
     FoldMachine,

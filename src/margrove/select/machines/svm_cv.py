@@ -14,19 +14,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from margrove.exceptions import ConvergenceWarning
-from margrove.margin.kernels.given_kernels import Precomputed
-from margrove.margin.kernels.kernel import Kernel
-from margrove.margin.kernels.registry import has_width, needs_nonnegative, tuned_widths
-from margrove.margin.svm.kernel_machine import KERNEL_PARAMETERS
-from margrove.margin.svm.support_vector_machine import SupportVectorMachine
-from margrove.margin.svm.svc import SVC
-from margrove.margin.svm.svr import SVR
-from margrove.select.held_out.folds import Fold, folds_of
-from margrove.select.held_out.machine_scores import (
+from margrove.margin.kernels import Kernel, Precomputed, has_width, needs_nonnegative, tuned_widths
+from margrove.margin.svm import KERNEL_PARAMETERS, SVC, SVR, SupportVectorMachine
+from margrove.select.held_out import (
     ClassifierJudge,
+    Fold,
     HeldOutRows,
     Judge,
     RegressorJudge,
+    folds_of,
 )
 from margrove.select.machines.c_search import ClassifierSearch, PriceSearch
 from margrove.select.machines.grid_cells import Cells

@@ -15,14 +15,18 @@ from margrove._data import (
     moderate,
 )
 from margrove.exceptions import InvalidDataError
-from margrove.margin.kernels.functions import Linear
-from margrove.margin.svm.kernel_machine import TrainingSet
-from margrove.margin.svm.multiclass import pairs_of
-from margrove.margin.svm.problems import DualProblem, c_svc, epsilon_svr
-from margrove.margin.svm.single_machine import TargetScale
-from margrove.margin.svm.svc import SVC
-from margrove.margin.svm.svr import SVR
-from margrove.select.held_out.folds import Fold
+from margrove.margin.kernels import Linear
+from margrove.margin.svm import (
+    SVC,
+    SVR,
+    DualProblem,
+    TargetScale,
+    TrainingSet,
+    c_svc,
+    epsilon_svr,
+    pairs_of,
+)
+from margrove.select.held_out import Fold
 from margrove.select.machines.machine_paths import FoldMachine
 
 __all__ = ["ClassifierTask", "RegressorTask", "SvmTask"]

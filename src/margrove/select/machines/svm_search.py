@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime.process_tasks import tasks_wanted, workers_wanted
-from margrove._runtime.slices import drive
-from margrove._runtime.threads import resolve_n_jobs, single_threaded_blas
+from margrove._runtime import (
+    drive,
+    resolve_n_jobs,
+    single_threaded_blas,
+    tasks_wanted,
+    workers_wanted,
+)
 from margrove.exceptions import NumericalOverflowError
-from margrove.margin.kernels.kernel import Kernel
-from margrove.select.held_out.folds import Fold
-from margrove.select.held_out.machine_scores import Judge
+from margrove.margin.kernels import Kernel
+from margrove.select.held_out import Fold, Judge
 from margrove.select.machines.gram_series import GramSeries
 from margrove.select.machines.grid_cells import Cells
 from margrove.select.machines.machine_paths import PathRule, PathSearch

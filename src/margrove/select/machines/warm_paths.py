@@ -10,10 +10,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from margrove._runtime.process_tasks import spread, tasks_wanted, workers_wanted
-from margrove._runtime.slices import SLICE_SECONDS, unwatched
-from margrove._runtime.threads import run_tiles, single_threaded_blas
-from margrove.select.held_out.folds import Fold
+from margrove._runtime import (
+    SLICE_SECONDS,
+    run_tiles,
+    single_threaded_blas,
+    spread,
+    tasks_wanted,
+    unwatched,
+    workers_wanted,
+)
+from margrove.select.held_out import Fold
 from margrove.select.machines.grid_cells import Cells
 
 __all__ = ["LinearGrid", "SpreadWarmPaths", "WarmPaths", "warm_paths"]

@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 
 from margrove.datasets import load_play_tennis, load_restaurant
-from margrove.ensemble.bootstrap.statistic import BootstrapResult, bootstrap
-from margrove.grove.criteria import CRITERIA
-from margrove.grove.estimators import DecisionTreeClassifier
+from margrove.ensemble.bootstrap import BootstrapResult, bootstrap
+from margrove.grove import CRITERIA, DecisionTreeClassifier
 from margrove.studio.content.scenes import StudioError
-from margrove.teaching.facts.bagging import bootstrap_histogram
+from margrove.teaching.facts import bootstrap_histogram
 
 __all__ = [
     "LECTURE_TABLES",

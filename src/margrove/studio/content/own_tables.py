@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from margrove.select.refusals import ComparisonTimeoutError
+from margrove.select import ComparisonTimeoutError
 from margrove.studio.content.scenes import StudioError
 
 __all__ = ["compare_table", "describe_table", "for_people", "report_table", "table_task"]
@@ -128,7 +128,7 @@ def describe_table(job: Any, table: Any) -> dict[str, Any]:
 
 def _task_of(column: Any, told: Any) -> str:
     """What predicting a column would be."""
-    from margrove.select.compare.contestants import task_of_numbers
+    from margrove.select.compare import task_of_numbers
 
     if told.type != "number" or not column.dtype.is_numeric():
         return "classification"
@@ -146,8 +146,7 @@ def _likely_target(columns: Any) -> str | None:
 
 
 def _findings(raw: Any, columns: Any, target: str | None) -> list[dict[str, Any]]:
-    from margrove.workbench.doctor.doctor import doctor
-    from margrove.workbench.doctor.findings import KINDS
+    from margrove.workbench.doctor import KINDS, doctor
 
     texts = {own.name for own in columns if own.type == "text"}  # prepared by fits, not looked at
     kept = [own.name for own in columns if own.name != target and own.name not in texts]

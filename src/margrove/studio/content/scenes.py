@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from margrove.select.learners.parameters import Value
-from margrove.studio.learners.registry import LEARNERS, Offer, Task
+from margrove.select.learners import Value
+from margrove.studio.learners import LEARNERS, Offer, Task
 
 __all__ = ["MAX_CLASSES", "MAX_POINTS", "Scene", "StudioError", "View", "scene_from"]
 

@@ -100,8 +100,7 @@ def _numbers(column: Any, name: str) -> tuple[np.ndarray, str, bool]:
     Numbers; dates as years; labels as numbers in the order of their names, -1 for what is missing.
     """
     from margrove._data import DateCells, LabelCells
-    from margrove.workbench.tables.prepare.column_types import typed_columns
-    from margrove.workbench.tables.prepare.frame_columns import frame_columns
+    from margrove.workbench.tables.prepare import frame_columns, typed_columns
 
     cells = typed_columns(frame_columns(column).cells)[0].cells
     if cells.is_missing.all():

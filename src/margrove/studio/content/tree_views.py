@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from margrove.ensemble.gradient.boosted_trees import GradientBoosted
-from margrove.grove.decision_tree import DecisionTree
-from margrove.grove.read.conditions import (
+from margrove.ensemble.gradient import GradientBoosted
+from margrove.grove import DecisionTree
+from margrove.grove.read import (
     TreeNames,
     branch_conditions,
     names_of,
     number_text,
     shown,
 )
-from margrove.grove.serve.tree_arrays import LEAF, MULTIWAY, TreeArrays
+from margrove.grove.serve import LEAF, MULTIWAY, TreeArrays
 from margrove.studio.content.scenes import Scene, StudioError, scene_from
-from margrove.studio.pictures.scene_fits import fitted
+from margrove.studio.pictures import fitted
 
 __all__ = ["answer_follow", "answer_tree", "follow_of", "member_of", "tree_of"]
 
@@ -153,7 +153,7 @@ def member_of(model: Any, member: Any) -> tuple[DecisionTree, int]:
         _check_member(member, 1)
         return model, 1
     if isinstance(model, GradientBoosted):
-        from margrove.facts.models.gradient_stages import tree_of_round
+        from margrove.facts.models import tree_of_round
 
         each = int(model.n_trees_per_iteration_)
         n = len(model) * each
@@ -244,7 +244,7 @@ def _largest(value: list[float]) -> int:
 
 def follow_of(model: Any, member: Any, row: Any) -> list[int]:
     """The nodes that a row visits, from the root to its leaf."""
-    from margrove.grove.read.reasons import explain
+    from margrove.grove.read import explain
 
     tree, _ = member_of(model, member)
     names = getattr(tree, "feature_names_in_", None)

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from margrove.studio.content.scenes import Scene, StudioError
-from margrove.studio.pictures.grids import as_grid
-from margrove.studio.pictures.scene_fits import missing
+from margrove.studio.pictures import as_grid, missing
 
 __all__ = ["map_of"]
 
@@ -29,7 +28,7 @@ def map_of(scene: Scene) -> dict[str, Any]:
     dict
         A `TuningMap` of the protocol.
     """
-    from margrove.select.machines.svm_cv import SVCCV
+    from margrove.select.machines import SVCCV
 
     if scene.task != "classification":
         raise StudioError("The map is of accuracies: it needs classes. Choose a set of classes.")
@@ -64,7 +63,7 @@ def map_of(scene: Scene) -> dict[str, Any]:
 
 def _kernel(scene: Scene) -> dict[str, Any]:
     """Parameters of the scene that a search takes, too."""
-    from margrove.studio.learners.choices import kernels_with
+    from margrove.studio.learners import kernels_with
 
     given = scene.parameters
     kernel = given.get("kernel")

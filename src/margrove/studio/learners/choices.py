@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from margrove.select.learners.parameters import Choice, Value, When
+from margrove.select.learners import Choice, Value, When
 
 __all__ = [
     "boosting_algorithms",
@@ -20,7 +20,7 @@ __all__ = [
 
 
 def kernels() -> list[Choice]:
-    from margrove.margin.kernels.registry import KERNELS
+    from margrove.margin.kernels import KERNELS
 
     return [Choice(name, f"{name}: {kernel.summary()}") for name, kernel in KERNELS.items()]
 
@@ -29,7 +29,7 @@ def kernels_with(parameter: str) -> Callable[[], list[Value]]:
     """Names of the kernels that have a parameter, the user's own among them."""
 
     def names() -> list[Value]:
-        from margrove.margin.kernels.registry import KERNELS
+        from margrove.margin.kernels import KERNELS
 
         return [name for name, kernel in KERNELS.items() if parameter in kernel.parameters()]
 
@@ -40,7 +40,7 @@ def criteria(*, for_classes: bool, in_forests: bool = False) -> Callable[[], lis
     """Those of trees, or those that forests take; the user's own among them."""
 
     def choices() -> list[Choice]:
-        from margrove.grove.criteria import CRITERIA
+        from margrove.grove import CRITERIA
 
         return [
             Choice(name, f"{name}: {own.summary}")
@@ -63,19 +63,19 @@ def gradient_losses(*, for_classes: bool) -> Callable[[], list[Choice]]:
 
 
 def boosting_algorithms() -> list[Choice]:
-    from margrove.ensemble.adaboost.algorithms import ALGORITHMS
+    from margrove.ensemble.adaboost import ALGORITHMS
 
     return [Choice(name, name) for name in ALGORITHMS]
 
 
 def boosting_losses() -> list[Choice]:
-    from margrove.ensemble.adaboost.r2_rounds import LOSSES
+    from margrove.ensemble.adaboost import LOSSES
 
     return [Choice(name, name) for name in LOSSES]
 
 
 def solvers() -> list[Choice]:
-    from margrove.margin.solvers.dual.choice import DENSE_SOLVERS
+    from margrove.margin.solvers.dual import DENSE_SOLVERS
 
     titles = {"cd": "cd, without an intercept"}
     return [Choice(name, titles.get(name, name)) for name in ("auto", "smo", *DENSE_SOLVERS)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from margrove.select.learners.parameters import Parameter, Value, When
+from margrove.select.learners import Parameter, Value, When
 from margrove.studio.learners.choices import (
     boosting_algorithms,
     boosting_losses,

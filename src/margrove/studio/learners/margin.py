@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.select.learners.parameters import Parameter, Value, When
+from margrove.select.learners import Parameter, Value, When
 from margrove.studio.learners.choices import kernels, kernels_with, menu, solvers, while_
 from margrove.studio.learners.offers import Shown
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from margrove.studio.content.presets import points_of
-from margrove.studio.content.scenes import Scene, scene_from
+from margrove.studio.content import Scene, points_of, scene_from
 
 __all__ = ["Choice", "Count", "Lesson", "Measure", "Right", "preset_scene"]
 

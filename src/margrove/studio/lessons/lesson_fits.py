@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from margrove.studio.content.scenes import Scene, StudioError
-from margrove.studio.pictures.scene_fits import missing
+from margrove.studio.content import Scene, StudioError
+from margrove.studio.pictures import missing
 
 __all__ = ["fitted_to"]
 

@@ -7,23 +7,20 @@ curve_of             what a fitted regressor says over one feature
 curve_from_values    the same from values
 cells_of             the middles of the cells of a grid over a view
 fitted               the fitted model of a scene; the last few are remembered
+
+curves            predictions of a regressor over one feature, as the page draws them
+figures           numbers beside a picture: errors, counts, and the certificate of the solution
+grids             grids over a view: cells, and the points in their middles
+hulls             convex hulls of two separable classes, beside the line of a linear machine
+member_pictures   predictions of single members of an ensemble
+picture           the picture of a scene: a fit, and all that the page draws of it
+planes            predictions of a classifier over two features, as the page draws them
+point_facts       facts about each point: dual variable, slack, kind of support vector, weight
+scene_fits        fits of the learner of a scene
+surfaces          values and classes on all cells of a grid, from one call of a public method
+tree_regions      the rectangles of a single tree, within a view
 """
 
-from margrove.studio.pictures.curves import curve_from_values, curve_of, places_of
-from margrove.studio.pictures.grids import Cells, cells_of
-from margrove.studio.pictures.picture import picture_of
-from margrove.studio.pictures.planes import plane_from_values, plane_of
-from margrove.studio.pictures.scene_fits import Fitted, fitted
+import lazy_loader
 
-__all__ = [
-    "Cells",
-    "Fitted",
-    "cells_of",
-    "curve_from_values",
-    "curve_of",
-    "fitted",
-    "picture_of",
-    "places_of",
-    "plane_from_values",
-    "plane_of",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

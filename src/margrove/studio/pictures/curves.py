@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.studio.content.scenes import Scene
+from margrove.studio.content import Scene
 from margrove.studio.pictures.member_pictures import curves_of_members
 from margrove.studio.pictures.point_facts import support_of
 from margrove.studio.pictures.surfaces import within_domain

@@ -15,9 +15,9 @@ from margrove.facts import (
     LinearFacts,
     PerceptronFacts,
 )
-from margrove.grove.decision_tree import DecisionTree
-from margrove.grove.serve.tree_arrays import LEAF
-from margrove.studio.content.scenes import Scene
+from margrove.grove import DecisionTree
+from margrove.grove.serve import LEAF
+from margrove.studio.content import Scene
 from margrove.studio.pictures.scene_fits import Fitted
 
 __all__ = ["empty_figures", "figures_of"]

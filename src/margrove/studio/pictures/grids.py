@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.studio.content.scenes import StudioError, View
+from margrove.studio.content import StudioError, View
 
 __all__ = ["Cells", "as_grid", "cells_of"]
 

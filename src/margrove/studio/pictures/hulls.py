@@ -9,8 +9,8 @@ import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
 from margrove.exceptions import NotSeparableError
-from margrove.studio.content.scenes import Scene
-from margrove.teaching.facts.hulls import hull_facts
+from margrove.studio.content import Scene
+from margrove.teaching.facts import hull_facts
 
 __all__ = ["hulls_of"]
 

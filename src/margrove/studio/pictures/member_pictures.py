@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.studio.content.scenes import View
+from margrove.studio.content import View
 from margrove.studio.pictures.grids import Cells, cells_of
 
 __all__ = ["MOST_MEMBERS", "classes_of_members", "curves_of_members", "members_of"]

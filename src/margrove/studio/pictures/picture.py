@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from margrove.exceptions import InvalidDataError, NumericalOverflowError
-from margrove.studio.content.scenes import Scene, StudioError
+from margrove.studio.content import Scene, StudioError
 from margrove.studio.pictures.curves import curve_of
 from margrove.studio.pictures.figures import empty_figures, figures_of
 from margrove.studio.pictures.planes import plane_of

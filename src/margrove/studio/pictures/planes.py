@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.studio.content.scenes import Scene
+from margrove.studio.content import Scene
 from margrove.studio.pictures.grids import as_grid, cells_of
 from margrove.studio.pictures.hulls import hulls_of
 from margrove.studio.pictures.member_pictures import classes_of_members

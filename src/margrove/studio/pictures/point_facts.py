@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from margrove.facts import Facts, PerceptronFacts, describe
-from margrove.studio.content.scenes import Scene
+from margrove.studio.content import Scene
 
 __all__ = ["MACHINES", "Support", "boosting_weights", "over_points", "support_of"]
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from margrove.exceptions import NotSeparableError
 from margrove.facts import describe
-from margrove.studio.content.scenes import Scene, StudioError
-from margrove.studio.worker.lru_cache import LruCache
+from margrove.studio.content import Scene, StudioError
+from margrove.studio.worker import LruCache
 
 __all__ = ["Fitted", "fitted", "missing", "remarks_of"]
 

@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from margrove.margin.svm.multiclass import per_class_decisions, votes_of
-from margrove.margin.svm.svc import SVC, NuSVC
+from margrove.margin.svm import SVC, NuSVC, per_class_decisions, votes_of
 from margrove.studio.pictures.grids import Cells
 
 __all__ = ["Surface", "SurfaceKind", "Wanted", "range_of", "surface_of", "within_domain"]
@@ -56,7 +55,7 @@ def surface_of(model: Any, cells: Cells, wanted: Wanted = "score") -> Surface:
 
 def within_domain(model: Any, points: np.ndarray) -> np.ndarray:
     """Histogram kernels have no negative numbers: the value at 0 is drawn there."""
-    from margrove.margin.kernels.registry import needs_nonnegative
+    from margrove.margin.kernels import needs_nonnegative
 
     is_positive = needs_nonnegative(getattr(model, "kernel", None))
     return np.maximum(points, 0.0) if is_positive else points

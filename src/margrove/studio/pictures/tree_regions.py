@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from margrove.facts import tree_regions
-from margrove.grove.decision_tree import DecisionTree
-from margrove.grove.serve.tree_arrays import OBLIQUE
-from margrove.studio.content.scenes import View
+from margrove.grove import DecisionTree
+from margrove.grove.serve import OBLIQUE
+from margrove.studio.content import View
 
 __all__ = ["regions_of"]
 

@@ -23,8 +23,7 @@ from margrove.studio.server.served_reports import ServedReports, report_headers
 from margrove.studio.server.tab_keys import TabKeys
 from margrove.studio.server.uploads import UploadedTables, UploadLimits
 from margrove.studio.server.websocket_sessions import SessionContext, WebSocketSession
-from margrove.studio.worker.worker_main import WorkerSettings
-from margrove.studio.worker.worker_supervisor import Limits, WorkerSupervisor
+from margrove.studio.worker import Limits, WorkerSettings, WorkerSupervisor
 
 __all__ = ["NOT_BUILT", "Settings", "Studio"]
 

@@ -69,7 +69,7 @@ class _Run:
     def __init__(self, options: Launch, address: Address, folder: Path) -> None:
         from margrove.studio.server.application import Settings, Studio
         from margrove.studio.server.uploads import UploadLimits
-        from margrove.studio.worker.worker_supervisor import worker_memory
+        from margrove.studio.worker import worker_memory
 
         settings = Settings(
             hosts=address.hosts,

@@ -17,8 +17,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from margrove._version import __version__
 from margrove.studio.server.messages import MessageError, cancelled, hello_of, request_of
 from margrove.studio.server.tab_keys import TabKeys
-from margrove.studio.worker.request_queue import QueuedRequest
-from margrove.studio.worker.worker_supervisor import WorkerSupervisor
+from margrove.studio.worker import QueuedRequest, WorkerSupervisor
 
 __all__ = ["SessionContext", "WebSocketSession"]
 

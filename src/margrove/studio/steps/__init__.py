@@ -12,9 +12,16 @@
 
 Each has a function `trace(scene)`, which fits the learner of the scene once and returns a `Trace`.
 Intermediate models are estimators too: the library makes them from fewer steps.
+
+ensembles/     steps of ensembles: members of bagging and forests, rounds of boosting
+margin/        steps of the perceptron and of the solvers of support vector machines
+model_errors   errors of intermediate models on the training and the test points of a scene
+shown_trees    trees for step modes, in the format of the tree viewer
+step_modes     the step modes: their titles, their learners, and the functions that trace them
+traces         the trace of a fit: a description of each step
+trees/         steps of growing and pruning a decision tree
 """
 
-from margrove.studio.steps.step_modes import STEPS, StepMode, step_of, steps_of
-from margrove.studio.steps.traces import MOST_STEPS
+import lazy_loader
 
-__all__ = ["MOST_STEPS", "STEPS", "StepMode", "step_of", "steps_of"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

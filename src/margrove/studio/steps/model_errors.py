@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.studio.content.scenes import Scene
+from margrove.studio.content import Scene
 
 __all__ = ["ErrorMeter", "error_name"]
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from margrove.studio.content.lectures import LectureTable
-from margrove.studio.content.scenes import Scene
-from margrove.studio.content.tree_views import member_of, tree_of
+from margrove.studio.content import LectureTable, Scene, member_of, tree_of
 
 __all__ = ["rule_of", "tree_of_scene", "tree_of_table"]
 

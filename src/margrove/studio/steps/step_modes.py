@@ -9,14 +9,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from margrove.studio.content.lectures import LectureTable
-from margrove.studio.content.scenes import Scene, StudioError
-from margrove.studio.pictures.scene_fits import missing
+from margrove.studio.content import LectureTable, Scene, StudioError
+from margrove.studio.pictures import missing
 from margrove.studio.steps.ensembles import adaboost, gradient_boosting, member_steps
 from margrove.studio.steps.margin import hull, perceptron, smo, subgradient
 from margrove.studio.steps.traces import Trace
 from margrove.studio.steps.trees import pruning, splits
-from margrove.studio.worker.lru_cache import LruCache, key_of
+from margrove.studio.worker import LruCache, key_of
 
 __all__ = ["STEPS", "StepMode", "step_of", "steps_of"]
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from margrove.studio.content.scenes import Scene, StudioError
+from margrove.studio.content import Scene, StudioError
 
 __all__ = [
     "MOST_STEPS",

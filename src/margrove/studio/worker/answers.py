@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from margrove.studio.content.scenes import Scene, StudioError, scene_from
+from margrove.studio.content import Scene, StudioError, scene_from
 
 __all__ = ["ANSWERS"]
 
@@ -40,9 +40,8 @@ def _scene(request: Any) -> Scene:
 
 def answer_catalogue(request: Any, job: Any) -> Answer:
     """`Catalogue`."""
-    from margrove.studio.content.lectures import LECTURE_TABLES
-    from margrove.studio.content.presets import PRESETS
-    from margrove.studio.learners.registry import LEARNERS
+    from margrove.studio.content import LECTURE_TABLES, PRESETS
+    from margrove.studio.learners import LEARNERS
     from margrove.studio.lessons import LESSONS
 
     _fields(request)
@@ -56,7 +55,7 @@ def answer_catalogue(request: Any, job: Any) -> Answer:
 
 def answer_points(request: Any, job: Any) -> Answer:
     """`Points`."""
-    from margrove.studio.content.presets import points_of
+    from margrove.studio.content import points_of
 
     preset, size, noise, seed = _fields(request, "preset", "size", "noise", "seed")
     return points_of(preset, size=size, noise=noise, seed=seed)
@@ -75,14 +74,14 @@ def answer_picture(request: Any, job: Any) -> Answer:
 
 def answer_map(request: Any, job: Any) -> Answer:
     """`TuningMap`."""
-    from margrove.studio.content.tuning_maps import map_of
+    from margrove.studio.content import map_of
 
     return map_of(_scene(request))
 
 
 def answer_code(request: Any, job: Any) -> Answer:
     """`Code`."""
-    from margrove.studio.content.python_code import python_of
+    from margrove.studio.content import python_of
 
     return {"python": python_of(_scene(request))}
 
@@ -124,7 +123,7 @@ def answer_step(request: Any, job: Any) -> Answer:
 
 def _stepped(given: Any) -> Any:
     """A scene, or a table of the lectures."""
-    from margrove.studio.content.lectures import lecture_table
+    from margrove.studio.content import lecture_table
 
     if isinstance(given, dict) and "lecture" in given:
         return lecture_table(given["lecture"])
@@ -165,28 +164,28 @@ def answer_bootstrap(request: Any, job: Any) -> Answer:
 
 def answer_table(request: Any, job: Any) -> Answer:
     """`Table`."""
-    from margrove.studio.content.own_tables import describe_table
+    from margrove.studio.content import describe_table
 
     return describe_table(job, *_fields(request, "table"))
 
 
 def answer_table_scene(request: Any, job: Any) -> Answer:
     """`Scene`."""
-    from margrove.studio.content.table_points import scene_of_table
+    from margrove.studio.content import scene_of_table
 
     return scene_of_table(job, *_fields(request, "table", "target", "features", "rows", "seed"))
 
 
 def answer_table_compare(request: Any, job: Any) -> Answer:
     """`Leaderboard`."""
-    from margrove.studio.content.own_tables import compare_table
+    from margrove.studio.content import compare_table
 
     return compare_table(job, *_fields(request, "table", "target", "seconds"))
 
 
 def answer_table_report(request: Any, job: Any) -> Answer:
     """`Report`."""
-    from margrove.studio.content.own_tables import report_table
+    from margrove.studio.content import report_table
 
     return report_table(job, *_fields(request, "table", "target", "learner"))
 

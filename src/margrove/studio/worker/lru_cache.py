@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import Generic, TypeVar
 
-from margrove.studio.content.scenes import Scene
+from margrove.studio.content import Scene
 
 __all__ = ["LruCache", "key_of"]
 

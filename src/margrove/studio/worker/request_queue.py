@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from margrove.studio.server.messages import PageRequest
+from margrove.studio.server import PageRequest
 
 __all__ = ["MOST_CHANNELS", "QueuedRequest", "RequestQueue", "TooManyError"]
 

@@ -23,8 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from margrove.studio.server.internal_errors import report_internal_error
-from margrove.studio.server.messages import packed_result, progress
+from margrove.studio.server import packed_result, progress, report_internal_error
 from margrove.studio.worker.worker_protocol import (
     Kind,
     WorkerMessage,

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from margrove._runtime.memory import available_memory
-from margrove.studio.server.messages import cancelled, failure, progress
+from margrove._runtime import available_memory
+from margrove.studio.server import cancelled, failure, progress
 from margrove.studio.worker.request_queue import QueuedRequest, RequestQueue, TooManyError
 from margrove.studio.worker.worker_main import WorkerSettings
 from margrove.studio.worker.worker_process import WorkerProcess

@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from margrove._data import check_table
-from margrove._data.result_frames import data_frame
-from margrove.ensemble.bootstrap.statistic import BootstrapResult
+from margrove._data import check_table, data_frame
+from margrove.ensemble.bootstrap import BootstrapResult
 from margrove.exceptions import InvalidDataError
-from margrove.facts.plain_values import Plain, frozen
+from margrove.facts import Plain, frozen
 from margrove.teaching.facts.planes import PlaneRows, grid_over, plane_rows, require_count
 
 __all__ = [

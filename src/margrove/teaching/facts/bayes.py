@@ -11,11 +11,10 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import clone
 
-from margrove._data import seed_of
-from margrove._data.result_frames import data_frame
+from margrove._data import data_frame, seed_of
 from margrove.exceptions import InvalidDataError
-from margrove.facts.plain_values import Plain, frozen
-from margrove.margin.svm.svc import SVC
+from margrove.facts import Plain, frozen
+from margrove.margin.svm import SVC
 from margrove.teaching.facts.planes import PlaneRows, grid_over, plane_rows, require_count
 
 __all__ = ["BayesComparison", "GaussianMixtures", "svm_beside_bayes"]

@@ -12,13 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from margrove._data.result_frames import data_frame
+from margrove._data import data_frame
 from margrove.exceptions import InvalidDataError
-from margrove.facts.describing import describe
-from margrove.facts.outlines import outline
-from margrove.facts.plain_values import Plain, frozen
-from margrove.margin.losses import LOSSES
-from margrove.margin.svm.certificate import certificate
+from margrove.facts import Plain, describe, frozen, outline
+from margrove.margin import LOSSES
+from margrove.margin.svm import certificate
 from margrove.teaching.facts.planes import PlaneRows, plane_rows
 
 __all__ = ["MultiplierFacts", "PlaneDistances", "multiplier_facts", "plane_distances"]

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
-from margrove._data.result_frames import data_frame
-from margrove.facts.plain_values import Plain, frozen
-from margrove.margin.perceptron.perceptron import Perceptron
-from margrove.margin.svm.svc import SVC
+from margrove._data import data_frame
+from margrove.facts import Plain, frozen
+from margrove.margin.perceptron import Perceptron
+from margrove.margin.svm import SVC
 from margrove.teaching.facts.planes import PlaneRows, plane_rows, require_count
 
 __all__ = ["HullFacts", "SeparatingLines", "hull_facts", "separating_lines"]

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from margrove._data.result_frames import data_frame
-from margrove.facts.plain_values import Plain, frozen
-from margrove.margin.losses import LOSSES
+from margrove._data import data_frame
+from margrove.facts import Plain, frozen
+from margrove.margin import LOSSES
 from margrove.teaching.facts.planes import require_count, require_number
 
 __all__ = ["LossCurves", "loss_curves"]

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from margrove._data.result_frames import data_frame
+from margrove._data import data_frame
 from margrove.exceptions import DataWarning
-from margrove.facts.describing import describe
-from margrove.facts.plain_values import Plain, frozen
-from margrove.margin.svm.svc import SVC
+from margrove.facts import Plain, describe, frozen
+from margrove.margin.svm import SVC
 from margrove.teaching.facts.planes import PlaneRows, plane_rows
 
 __all__ = [

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from margrove._data.result_frames import data_frame
-from margrove._runtime.slices import watch
-from margrove.facts.plain_values import Plain, frozen
-from margrove.margin.perceptron.perceptron import Perceptron
+from margrove._data import data_frame
+from margrove._runtime import watch
+from margrove.facts import Plain, frozen
+from margrove.margin.perceptron import Perceptron
 from margrove.teaching.facts.planes import PlaneRows, plane_rows
 
 __all__ = ["PerceptronSteps", "perceptron_steps"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from margrove._data import check_labels, check_table
 from margrove.exceptions import InvalidDataError
-from margrove.facts.plain_values import Plain, frozen
+from margrove.facts import Plain, frozen
 
 __all__ = ["PlaneRows", "grid_over", "plane_rows", "require_count", "require_number"]
 

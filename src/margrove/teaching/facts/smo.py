@@ -20,12 +20,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from margrove._data import check_labels, check_table
-from margrove._data.result_frames import data_frame
-from margrove._runtime.slices import watch
+from margrove._data import check_labels, check_table, data_frame
+from margrove._runtime import watch
 from margrove.exceptions import InvalidDataError
-from margrove.facts.plain_values import Plain, frozen
-from margrove.margin.svm.svc import SVC
+from margrove.facts import Plain, frozen
+from margrove.margin.svm import SVC
 
 __all__ = ["CoordinatePath", "SmoBox", "SmoBoxes", "coordinate_path", "smo_boxes"]
 

@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from margrove._data import check_labels, count_rows
-from margrove._data.result_frames import data_frame
+from margrove._data import check_labels, count_rows, data_frame
 from margrove.exceptions import InvalidDataError
-from margrove.facts.models.trees import TreeRegions, tree_regions
-from margrove.facts.plain_values import Plain, frozen
-from margrove.grove.criteria import CRITERIA
-from margrove.grove.estimators import DecisionTreeClassifier
+from margrove.facts import Plain, frozen
+from margrove.facts.models import TreeRegions, tree_regions
+from margrove.grove import CRITERIA, DecisionTreeClassifier
 from margrove.teaching.facts.planes import PlaneRows, plane_rows, require_count
 
 __all__ = ["SplitChildren", "TreeGrowth", "split_children", "tree_growth"]

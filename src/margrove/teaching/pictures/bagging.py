@@ -6,11 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from margrove.plot.canvas import class_style, explain_handles, tint, usable_axes
-from margrove.plot.picture import Picture, drawn
-from margrove.teaching.facts.bagging import bagged_boundaries as boundaries_of
-from margrove.teaching.facts.bagging import bootstrap_histogram as histogram_of
-from margrove.teaching.facts.bagging import member_votes as votes_of
+from margrove.plot import Picture, class_style, drawn, explain_handles, tint, usable_axes
+from margrove.teaching.facts import (
+    bagged_boundaries as boundaries_of,
+)
+from margrove.teaching.facts import (
+    bootstrap_histogram as histogram_of,
+)
+from margrove.teaching.facts import (
+    member_votes as votes_of,
+)
 from margrove.teaching.pictures.plane_drawing import draw_rows
 
 if TYPE_CHECKING:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from margrove.plot.canvas import class_style, usable_axes
-from margrove.plot.picture import Picture, drawn
-from margrove.teaching.facts.losses import loss_curves
+from margrove.plot import Picture, class_style, drawn, usable_axes
+from margrove.teaching.facts import loss_curves
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from margrove.datasets.generators import make_circles, make_moons
-from margrove.plot.canvas import class_style, explain_handles, usable_axes, usable_panels
-from margrove.plot.decision_boundary import decision_boundary
-from margrove.plot.picture import Picture, drawn
-from margrove.teaching.facts.bayes import svm_beside_bayes
-from margrove.teaching.facts.machines import machine_effects, squared_circle
-from margrove.teaching.facts.planes import grid_over
+from margrove.datasets import make_circles, make_moons
+from margrove.plot import (
+    Picture,
+    class_style,
+    decision_boundary,
+    drawn,
+    explain_handles,
+    usable_axes,
+    usable_panels,
+)
+from margrove.teaching.facts import grid_over, machine_effects, squared_circle, svm_beside_bayes
 from margrove.teaching.pictures.plane_drawing import draw_line, draw_rows, frame_plane, shade_sides
 
 if TYPE_CHECKING:

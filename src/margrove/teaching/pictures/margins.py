@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from margrove.plot.canvas import class_style, explain_handles, tint, usable_axes
-from margrove.plot.picture import Picture, drawn
-from margrove.teaching.facts.distances import PlaneDistances, plane_distances
-from margrove.teaching.facts.hulls import hull_facts
-from margrove.teaching.facts.hulls import separating_lines as lines_of
+from margrove.plot import Picture, class_style, drawn, explain_handles, tint, usable_axes
+from margrove.teaching.facts import (
+    PlaneDistances,
+    hull_facts,
+    plane_distances,
+)
+from margrove.teaching.facts import (
+    separating_lines as lines_of,
+)
 from margrove.teaching.pictures.plane_drawing import draw_line, draw_rows, frame_plane
 
 if TYPE_CHECKING:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from margrove.plot.canvas import class_style, explain_handles, usable_panels
-from margrove.plot.picture import Picture, drawn
-from margrove.teaching.facts.perceptron import PerceptronSteps
-from margrove.teaching.facts.perceptron import perceptron_steps as steps_of
+from margrove.plot import Picture, class_style, drawn, explain_handles, usable_panels
+from margrove.teaching.facts import PerceptronSteps
+from margrove.teaching.facts import perceptron_steps as steps_of
 from margrove.teaching.pictures.plane_drawing import draw_line, draw_rows, frame_plane
 
 if TYPE_CHECKING:

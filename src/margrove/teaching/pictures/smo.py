@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from margrove.plot.canvas import SUPPORT_MARKERS, class_style, usable_axes, usable_panels
-from margrove.plot.picture import Picture, drawn
-from margrove.teaching.facts.distances import MultiplierFacts, multiplier_facts
-from margrove.teaching.facts.smo import SmoBox, SmoBoxes, coordinate_path, smo_boxes
+from margrove.plot import SUPPORT_MARKERS, Picture, class_style, drawn, usable_axes, usable_panels
+from margrove.teaching.facts import (
+    MultiplierFacts,
+    SmoBox,
+    SmoBoxes,
+    coordinate_path,
+    multiplier_facts,
+    smo_boxes,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

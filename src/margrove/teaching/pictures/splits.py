@@ -7,14 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from margrove.facts.models.trees import tree_regions
-from margrove.plot.canvas import class_style, explain_handles, usable_panels
-from margrove.plot.picture import Picture, drawn, table
-from margrove.plot.plane import range_of
-from margrove.plot.trees.regions import regions
-from margrove.teaching.facts.splits import SplitChildren
-from margrove.teaching.facts.splits import split_children as children_of
-from margrove.teaching.facts.splits import tree_growth as growth_of
+from margrove.facts.models import tree_regions
+from margrove.plot import (
+    Picture,
+    class_style,
+    drawn,
+    explain_handles,
+    range_of,
+    table,
+    usable_panels,
+)
+from margrove.plot.trees import regions
+from margrove.teaching.facts import (
+    SplitChildren,
+)
+from margrove.teaching.facts import (
+    split_children as children_of,
+)
+from margrove.teaching.facts import (
+    tree_growth as growth_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -245,10 +257,10 @@ def regression_blocks(model: Any, X: Any, y: Any = None, *, ax: Any = None) -> P
 
 
 def _axes_in_space(ax: Any) -> Any:
-    from margrove.plot.canvas import usable_axes
+    from margrove.plot import usable_axes
 
     if ax is None:
-        from margrove.plot.canvas import new_panels
+        from margrove.plot import new_panels
 
         flat = new_panels(1, size=(6.0, 5.0))[0]
         figure = flat.figure

@@ -13,23 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from margrove.facts.class_scores import class_scores
-from margrove.facts.prediction_values import (
+from margrove.facts import (
     ConfusionMatrix,
     PrecisionRecallCurves,
     ResidualFacts,
     RocCurves,
     WorstMistakes,
-)
-from margrove.facts.predictions import (
+    class_scores,
     confusion,
     precision_recall_curves,
     residual_facts,
     roc_curves,
     worst_mistakes,
 )
-from margrove.select.calibrate.reliability import Reliability, reliability_of
-from margrove.select.calibrate.wilson import wilson_interval
+from margrove.select.calibrate import Reliability, reliability_of, wilson_interval
 from margrove.workbench.report.subject import Subject
 
 __all__ = [

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from margrove._data import CodedTable, code_table
-from margrove.workbench.doctor.column_figures import figures_of
+from margrove.workbench.doctor import figures_of
 from margrove.workbench.report.charts import spark_bars
 from margrove.workbench.report.markup import Markup
 from margrove.workbench.report.texts import count, number, percent, visible
-from margrove.workbench.tables.read.cell_texts import are_texts
+from margrove.workbench.tables.read import are_texts
 
 __all__ = ["ColumnProfile", "TableProfile", "table_profile"]
 

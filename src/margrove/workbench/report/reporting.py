@@ -13,14 +13,17 @@ from margrove.workbench.report.blocks import Remark, Remarks, Section
 from margrove.workbench.report.document import page_of, require_jinja
 from margrove.workbench.report.judgement import judgement_of
 from margrove.workbench.report.profile import table_profile
-from margrove.workbench.report.sections.data import data_section
-from margrove.workbench.report.sections.dependence import dependence_section
-from margrove.workbench.report.sections.judged import judged_section
-from margrove.workbench.report.sections.leaderboard import leaderboard_section
-from margrove.workbench.report.sections.model import model_section
-from margrove.workbench.report.sections.reproduction import reproduction_section
-from margrove.workbench.report.sections.summary import summary_section
-from margrove.workbench.report.sections.tuning import tuning_of, tuning_section
+from margrove.workbench.report.sections import (
+    data_section,
+    dependence_section,
+    judged_section,
+    leaderboard_section,
+    model_section,
+    reproduction_section,
+    summary_section,
+    tuning_of,
+    tuning_section,
+)
 from margrove.workbench.report.subject import subject_of
 from margrove.workbench.report.texts import visible
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from margrove.ensemble.bootstrap.statistic import ConfidenceInterval
-from margrove.select.calibrate.wilson import wilson_interval
+from margrove.ensemble.bootstrap import ConfidenceInterval
+from margrove.select.calibrate import wilson_interval
 
 __all__ = ["meaning_of_intervals", "with_intervals_of_rows"]
 

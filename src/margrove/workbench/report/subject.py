@@ -13,8 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import count_rows
 from margrove.exceptions import InvalidDataError
-from margrove.facts import describe, is_described, outline
-from margrove.facts.dependence import PartialDependenceFacts, partial_dependence_facts
+from margrove.facts import (
+    PartialDependenceFacts,
+    describe,
+    is_described,
+    outline,
+    partial_dependence_facts,
+)
 
 __all__ = ["Subject", "subject_of", "uncalibrated"]
 

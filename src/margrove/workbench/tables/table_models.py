@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from margrove.workbench.tables.prepare.preparation import TablePreparation
+from margrove.workbench.tables.prepare import TablePreparation
 
 __all__ = ["form_for", "table_model", "types_of_model"]
 

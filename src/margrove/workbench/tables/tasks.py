@@ -10,12 +10,15 @@ import numpy as np
 
 from margrove._data import DateCells, LabelCells, NumberCells, to_polars
 from margrove.exceptions import InvalidDataError
-from margrove.select.compare.contestants import task_of_targets
-from margrove.workbench.tables.prepare.cell_changes import as_numbers
-from margrove.workbench.tables.prepare.column_types import Column, TypedColumn, typed_columns
-from margrove.workbench.tables.prepare.frame_columns import frame_columns
-from margrove.workbench.tables.read.cell_texts import shown
-from margrove.workbench.tables.read.reading import RawTable, check_types
+from margrove.select.compare import task_of_targets
+from margrove.workbench.tables.prepare import (
+    Column,
+    TypedColumn,
+    as_numbers,
+    frame_columns,
+    typed_columns,
+)
+from margrove.workbench.tables.read import RawTable, check_types, shown
 
 __all__ = ["Task", "target_values", "task_of_table"]
 

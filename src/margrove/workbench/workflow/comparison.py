@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from margrove.select.refusals import InvalidRequestError
-from margrove.workbench.workflow.held_out import held_out, usable_folds
+from margrove.select import InvalidRequestError
+from margrove.workbench.workflow.held_out_rows import held_out, usable_folds
 from margrove.workbench.workflow.learners import BASELINE, compared_learners, table_models
 from margrove.workbench.workflow.observer import Observer, SilentObserver
 from margrove.workbench.workflow.remarks import remarks_of
 
 if TYPE_CHECKING:
-    from margrove.select.compare.result import Comparison
-    from margrove.workbench.tables.tasks import Task
+    from margrove.select.compare import Comparison
+    from margrove.workbench.tables import Task
 
 __all__ = ["TableComparison", "compare_learners", "default_folds"]
 
@@ -151,8 +151,8 @@ def compare_learners(
     -------
     TableComparison
     """
-    from margrove.select.compare.comparison import compare
-    from margrove.workbench.report.score_intervals import with_intervals_of_rows
+    from margrove.select.compare import compare
+    from margrove.workbench.report import with_intervals_of_rows
 
     observer = observer or SilentObserver()
     seconds = _SECONDS if max_time is None else max_time

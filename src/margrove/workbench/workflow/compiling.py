@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from margrove.workbench.tables.tasks import Task
+    from margrove.workbench.tables import Task
     from margrove.workbench.workflow.observer import Observer
 
 __all__ = ["compile_learners"]
@@ -33,9 +33,7 @@ def compile_learners(
     task: Task, learners: Sequence[str], observer: Observer, n_jobs: int | None
 ) -> None:
     """Put what the learners need into the cache; from the second run on, it is there."""
-    from margrove._runtime.jit import mark_in_cache
-    from margrove._runtime.threads import resolve_n_jobs
-    from margrove._runtime.warmup import EVERYTHING, run_side_by_side
+    from margrove._runtime import EVERYTHING, mark_in_cache, resolve_n_jobs, run_side_by_side
 
     everything = mark_in_cache(EVERYTHING)
     if everything is None or not sys.executable or everything.exists():
@@ -72,7 +70,7 @@ def _sample(task: Task) -> tuple[Any, Any, dict[str, str]]:
 
 def fit_sample(sample: str, learner: str, kind: Any) -> None:
     """The program of a compiling process. An error here comes again in the fit itself."""
-    from margrove.workbench.tables.table_models import table_model
+    from margrove.workbench.tables import table_model
     from margrove.workbench.workflow.learners import make_learner
 
     warnings.simplefilter("ignore")

@@ -8,16 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from margrove.select.refusals import InvalidRequestError
-from margrove.workbench.workflow.held_out import HeldOutRows, held_out, tuning_folds
+from margrove.select import InvalidRequestError
+from margrove.workbench.workflow.held_out_rows import HeldOutRows, held_out, tuning_folds
 from margrove.workbench.workflow.learners import table_models
 from margrove.workbench.workflow.observer import Observer, SilentObserver
 from margrove.workbench.workflow.remarks import remarks_of, stopped_early
 from margrove.workbench.workflow.scores import HeldOutScore, score_model
 
 if TYPE_CHECKING:
-    from margrove.select.autotune.tuning import Tuning
-    from margrove.workbench.tables.tasks import Task
+    from margrove.select.autotune import Tuning
+    from margrove.workbench.tables import Task
 
 __all__ = ["FittedModel", "fit_learner"]
 
@@ -143,7 +143,7 @@ def _calibrated(model: Any, task: Task, rows: Any) -> Any:
 def _fitted(
     model: Any, task: Task, train: Any, tune: bool, seed: int, n_jobs: int | None
 ) -> tuple[Any, Tuning | None]:
-    from margrove.select.autotune.autotune import autotune
+    from margrove.select.autotune import autotune
 
     X, y = task.X[train], task.y[train]
     if not tune:

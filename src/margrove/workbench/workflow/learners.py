@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from margrove.select import InvalidRequestError
 from margrove.select.learners import Task as TaskKind
 from margrove.select.learners import learner_named, learners_at
-from margrove.select.refusals import InvalidRequestError
 
 if TYPE_CHECKING:
-    from margrove.workbench.tables.tasks import Task
+    from margrove.workbench.tables import Task
     from margrove.workbench.workflow.observer import Observer
 
 __all__ = ["BASELINE", "compared_learners", "make_learner", "table_models"]
@@ -60,7 +60,7 @@ def make_learner(
 
 def _require_known_kernel(kernel: Any) -> None:
     """Before the table is prepared."""
-    from margrove.margin.kernels.registry import KERNELS
+    from margrove.margin.kernels import KERNELS
 
     if kernel is not None and kernel not in KERNELS:
         raise InvalidRequestError(
@@ -80,7 +80,7 @@ def table_models(
     task: Task, names: Sequence[str], observer: Observer, n_jobs: int | None, **settings: Any
 ) -> dict[str, Any]:
     """Models of raw tables, by name; their kernels are compiled, so that fits can be timed."""
-    from margrove.workbench.tables.table_models import table_model
+    from margrove.workbench.tables import table_model
     from margrove.workbench.workflow.compiling import compile_learners
 
     models = {

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from margrove.workbench.workflow.comparison import TableComparison, compare_learners
 from margrove.workbench.workflow.fitted_models import FittedModel, fit_learner
-from margrove.workbench.workflow.held_out import HeldOutRows, held_out, tuning_folds
+from margrove.workbench.workflow.held_out_rows import HeldOutRows, held_out, tuning_folds
 from margrove.workbench.workflow.observer import Observer, SilentObserver
 from margrove.workbench.workflow.tables import part_of
 
 if TYPE_CHECKING:
-    from margrove.workbench.tables.tasks import Task
+    from margrove.workbench.tables import Task
 
 __all__ = ["Outcome", "Plan", "run_workflow"]
 

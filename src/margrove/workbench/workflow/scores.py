@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from margrove.select.learners import Task as TaskKind
 
 if TYPE_CHECKING:
-    from margrove.workbench.tables.tasks import Task
-    from margrove.workbench.workflow.held_out import HeldOutRows
+    from margrove.workbench.tables import Task
+    from margrove.workbench.workflow.held_out_rows import HeldOutRows
 
 __all__ = ["HeldOutScore", "percent_or_number", "score_model", "score_predictions"]
 
@@ -70,8 +70,8 @@ def score_predictions(kind: TaskKind, y: Any, predicted: Any, learnt: Any) -> He
     import numpy as np
     from sklearn.metrics import r2_score
 
-    from margrove.select.calibrate.wilson import wilson_interval
-    from margrove.workbench.report.judgement import r2_interval
+    from margrove.select.calibrate import wilson_interval
+    from margrove.workbench.report import r2_interval
 
     predicted = np.asarray(predicted)
     if kind == "classification":

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from margrove.select.refusals import InvalidRequestError
+from margrove.select import InvalidRequestError
 
 if TYPE_CHECKING:
-    from margrove.workbench.doctor.doctor import Diagnosis
-    from margrove.workbench.tables.read.reading import RawTable
-    from margrove.workbench.tables.tasks import Task
+    from margrove.workbench.doctor import Diagnosis
+    from margrove.workbench.tables import Task
+    from margrove.workbench.tables.read import RawTable
 
 __all__ = ["built_in_table", "diagnosis_of", "part_of", "sample_of"]
 
@@ -27,7 +27,7 @@ def built_in_table(name: str) -> RawTable:
             "Tables on the command line need polars: pip install 'margrove[workbench]'."
         ) from error
     from margrove.datasets import DATASETS
-    from margrove.workbench.tables.read.reading import RawTable
+    from margrove.workbench.tables.read import RawTable
 
     if name not in DATASETS:
         raise InvalidRequestError(
@@ -62,7 +62,7 @@ def sample_of(task: Task, n_rows: int, seed: int = 0) -> Task:
 
 def diagnosis_of(task: Task) -> Diagnosis:
     """What the doctor finds in all columns but texts, which are prepared word by word."""
-    from margrove.workbench.doctor.doctor import doctor
+    from margrove.workbench.doctor import doctor
 
     others = task.X.drop([own.name for own in task.columns if own.type == "text"])
     X = others if others.width else [[]] * len(task.y)  # frames without columns have no rows

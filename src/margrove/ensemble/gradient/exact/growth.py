@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.ensemble.gradient.exact.nodes import FEW_ROWS, SPAN
 from margrove.ensemble.gradient.exact.split_search import (
     consider_split,
@@ -16,8 +16,7 @@ from margrove.ensemble.gradient.exact.split_search import (
     searched_node,
     subtract,
 )
-from margrove.grove.table.columns import code_of
-from margrove.grove.table.targets import BITS_OF_SUMS, bits_of
+from margrove.grove.table import BITS_OF_SUMS, bits_of, code_of
 
 __all__ = [
     "finish",

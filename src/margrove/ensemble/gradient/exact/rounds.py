@@ -13,19 +13,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from margrove._data import read_only
-from margrove._runtime.jit import kernel
-from margrove._runtime.memory import require_memory
-from margrove._runtime.process_states import MisfitError, numbers_of, one_of
-from margrove._runtime.threads import run_tiles
+from margrove._runtime import MisfitError, kernel, numbers_of, one_of, require_memory, run_tiles
 from margrove.ensemble.gradient.early_stopping import Monitor
-from margrove.ensemble.gradient.hist.nodes import LARGEST_VALUE
+from margrove.ensemble.gradient.hist import LARGEST_VALUE
 from margrove.ensemble.gradient.losses import GradientLoss
 from margrove.ensemble.gradient.round_states import restore_rounds, state_of_rounds
 from margrove.ensemble.gradient.training_data import TrainingRows
-from margrove.grove.serve.packed_trees import Kind, PackedTree
-from margrove.grove.serve.tree_arrays import TreeArrays
-from margrove.grove.serve.tree_states import TreeForm
-from margrove.grove.serve.unfolding import packed_of
+from margrove.grove.serve import Kind, PackedTree, TreeArrays, TreeForm, packed_of
 
 __all__ = ["ExactRounds", "Grower", "TreeOfItsOwn"]
 

@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.ensemble.gradient.exact.nodes import LeftSums, SearchedNode
-from margrove.grove.grow.scores import SQUARED, consider
-from margrove.grove.table.columns import code_of
+from margrove.grove.grow import SQUARED, consider
+from margrove.grove.table import code_of
 
 __all__ = [
     "consider_split",

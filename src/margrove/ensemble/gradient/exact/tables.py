@@ -6,16 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime.jit import (
+from margrove._runtime import (
     kernel,
-)
-from margrove._runtime.threads import (
     run_tiles,
 )
-from margrove.ensemble.adaboost.stump_tables import (
+from margrove.ensemble.adaboost import (
     parts_of_equal_cost,
 )
-from margrove.grove.table.binning import (
+from margrove.grove.table import (
     BinnedDataset,
 )
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime.threads import run_tiles
+from margrove._runtime import run_tiles
 from margrove.ensemble.gradient.exact.growth import (
     finish,
     grow_alone,
@@ -35,11 +35,9 @@ from margrove.ensemble.gradient.exact.nodes import (
     Workspace,
 )
 from margrove.ensemble.gradient.exact.tables import ENTRIES_AT_ONCE, FeatureGroup, read_groups
-from margrove.ensemble.gradient.records import first_records, records
-from margrove.grove.serve.packed_trees import FEATURE_AT, MISSING_AT, PackedTree
-from margrove.grove.serve.tree_packing import cuts_of
-from margrove.grove.table.binning import BinnedDataset
-from margrove.grove.table.targets import BITS_OF_SUMS, whole_weights
+from margrove.ensemble.gradient.record_arrays import first_records, records
+from margrove.grove.serve import FEATURE_AT, MISSING_AT, PackedTree, cuts_of
+from margrove.grove.table import BITS_OF_SUMS, BinnedDataset, whole_weights
 
 __all__ = ["ExactTrees", "GrownTree"]
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 
 __all__ = [
     "N_SPLITTERS",

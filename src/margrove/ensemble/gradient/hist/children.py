@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.ensemble.gradient.hist.nodes import LEVEL_BY_LEVEL, SMALL_FIRST
 from margrove.ensemble.gradient.hist.root import is_packed_node
 from margrove.ensemble.gradient.hist.split_search import (

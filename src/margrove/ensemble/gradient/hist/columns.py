@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.ensemble.gradient.hist.bin_refinement import code_values, refined_cells
-from margrove.grove.table import binning
-from margrove.grove.table.binning import are_few_integers
+from margrove.grove.table import are_few_integers, binning
 
 __all__ = [
     "RARE",

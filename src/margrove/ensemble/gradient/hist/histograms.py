@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
-from margrove._runtime.prefetch import are_scattered, fetch, row_ahead
-from margrove._runtime.team import meet
+from margrove._runtime import are_scattered, fetch, kernel, meet, row_ahead
 from margrove.ensemble.gradient.hist.nodes import share_of
 from margrove.ensemble.gradient.hist.packed_words import (
     SAMPLES_OF_A_WORD,

@@ -6,9 +6,7 @@ import math
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
-from margrove._runtime.prefetch import fetch, row_ahead
-from margrove._runtime.team import meet
+from margrove._runtime import fetch, kernel, meet, row_ahead
 from margrove.ensemble.gradient.hist.nodes import LARGEST_VALUE, BoostedTree, share_of
 from margrove.ensemble.gradient.hist.partitioning import code_of, is_code_left
 

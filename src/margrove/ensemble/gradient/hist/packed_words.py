@@ -8,7 +8,7 @@ of that size are such words as well.
 
 from __future__ import annotations
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 
 __all__ = ["BITS", "SAMPLES_OF_A_WORD", "packed_word", "sums_of_cell", "unpacked"]
 

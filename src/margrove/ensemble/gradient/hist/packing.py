@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.ensemble.gradient.hist.nodes import BoostedTree
 from margrove.ensemble.gradient.hist.tables import GradientBins, GradientTable
-from margrove.grove.serve.packed_trees import FEATURE_AT, MISSING_AT, SET_AT, PackedTree
+from margrove.grove.serve import FEATURE_AT, MISSING_AT, SET_AT, PackedTree
 
 __all__ = ["Meanings", "meanings_of", "packed"]
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
-from margrove._runtime.team import meet
+from margrove._runtime import kernel, meet
 from margrove.ensemble.gradient.hist.nodes import share_of
 
 __all__ = [

@@ -11,8 +11,7 @@ import math
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
-from margrove._runtime.team import meet
+from margrove._runtime import kernel, meet
 from margrove.ensemble.gradient.hist.nodes import GROWING, TOO_UNEVEN, share_of
 from margrove.ensemble.gradient.hist.packed_words import BITS, SAMPLES_OF_A_WORD, packed_word
 from margrove.ensemble.gradient.hist.split_search import unit_of_gain

@@ -13,11 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime.memory import require_memory
-from margrove._runtime.slices import is_kept
-from margrove._runtime.team import Team
-from margrove._runtime.threads import available_cores, run_tiles
-from margrove.ensemble.bagging.samples import seed_of_member
+from margrove._runtime import Team, available_cores, is_kept, require_memory, run_tiles
+from margrove.ensemble.bagging import seed_of_member
 from margrove.ensemble.gradient.early_stopping import Monitor
 from margrove.ensemble.gradient.hist import leaves, nodes, trees
 from margrove.ensemble.gradient.hist.packing import meanings_of, packed
@@ -25,8 +22,7 @@ from margrove.ensemble.gradient.hist.tables import GradientBins, GradientTable
 from margrove.ensemble.gradient.losses import GradientLoss
 from margrove.ensemble.gradient.round_states import restore_rounds, state_of_rounds
 from margrove.ensemble.gradient.training_data import TrainingRows
-from margrove.grove.serve.packed_trees import PackedTree
-from margrove.grove.serve.tree_states import TreeForm
+from margrove.grove.serve import PackedTree, TreeForm
 
 __all__ = [
     "BoostingRound",

@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.ensemble.gradient.hist.packed_words import sums_of_cell, unpacked
 
 __all__ = ["MISSING_UNSEEN", "gain_of_node", "search_features", "unit_of_gain", "value_of"]

@@ -15,15 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._runtime.jit import kernel
-from margrove._runtime.memory import require_memory
-from margrove._runtime.threads import run_tiles
+from margrove._runtime import kernel, require_memory, run_tiles
 from margrove.ensemble.gradient.hist.columns import (
     CodedColumn,
     code_column,
     code_sparse_column,
 )
-from margrove.grove.table.binning import copy_columns
+from margrove.grove.table import copy_columns
 
 __all__ = [
     "BYTES_OF_AN_ENTRY",

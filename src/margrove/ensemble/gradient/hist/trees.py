@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
-from margrove._runtime.team import (
+from margrove._runtime import (
     await_order,
     call_up,
     dismiss,
     enlist,
+    kernel,
     report,
     ring,
     size_of_order,

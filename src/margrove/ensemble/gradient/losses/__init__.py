@@ -14,7 +14,9 @@ from margrove.ensemble.gradient.losses.exponential import Exponential
 from margrove.ensemble.gradient.losses.gamma import Gamma
 from margrove.ensemble.gradient.losses.gradient_loss import GradientLoss
 from margrove.ensemble.gradient.losses.huber import Huber
+from margrove.ensemble.gradient.losses.log_link import LogLinkLoss
 from margrove.ensemble.gradient.losses.log_loss import LogLoss, MulticlassLogLoss
+from margrove.ensemble.gradient.losses.own import OwnLoss
 from margrove.ensemble.gradient.losses.poisson import Poisson
 from margrove.ensemble.gradient.losses.quantile import Quantile
 from margrove.ensemble.gradient.losses.registry import (
@@ -39,8 +41,10 @@ __all__ = [
     "Gamma",
     "GradientLoss",
     "Huber",
+    "LogLinkLoss",
     "LogLoss",
     "MulticlassLogLoss",
+    "OwnLoss",
     "Poisson",
     "Quantile",
     "SquaredError",

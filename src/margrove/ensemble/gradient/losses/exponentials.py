@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 
 __all__ = ["exp_of", "log_from_one", "log_of_one_plus"]
 

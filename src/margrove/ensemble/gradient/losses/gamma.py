@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.ensemble.gradient.losses.exponentials import exp_of
 from margrove.ensemble.gradient.losses.gradient_loss import bounded
 from margrove.ensemble.gradient.losses.log_link import LogLinkLoss

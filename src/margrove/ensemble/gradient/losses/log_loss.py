@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.ensemble.gradient.losses.exponentials import exp_of, log_from_one, log_of_one_plus
 from margrove.ensemble.gradient.losses.gradient_loss import LONGEST_LOG_STEP, GradientLoss
 from margrove.ensemble.gradient.losses.registry import registered_loss

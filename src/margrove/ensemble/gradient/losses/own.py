@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from margrove._data import read_only
-from margrove._runtime.jit import compiled_for_user
+from margrove._runtime import compiled_for_user
 from margrove.ensemble.gradient.losses.gradient_loss import GradientLoss, bounded
 from margrove.ensemble.gradient.losses.two_classes import TwoClassLoss, both_probabilities
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.ensemble.gradient.losses.gradient_loss import GradientLoss, require_open_interval
 from margrove.ensemble.gradient.losses.quantiles import quantile_of, quantiles_of_leaves
 from margrove.ensemble.gradient.losses.registry import registered_loss

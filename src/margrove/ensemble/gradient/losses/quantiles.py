@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from margrove._data import read_only
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 
 __all__ = ["quantile_of", "quantiles_of_leaves"]
 

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from margrove._data import read_only
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 
 __all__ = ["class_shares", "mean_of"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.ensemble.gradient.losses.gradient_loss import GradientLoss, bounded
 from margrove.ensemble.gradient.losses.registry import registered_loss
 from margrove.ensemble.gradient.losses.row_statistics import mean_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.ensemble.gradient.losses.exponentials import exp_of
 from margrove.ensemble.gradient.losses.gradient_loss import bounded, require_open_interval
 from margrove.ensemble.gradient.losses.log_link import LogLinkLoss

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.margin.solvers.dual.face_newton import FEW, add_row, newton_step
 from margrove.margin.solvers.dual.pair_steps import FLOAT32_ETA, FLOAT64_ETA, solve_tile
 

@@ -21,7 +21,7 @@ from margrove.margin.solvers.dual.hull_margins import (
 )
 from margrove.margin.solvers.dual.many_problems import Solver
 from margrove.margin.solvers.dual.primal_sgd import SubgradientProcess
-from margrove.margin.svm.problems import DualProblem
+from margrove.margin.svm import DualProblem
 
 __all__ = ["DENSE_SOLVERS", "SGD_GAP", "Demand"]
 

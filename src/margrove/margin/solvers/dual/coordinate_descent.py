@@ -26,13 +26,12 @@ from typing import NamedTuple
 import numpy as np
 
 from margrove._data import read_only
-from margrove._runtime.jit import kernel
-from margrove._runtime.slices import step_capacity
+from margrove._runtime import kernel, step_capacity
 from margrove.margin.solvers.dual.faces import descend_on_faces
 from margrove.margin.solvers.dual.hull import row_sums
 from margrove.margin.solvers.dual.result import SolverResult, TracePoint
-from margrove.margin.solvers.perceptron.row_order import shuffle
-from margrove.margin.svm.problems import DualProblem
+from margrove.margin.solvers.perceptron import shuffle
+from margrove.margin.svm import DualProblem
 
 __all__ = ["CoordinateProcess", "CoordinateStep", "projected_gradient"]
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._runtime.threads import single_threaded_blas
+from margrove._runtime import single_threaded_blas
 
 __all__ = ["descend_on_faces"]
 

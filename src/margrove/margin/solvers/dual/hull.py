@@ -32,10 +32,9 @@ from typing import Any
 import numpy as np
 
 from margrove._data import read_only
-from margrove._runtime.jit import kernel
-from margrove._runtime.slices import step_capacity
+from margrove._runtime import kernel, step_capacity
 from margrove.margin.solvers.dual.result import SolverResult, TracePoint
-from margrove.margin.svm.problems import DualProblem
+from margrove.margin.svm import DualProblem
 
 __all__ = [
     "STEPS_PER_SWEEP",

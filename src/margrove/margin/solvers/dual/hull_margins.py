@@ -20,7 +20,7 @@ import numpy as np
 from margrove.exceptions import InvalidDataError, NotSeparableError
 from margrove.margin.solvers.dual.hull import HullProcess, HullStep, project, row_sums, svc_result
 from margrove.margin.solvers.dual.result import SolverResult, TracePoint
-from margrove.margin.svm.problems import DualProblem, c_svc
+from margrove.margin.svm import DualProblem, c_svc
 
 __all__ = ["HardMarginProcess", "HullDistance", "SoftMarginProcess", "hard_margin", "soft_margin"]
 

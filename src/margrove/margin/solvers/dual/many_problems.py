@@ -8,9 +8,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from margrove._runtime.process_states import MisfitError, numbers_of, whole_number
-from margrove._runtime.slices import SLICE_SECONDS, Process, step_capacity
-from margrove._runtime.threads import run_tiles
+from margrove._runtime import (
+    SLICE_SECONDS,
+    MisfitError,
+    Process,
+    numbers_of,
+    run_tiles,
+    step_capacity,
+    whole_number,
+)
 from margrove.margin.solvers.dual.result import SolverResult
 
 __all__ = ["ManyProblems", "Solver"]

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._runtime.jit import kernel, overload
+from margrove._runtime import kernel, overload
 
 __all__ = ["FLOAT32_ETA", "FLOAT64_ETA", "solve_tile"]
 

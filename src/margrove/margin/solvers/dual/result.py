@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime.process_states import (
+from margrove._runtime import (
     MisfitError,
     array_of,
     records_of,

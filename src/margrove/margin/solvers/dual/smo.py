@@ -26,21 +26,21 @@ from typing import Any
 import numpy as np
 
 from margrove._data import read_only
-from margrove._runtime.jit import kernel
-from margrove._runtime.process_states import (
+from margrove._runtime import (
     MisfitError,
     array_of,
+    kernel,
     put_back,
     records_of,
+    step_capacity,
     table_of,
     taken,
 )
-from margrove._runtime.slices import step_capacity
-from margrove.margin.kernels.gram_rows import GramSource, TileView, add_rows
+from margrove.margin.kernels import GramSource, TileView, add_rows
 from margrove.margin.solvers.dual.faces import descend_on_faces
 from margrove.margin.solvers.dual.pair_steps import FLOAT32_ETA, FLOAT64_ETA, solve_tile
 from margrove.margin.solvers.dual.result import SolverResult, TracePoint
-from margrove.margin.svm.problems import DualProblem
+from margrove.margin.svm import DualProblem
 
 __all__ = ["Gram", "SmoProcess", "SmoRule", "SmoStep"]
 

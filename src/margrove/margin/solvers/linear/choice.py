@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from margrove._runtime.threads import single_threaded_blas
-from margrove.margin.linear.problems import LinearProblem, OneVsRest
-from margrove.margin.solvers.dual.many_problems import ManyProblems, Solver
+from margrove._runtime import single_threaded_blas
+from margrove.margin.linear import LinearProblem, OneVsRest
+from margrove.margin.solvers.dual import ManyProblems, Solver
 from margrove.margin.solvers.linear.crammer_singer import CrammerSingerProcess
 from margrove.margin.solvers.linear.dual_coordinate_descent import CoordinateDescent
 from margrove.margin.solvers.linear.l1_coordinate_descent import (

@@ -22,11 +22,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from margrove._data import Rows, read_only
-from margrove._runtime.jit import kernel
-from margrove.margin.linear.problems import OneVsRest
+from margrove._runtime import kernel
+from margrove.margin.linear import OneVsRest
 from margrove.margin.solvers.linear.dual_coordinate_descent import free_gain
 from margrove.margin.solvers.linear.result import EpochPoint, LinearDemand, LinearResult
-from margrove.margin.solvers.perceptron.row_order import shuffle
+from margrove.margin.solvers.perceptron import shuffle
 
 __all__ = ["CrammerSingerProcess"]
 

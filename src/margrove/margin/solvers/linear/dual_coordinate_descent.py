@@ -44,10 +44,8 @@ from typing import Any
 import numpy as np
 
 from margrove._data import read_only
-from margrove._runtime.matrix_tiles import on_large_pages
-from margrove._runtime.slices import SLICE_SECONDS
-from margrove._runtime.threads import run_tiles, single_threaded_blas
-from margrove.margin.linear.problems import LinearProblem, OneVsRest, balanced
+from margrove._runtime import SLICE_SECONDS, on_large_pages, run_tiles, single_threaded_blas
+from margrove.margin.linear import LinearProblem, OneVsRest, balanced
 from margrove.margin.solvers.linear.dual_coordinate_loops import (
     LANES,
     DescentState,
@@ -62,7 +60,7 @@ from margrove.margin.solvers.linear.dual_coordinate_loops import (
 from margrove.margin.solvers.linear.faces import FaceSteps
 from margrove.margin.solvers.linear.newton import MOST_FEATURES, NewtonProcess
 from margrove.margin.solvers.linear.result import EpochPoint, LinearDemand, LinearResult, better
-from margrove.margin.solvers.perceptron.row_order import shuffle
+from margrove.margin.solvers.perceptron import shuffle
 
 __all__ = ["CoordinateDescent", "free_gain"]
 

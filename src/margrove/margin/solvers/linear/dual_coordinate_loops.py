@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
-from margrove.margin.linear.problems import row_loss
+from margrove._runtime import kernel
+from margrove.margin.linear import row_loss
 
 __all__ = [
     "LANES",

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from margrove._data import Rows, read_only
-from margrove._runtime.jit import kernel
-from margrove.margin.linear.problems import LinearProblem
+from margrove._runtime import kernel
+from margrove.margin.linear import LinearProblem
 from margrove.margin.solvers.linear.normal_equations import multiply_rows
 
 __all__ = ["FaceSteps"]

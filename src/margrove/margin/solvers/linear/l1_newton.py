@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
-from margrove.margin.linear.problems import LinearProblem
+from margrove._runtime import kernel
+from margrove.margin.linear import LinearProblem
 from margrove.margin.solvers.linear.newton import smoothed_rows, solved, total_loss
 from margrove.margin.solvers.linear.normal_equations import NormalEquations, reading_order
 from margrove.margin.solvers.linear.result import EpochPoint, LinearDemand, LinearResult

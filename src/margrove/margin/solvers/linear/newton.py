@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
-from margrove._runtime.jit import kernel
-from margrove.margin.linear.problems import (
+from margrove._runtime import kernel
+from margrove.margin.linear import (
     LinearProblem,
     LossOfRows,
     balanced,

@@ -13,8 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from margrove._data import Rows, read_only
-from margrove._runtime.jit import kernel
-from margrove._runtime.threads import run_tiles, single_threaded_blas
+from margrove._runtime import kernel, run_tiles, single_threaded_blas
 
 __all__ = ["NormalEquations", "multiply_rows", "reading_order"]
 

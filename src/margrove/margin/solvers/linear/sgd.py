@@ -24,10 +24,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from margrove._data import Rows, read_only
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.exceptions import NumericalOverflowError
 from margrove.margin.solvers.linear.result import EpochPoint, LinearDemand, LinearResult
-from margrove.margin.solvers.perceptron.row_order import shuffle
+from margrove.margin.solvers.perceptron import shuffle
 
 __all__ = ["SgdRows", "SgdState", "StochasticProcess"]
 

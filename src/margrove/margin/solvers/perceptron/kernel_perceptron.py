@@ -26,14 +26,17 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime.jit import kernel as compiled
-from margrove._runtime.matrix_tiles import TILE_ROWS
-from margrove._runtime.slices import step_capacity
-from margrove._runtime.threads import run_tiles, single_threaded_blas
+from margrove._runtime import (
+    TILE_ROWS,
+    run_tiles,
+    single_threaded_blas,
+    step_capacity,
+)
+from margrove._runtime import (
+    kernel as compiled,
+)
 from margrove.exceptions import NumericalOverflowError
-from margrove.margin.kernels.blocks import TILE_COLUMNS
-from margrove.margin.kernels.gram_tiles import gram, tile_of
-from margrove.margin.kernels.kernel import Kernel, Points
+from margrove.margin.kernels import TILE_COLUMNS, Kernel, Points, gram, tile_of
 from margrove.margin.solvers.perceptron.early_stopping import Patience
 from margrove.margin.solvers.perceptron.perceptron import PerceptronUpdate
 from margrove.margin.solvers.perceptron.row_order import shuffle

@@ -31,9 +31,7 @@ from typing import Any
 import numpy as np
 
 from margrove._data import kernel_rows, read_only
-from margrove._runtime.matrix_tiles import row_products
-from margrove._runtime.slices import step_capacity
-from margrove._runtime.threads import run_tiles
+from margrove._runtime import row_products, run_tiles, step_capacity
 from margrove.exceptions import NumericalOverflowError
 from margrove.margin.solvers.perceptron.early_stopping import Patience
 from margrove.margin.solvers.perceptron.perceptron_steps import (

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime.jit import kernel
+from margrove._runtime import kernel
 from margrove.margin.solvers.perceptron.separation import scores_csr, scores_dense
 
 __all__ = ["BlockArrays", "StepRule", "StepTrace", "gather_rows", "visit_rows"]

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from margrove._data import kernel_rows
-from margrove._runtime.jit import kernel
-from margrove._runtime.threads import run_tiles
+from margrove._runtime import kernel, run_tiles
 from margrove.exceptions import NumericalOverflowError
 
 __all__ = ["Separation", "measure_separation", "scores_csr", "scores_dense"]

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from margrove.studio.content.scenes import Scene, StudioError
+from margrove.studio.content import Scene, StudioError
 from margrove.studio.lessons.lesson import Count, Lesson, preset_scene
 from margrove.studio.lessons.lesson_fits import fitted_to
 

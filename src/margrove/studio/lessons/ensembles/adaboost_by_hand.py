@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from margrove.studio.content.scenes import Scene, StudioError
+from margrove.studio.content import Scene, StudioError
 from margrove.studio.lessons.lesson import Lesson, Measure, preset_scene
 from margrove.studio.lessons.lesson_fits import fitted_to
 

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from margrove.studio.content.scenes import Scene
+from margrove.studio.content import Scene
 from margrove.studio.lessons.lesson import Lesson, Measure, preset_scene
 from margrove.studio.lessons.lesson_fits import fitted_to
 

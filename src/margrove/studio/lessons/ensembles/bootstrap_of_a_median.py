@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from margrove.studio.content.lectures import bootstrapped
+from margrove.studio.content import bootstrapped
 from margrove.studio.lessons.lesson import Lesson, Measure
 
 __all__ = ["LESSON", "WAITING_TIMES"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from margrove.studio.content.lectures import impurities_at
+from margrove.studio.content import impurities_at
 from margrove.studio.lessons.lesson import Lesson, Measure
 
 __all__ = ["LESSON"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from margrove.facts.models.trees import pruning_errors
-from margrove.studio.content.scenes import Scene, StudioError
+from margrove.facts.models import pruning_errors
+from margrove.studio.content import Scene, StudioError
 from margrove.studio.lessons.lesson import Count, Lesson, preset_scene
 from margrove.studio.lessons.lesson_fits import fitted_to
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from margrove.studio.content.lectures import lecture_table
+from margrove.studio.content import lecture_table
 from margrove.studio.lessons.lesson import Lesson, Measure
-from margrove.teaching.facts.splits import split_children
+from margrove.teaching.facts import split_children
 
 __all__ = ["LESSON"]
 

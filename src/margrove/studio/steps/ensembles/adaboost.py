@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from margrove.facts.models.boosting_stages import boosting_errors, boosting_sketches
-from margrove.studio.content.scenes import Scene
-from margrove.studio.pictures.planes import plane_of
+from margrove.facts.models import boosting_errors, boosting_sketches
+from margrove.studio.content import Scene
+from margrove.studio.pictures import plane_of
 from margrove.studio.steps.ensembles.boosted_models import Boosted, boosted
 from margrove.studio.steps.shown_trees import rule_of, tree_of_scene
 from margrove.studio.steps.traces import (

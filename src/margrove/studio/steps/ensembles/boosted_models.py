@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from margrove.studio.content.scenes import Scene
-from margrove.studio.worker.lru_cache import LruCache
+from margrove.studio.content import Scene
+from margrove.studio.worker import LruCache
 
 __all__ = ["Boosted", "boosted"]
 

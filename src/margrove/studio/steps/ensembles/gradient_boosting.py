@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from margrove.facts.models.gradient_stages import LossCurve, loss_curve, round_facts
-from margrove.studio.content.scenes import Scene
-from margrove.studio.pictures.curves import curve_from_values, curve_of, places_of
-from margrove.studio.pictures.planes import plane_of
+from margrove.facts.models import LossCurve, loss_curve, round_facts
+from margrove.studio.content import Scene
+from margrove.studio.pictures import curve_from_values, curve_of, places_of, plane_of
 from margrove.studio.steps.ensembles.boosted_models import Boosted, boosted
 from margrove.studio.steps.shown_trees import tree_of_scene
 from margrove.studio.steps.traces import (

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from margrove.ensemble.bagging.bagged_ensemble import Bagging
-from margrove.studio.content.scenes import Scene
-from margrove.studio.pictures.curves import curve_from_values, curve_of, places_of
-from margrove.studio.pictures.planes import plane_of
+from margrove.ensemble.bagging import Bagging
+from margrove.studio.content import Scene
+from margrove.studio.pictures import curve_from_values, curve_of, places_of, plane_of
 from margrove.studio.steps.model_errors import ErrorMeter, error_name
 from margrove.studio.steps.shown_trees import tree_of_scene
 from margrove.studio.steps.traces import (

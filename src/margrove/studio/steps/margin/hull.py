@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime.slices import watch
+from margrove._runtime import watch
 from margrove.exceptions import NotSeparableError
-from margrove.studio.content.scenes import Scene, StudioError
-from margrove.studio.pictures.planes import plane_of
+from margrove.studio.content import Scene, StudioError
+from margrove.studio.pictures import plane_of
 from margrove.studio.steps.margin.stepwise_solver import ended_after
 from margrove.studio.steps.traces import (
     FirstAndLast,
@@ -23,8 +23,8 @@ from margrove.studio.steps.traces import (
     state_of,
     step_record,
 )
-from margrove.studio.worker.lru_cache import LruCache
-from margrove.teaching.facts.hulls import hull_facts
+from margrove.studio.worker import LruCache
+from margrove.teaching.facts import hull_facts
 
 __all__ = ["trace"]
 

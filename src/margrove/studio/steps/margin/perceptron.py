@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from margrove.studio.content.scenes import Scene
-from margrove.studio.pictures.planes import plane_of
+from margrove.studio.content import Scene
+from margrove.studio.pictures import plane_of
 from margrove.studio.steps.traces import (
     GridShape,
     Trace,
@@ -21,7 +21,7 @@ from margrove.studio.steps.traces import (
     state_of,
     step_record,
 )
-from margrove.teaching.facts.perceptron import PerceptronSteps, perceptron_steps
+from margrove.teaching.facts import PerceptronSteps, perceptron_steps
 
 __all__ = ["trace"]
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from margrove._runtime.slices import watch
-from margrove.studio.content.scenes import Scene, StudioError
-from margrove.studio.pictures.planes import plane_of
+from margrove._runtime import watch
+from margrove.studio.content import Scene, StudioError
+from margrove.studio.pictures import plane_of
 from margrove.studio.steps.traces import (
     MOST_STEPS,
     FirstAndLast,
@@ -29,8 +29,8 @@ from margrove.studio.steps.traces import (
     state_of,
     step_record,
 )
-from margrove.studio.worker.lru_cache import LruCache
-from margrove.teaching.facts.smo import SmoBox, smo_boxes
+from margrove.studio.worker import LruCache
+from margrove.teaching.facts import SmoBox, smo_boxes
 
 __all__ = ["trace"]
 

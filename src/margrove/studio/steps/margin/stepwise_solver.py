@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime.slices import watch
-from margrove.margin.solvers.dual.many_problems import Solver
-from margrove.margin.svm.svc import SVC
+from margrove._runtime import watch
+from margrove.margin.solvers.dual import Solver
+from margrove.margin.svm import SVC
 
 __all__ = ["ended_after", "fitted_with"]
 

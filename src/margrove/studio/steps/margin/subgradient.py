@@ -19,11 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime.slices import watch
-from margrove.margin.solvers.dual.primal_sgd import primal_objective
-from margrove.studio.content.scenes import Scene, StudioError
-from margrove.studio.pictures.planes import plane_of
-from margrove.studio.pictures.point_facts import over_points
+from margrove._runtime import watch
+from margrove.margin.solvers.dual import primal_objective
+from margrove.studio.content import Scene, StudioError
+from margrove.studio.pictures import over_points, plane_of
 from margrove.studio.steps.margin.stepwise_solver import fitted_with
 from margrove.studio.steps.traces import (
     MOST_STEPS,

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from margrove.facts.models.split_gains import GainCurve, gain_curves
-from margrove.grove.read.tree_reading import Question
-from margrove.grove.serve.tree_arrays import MULTIWAY, OBLIQUE, SUBSET
+from margrove.facts.models import GainCurve, gain_curves
+from margrove.grove.read import Question
+from margrove.grove.serve import MULTIWAY, OBLIQUE, SUBSET
 from margrove.studio.steps.trees.tree_growth import Growth
-from margrove.teaching.facts.splits import split_children
+from margrove.teaching.facts import split_children
 
 __all__ = ["gains_at", "question_at"]
 

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from margrove.facts.models.trees import PruningErrors, pruning_errors
-from margrove.grove.prune.pruning import prune
-from margrove.studio.content.scenes import Scene
-from margrove.studio.pictures.curves import curve_of
-from margrove.studio.pictures.planes import plane_of
+from margrove.facts.models import PruningErrors, pruning_errors
+from margrove.grove.prune import prune
+from margrove.studio.content import Scene
+from margrove.studio.pictures import curve_of, plane_of
 from margrove.studio.steps.model_errors import error_name
 from margrove.studio.steps.shown_trees import tree_of_scene
 from margrove.studio.steps.traces import (
@@ -24,7 +23,7 @@ from margrove.studio.steps.traces import (
     state_of,
     step_record,
 )
-from margrove.studio.worker.lru_cache import LruCache
+from margrove.studio.worker import LruCache
 
 __all__ = ["trace"]
 

@@ -12,10 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from margrove.studio.content.lectures import LectureTable
-from margrove.studio.content.scenes import Scene
-from margrove.studio.pictures.curves import curve_of
-from margrove.studio.pictures.planes import plane_of
+from margrove.studio.content import LectureTable, Scene
+from margrove.studio.pictures import curve_of, plane_of
 from margrove.studio.steps.shown_trees import tree_of_scene, tree_of_table
 from margrove.studio.steps.traces import (
     GridShape,

@@ -13,11 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from margrove.grove.prune.bottom_up import child_sums
-from margrove.grove.prune.held_out_losses import validation_losses
-from margrove.grove.prune.pruning import prune
-from margrove.grove.read.tree_reading import NodeReading, read_tree
-from margrove.grove.serve.tree_arrays import LEAF, TreeArrays
+from margrove.grove.prune import child_sums, prune, validation_losses
+from margrove.grove.read import NodeReading, read_tree
+from margrove.grove.serve import LEAF, TreeArrays
 
 __all__ = ["Growth"]
 

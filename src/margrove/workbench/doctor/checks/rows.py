@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from margrove._data import CodedTable
-from margrove._data.scan import scan_rows
+from margrove._data import CodedTable, scan_rows
 from margrove.workbench.doctor.examined_data import Patient
 from margrove.workbench.doctor.examined_target import ExaminedTarget
 from margrove.workbench.doctor.findings import Finding, Severity, share

@@ -8,10 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from margrove._runtime.threads import resolve_n_jobs
-from margrove.margin.kernels.gram_matrices import LARGEST_TILE
-from margrove.select.learners import Learner, learners_at
-from margrove.select.learners.registry import estimator_named
+from margrove._runtime import resolve_n_jobs
+from margrove.margin.kernels import LARGEST_TILE
+from margrove.select.learners import Learner, estimator_named, learners_at
 from margrove.workbench.doctor.examined_data import final_step
 from margrove.workbench.doctor.examined_target import Task
 

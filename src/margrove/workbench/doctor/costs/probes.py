@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove._data import CodedTable
-from margrove._runtime.memory import available_memory
+from margrove._runtime import available_memory
 from margrove.workbench.doctor.costs.estimates import (
     CostEstimate,
     Probe,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove.facts.dependence import (
+from margrove.facts import (
     DependenceCurve,
     PartialDependenceFacts,
 )
@@ -13,7 +13,7 @@ from margrove.workbench.report.blocks import Block, Figure, Figures, Legend, Sec
 from margrove.workbench.report.plot_area import PlotArea
 from margrove.workbench.report.subject import Subject
 from margrove.workbench.report.texts import counted, number, visible
-from margrove.workbench.tables.read.cell_texts import are_texts
+from margrove.workbench.tables.read import are_texts
 
 __all__ = ["dependence_section"]
 

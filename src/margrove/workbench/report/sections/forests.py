@@ -102,7 +102,7 @@ def _study(subject: Subject) -> Any:
     has_bags = isinstance(facts, ForestFacts) and facts.bootstrap and facts.n_outputs == 1
     if not (is_small and has_bags and facts.n_samples == subject.n_rows):
         return None
-    from margrove.ensemble.forest.importances import oob_importances
+    from margrove.ensemble.forest import oob_importances
 
     try:
         return oob_importances(subject.last, subject.prepared(subject.X), subject.y, random_state=0)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from margrove._data import CodedTable, code_table
-from margrove.facts.prediction_values import ConfusionMatrix, WorstMistakes
+from margrove.facts import ConfusionMatrix, WorstMistakes
 from margrove.workbench.report import charts
 from margrove.workbench.report.blocks import (
     Block,

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.facts import PerceptronFacts, strongest_features
-from margrove.facts.predictions import margins_of
+from margrove.facts import PerceptronFacts, margins_of, strongest_features
 from margrove.workbench.report import charts
 from margrove.workbench.report.blocks import (
     Block,

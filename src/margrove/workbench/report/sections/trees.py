@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from margrove.facts import SketchNode, TreeSketch, ranked_importances, sketch_tree
-from margrove.grove.read.conditions import prediction_text
-from margrove.grove.read.tree_reading import rules
-from margrove.plot.trees.layout import drawing_of
-from margrove.plot.trees.shapes import EDGES, Box, Drawing, Line, Shape
+from margrove.grove.read import prediction_text, rules
+from margrove.plot.trees import EDGES, Box, Drawing, Line, Shape, drawing_of
 from margrove.workbench.report import charts
 from margrove.workbench.report.blocks import (
     Block,

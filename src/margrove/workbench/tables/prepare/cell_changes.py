@@ -8,8 +8,8 @@ import numpy as np
 
 from margrove._data import Cells, DateCells, LabelCells, NumberCells
 from margrove.exceptions import InvalidDataError
-from margrove.workbench.tables.prepare.frame_columns import label_text
-from margrove.workbench.tables.read.cell_texts import (
+from margrove.workbench.tables.prepare.table_columns import label_text
+from margrove.workbench.tables.read import (
     MISSING,
     ReadDates,
     is_code,

@@ -22,7 +22,7 @@ from margrove._data import Cells, LabelCells, NumberCells, date_part
 from margrove.exceptions import InvalidDataError
 from margrove.workbench.tables.prepare.cell_changes import as_dates, as_labels, as_numbers
 from margrove.workbench.tables.prepare.word_counts import count_words
-from margrove.workbench.tables.read.cell_texts import shown
+from margrove.workbench.tables.read import shown
 
 __all__ = [
     "CategoryPart",

@@ -19,9 +19,8 @@ from margrove.workbench.tables.prepare.cell_changes import (
     dates_in,
     numbers_in,
 )
-from margrove.workbench.tables.prepare.frame_columns import frame_columns, label_text
-from margrove.workbench.tables.read.cell_texts import are_texts, shown
-from margrove.workbench.tables.read.reading import check_types
+from margrove.workbench.tables.prepare.table_columns import frame_columns, label_text
+from margrove.workbench.tables.read import are_texts, check_types, shown
 
 __all__ = ["Column", "TypedColumn", "describe_columns", "typed_columns"]
 

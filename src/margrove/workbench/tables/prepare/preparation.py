@@ -28,15 +28,14 @@ from margrove._data import (
     library_of,
     select_columns,
 )
-from margrove._runtime.estimator import Estimator
-from margrove._runtime.memory import require_memory
+from margrove._runtime import Estimator, require_memory
 from margrove.exceptions import DataWarning, InvalidDataError
 from margrove.workbench.tables.prepare.column_encoders import ColumnPart, TreeColumn, Unknown
 from margrove.workbench.tables.prepare.column_learning import Settings, learn_part
 from margrove.workbench.tables.prepare.column_types import Column, typed_columns
-from margrove.workbench.tables.prepare.frame_columns import frame_columns
+from margrove.workbench.tables.prepare.table_columns import frame_columns
 from margrove.workbench.tables.prepare.tree_tables import as_tree_table
-from margrove.workbench.tables.read.cell_texts import shown
+from margrove.workbench.tables.read import shown
 
 __all__ = ["TablePreparation"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from margrove._data import LabelCells, NumberCells
-from margrove._runtime.memory import require_memory
+from margrove._runtime import require_memory
 from margrove.workbench.tables.prepare.column_encoders import TreeColumn
 
 __all__ = ["as_tree_table"]

@@ -7,7 +7,7 @@ import io
 from collections.abc import Mapping
 from typing import Any
 
-from margrove._runtime.memory import require_memory
+from margrove._runtime import require_memory
 from margrove.exceptions import InvalidDataError
 from margrove.workbench.tables.read.cell_texts import MISSING, shown
 from margrove.workbench.tables.read.csv_shape import CsvShape, checked_shape

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from margrove._runtime.memory import require_memory
+from margrove._runtime import require_memory
 from margrove.exceptions import InvalidDataError
 from margrove.workbench.tables.read.cell_texts import shown
 from margrove.workbench.tables.read.csv_files import checked_names

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from margrove._runtime.memory import available_memory
+from margrove._runtime import available_memory
 
 __all__ = ["ReadLimits"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 
-from margrove._runtime.memory import require_memory
+from margrove._runtime import require_memory
 from margrove.exceptions import InvalidDataError
 from margrove.workbench.tables.read.csv_files import checked_names
 from margrove.workbench.tables.read.json_lines import ignored_nests, refuse_nested

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from margrove.facts import TreeRegions, tree_regions
-from margrove.facts.models.trees import codes_or_targets
+from margrove.facts.models import codes_or_targets
 from margrove.plot.canvas import class_style, explain_handles, tint, usable_axes
 from margrove.plot.picture import Picture, drawn, table
 from margrove.plot.plane import range_of

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from margrove.exceptions import InvalidDataError
 from margrove.margin.decisions import dense_coefficients
 from margrove.margin.linear.problems import LinearProblem, LossOfRows, OneVsRest, balanced
-from margrove.margin.svm.certificate import Certificate, MachineCertificate
+from margrove.margin.svm import Certificate, MachineCertificate
 
 if TYPE_CHECKING:
     from margrove.margin.linear.linear_machine import LinearRecord

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
-from margrove._runtime.memory import require_memory
-from margrove._runtime.threads import resolve_n_jobs, run_tiles
+from margrove._runtime import require_memory, resolve_n_jobs, run_tiles
 from margrove.ensemble.forest.forest import Forest
 from margrove.ensemble.forest.importance_kernels import count_shared, group_by_leaf
 from margrove.ensemble.forest.studied_rows import (

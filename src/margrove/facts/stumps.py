@@ -12,13 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from margrove.ensemble.adaboost.algorithms import VotingRule
-from margrove.ensemble.adaboost.weak_learners import StumpMembers
-from margrove.facts.models.boosting import require_boosting
-from margrove.facts.models.strongest import feature_names_of
+from margrove.ensemble.adaboost import StumpMembers, VotingRule
+from margrove.facts.models import feature_names_of, require_boosting
 from margrove.facts.plain_values import Plain
-from margrove.grove.read.conditions import Condition, branch_conditions, names_of, shown
-from margrove.grove.serve.tree_arrays import TreeArrays
+from margrove.grove.read import Condition, branch_conditions, names_of, shown
+from margrove.grove.serve import TreeArrays
 
 __all__ = ["StumpRule", "stump_rules"]
 

@@ -17,14 +17,18 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_table, check_targets, check_weights, moderate
-from margrove._runtime.threads import available_cores
+from margrove._runtime import available_cores
 from margrove.exceptions import InvalidDataError
-from margrove.margin.kernels.expansions import dual_coefficients, kernel_sums
-from margrove.margin.kernels.functions import Linear
-from margrove.margin.kernels.given_kernels import Precomputed
-from margrove.margin.kernels.kernel import Kernel, Points
-from margrove.margin.kernels.registry import resolve_kernel
-from margrove.margin.solvers.dual.result import TracePoint
+from margrove.margin.kernels import (
+    Kernel,
+    Linear,
+    Points,
+    Precomputed,
+    dual_coefficients,
+    kernel_sums,
+    resolve_kernel,
+)
+from margrove.margin.solvers.dual import TracePoint
 from margrove.margin.svm.gaps import gap_terms
 from margrove.margin.svm.multiclass import machine_coefs, pairs_of
 from margrove.margin.svm.problems import (
@@ -232,7 +236,7 @@ def certificate(model: Any, X: Any, y: Any = None, sample_weight: Any = None) ->
     """
     check_is_fitted(model)
     if any(cls.__name__ in _LINEAR for cls in type(model).__mro__):
-        from margrove.margin.linear.certificate import certificate_of_linear
+        from margrove.margin.linear import certificate_of_linear
 
         return certificate_of_linear(model, X, y, sample_weight)
     kind = next((cls.__name__ for cls in type(model).__mro__ if cls.__name__ in _VIEWS), None)

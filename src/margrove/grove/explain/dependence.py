@@ -24,8 +24,7 @@ from sklearn.utils._param_validation import (
 )
 
 from margrove._data import is_missing
-from margrove._runtime.memory import require_memory
-from margrove._runtime.threads import resolve_n_jobs, run_tiles
+from margrove._runtime import require_memory, resolve_n_jobs, run_tiles
 from margrove.exceptions import InvalidDataError
 from margrove.grove.explain.partial_dependence_kernels import (
     add_answers,
@@ -34,10 +33,15 @@ from margrove.grove.explain.partial_dependence_kernels import (
     branches_of_values,
     expected_arrivals,
 )
-from margrove.grove.read.conditions import shown
-from margrove.grove.serve.tree_arrays import TreeArrays
-from margrove.grove.serve.tree_sums import TreeSum, dense_rows, shares_of_branches, tree_sum_of
-from margrove.grove.serve.tree_walk import questions_of
+from margrove.grove.read import shown
+from margrove.grove.serve import (
+    TreeArrays,
+    TreeSum,
+    dense_rows,
+    questions_of,
+    shares_of_branches,
+    tree_sum_of,
+)
 
 __all__ = ["PartialDependence", "partial_dependence"]
 

@@ -13,15 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from margrove._data import CodedTable, code_table
-from margrove._data.result_frames import data_frame
-from margrove.workbench.doctor.checks.column_copies import COPY_CHECKS
-from margrove.workbench.doctor.checks.columns import COLUMN_CHECKS
-from margrove.workbench.doctor.checks.leaks import LEAK_CHECKS
-from margrove.workbench.doctor.checks.rows import ROW_CHECKS
-from margrove.workbench.doctor.checks.targets import TARGET_CHECKS
+from margrove._data import CodedTable, code_table, data_frame
+from margrove.workbench.doctor.checks import (
+    COLUMN_CHECKS,
+    COPY_CHECKS,
+    LEAK_CHECKS,
+    ROW_CHECKS,
+    TARGET_CHECKS,
+)
 from margrove.workbench.doctor.column_figures import figures_of
-from margrove.workbench.doctor.costs.estimates import CostEstimate, cost_table
+from margrove.workbench.doctor.costs import CostEstimate, cost_table
 from margrove.workbench.doctor.examined_data import Patient, final_step, needs_of
 from margrove.workbench.doctor.examined_target import ExaminedTarget, Task, examined_target
 from margrove.workbench.doctor.findings import SEVERITIES, Finding, by_severity
@@ -216,7 +217,7 @@ def doctor(
     Examples
     --------
     >>> import margrove, numpy as np
-    >>> from margrove.workbench.doctor.doctor import doctor
+    >>> from margrove.workbench.doctor.diagnosis import doctor
     >>> X, y = margrove.datasets.load_iris(return_X_y=True)
     >>> doctor(X, y, estimate=False).healthy
     True
@@ -246,7 +247,7 @@ def doctor(
             findings += check(patient)
     estimates: tuple[CostEstimate, ...] = ()
     if estimate and target is not None:
-        from margrove.workbench.doctor.costs.probes import estimates_for
+        from margrove.workbench.doctor.costs import estimates_for
 
         blocked = any(finding.severity == "critical" for finding in findings)
         estimates, remarks = estimates_for(

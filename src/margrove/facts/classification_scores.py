@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_labels
 from margrove.exceptions import InvalidDataError
-from margrove.margin.svm.multiclass import per_class_decisions
+from margrove.margin.svm import per_class_decisions
 
 __all__ = [
     "ClassScores",

@@ -8,16 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from margrove._data.result_frames import data_frame
-from margrove._data.training import TrainingLabels
-from margrove._runtime.slices import drive
-from margrove._runtime.threads import resolve_n_jobs, single_threaded_blas
-from margrove.margin.solvers.dual.result import SolverResult
-from margrove.margin.svm.problems import epsilon_svr
-from margrove.margin.svm.support_vector_machine import FitRecord
-from margrove.margin.svm.svc import SVC
-from margrove.margin.svm.svr import SVR
-from margrove.select.held_out.folds import Fold
+from margrove._data import TrainingLabels, data_frame
+from margrove._runtime import drive, resolve_n_jobs, single_threaded_blas
+from margrove.margin.solvers.dual import SolverResult
+from margrove.margin.svm import SVC, SVR, FitRecord, epsilon_svr
+from margrove.select.held_out import Fold
 from margrove.select.machines.gram_series import GramSeries
 from margrove.select.machines.grids import check_grid, logarithmic
 from margrove.select.machines.machine_paths import (
@@ -108,7 +103,7 @@ class SvmPath:
 
     def plot(self, axes: Any = None) -> Any:
         """Support vectors, margin and objective against C; see `margrove.plot.svm_path`."""
-        from margrove.plot.models.paths import svm_path as draw
+        from margrove.plot.models import svm_path as draw
 
         return draw(self, axes=axes)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from margrove.select.refusals import InvalidRequestError
+from margrove.select import InvalidRequestError
 
 if TYPE_CHECKING:
     import numpy as np

@@ -25,9 +25,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from margrove._data import seed_of
-from margrove._runtime.estimator import RANDOM_STATE
-from margrove._runtime.slices import unwatched
-from margrove.ensemble.bootstrap.arguments import check_arguments
+from margrove._runtime import RANDOM_STATE, unwatched
+from margrove.ensemble.bootstrap import check_arguments
 from margrove.select.autotune.boosting import tune_boosting
 from margrove.select.autotune.forests import tune_forest
 from margrove.select.autotune.grids import tune_grid
@@ -37,7 +36,7 @@ from margrove.select.autotune.support_vector_machines import tune_svm
 from margrove.select.autotune.task import Clock, TuningTask
 from margrove.select.autotune.trees import tune_tree
 from margrove.select.autotune.tuning import Choice, Rule, Tuning
-from margrove.select.held_out.learning_rows import (
+from margrove.select.held_out import (
     LearningRows,
     final_step,
     require_estimator,
@@ -140,7 +139,7 @@ def autotune(
     Examples
     --------
     >>> import margrove
-    >>> from margrove.select.autotune.autotune import autotune
+    >>> from margrove.select.autotune.automatic import autotune
     >>> X, y = margrove.datasets.load_iris(return_X_y=True)
     >>> tree = autotune(margrove.DecisionTreeClassifier(), X, y, random_state=0)
     >>> tree.get_n_leaves(), round(tree.tuning_.score, 2)

@@ -27,7 +27,7 @@ from margrove._data import (
     type_of_cell,
 )
 from margrove.exceptions import InvalidDataError
-from margrove.workbench.tables.read.cell_texts import shown
+from margrove.workbench.tables.read import shown
 
 __all__ = ["FrameColumns", "frame_columns", "label_text"]
 

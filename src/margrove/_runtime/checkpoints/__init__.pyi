@@ -1,0 +1,1 @@
+from .block import checkpoint as checkpoint

@@ -1,0 +1,15 @@
+from . import classifier as classifier
+from . import regressor as regressor
+from .algorithms import ALGORITHMS as ALGORITHMS
+from .algorithms import VotingRule as VotingRule
+from .algorithms import rule_of as rule_of
+from .classifier import AdaBoostClassifier as AdaBoostClassifier
+from .r2_rounds import LOSSES as LOSSES
+from .r2_rounds import R2History as R2History
+from .regressor import AdaBoostRegressor as AdaBoostRegressor
+from .rounds import history_of as history_of
+from .stump_tables import parts_of_equal_cost as parts_of_equal_cost
+from .weak_learners import EstimatorMembers as EstimatorMembers
+from .weak_learners import Members as Members
+from .weak_learners import StumpMembers as StumpMembers
+from .weak_learners import TreeMembers as TreeMembers

@@ -1,0 +1,16 @@
+from . import estimators as estimators
+from .bagged_ensemble import Bagging as Bagging
+from .estimator_states import fitted_values as fitted_values
+from .estimator_states import refitted as refitted
+from .estimator_states import require_keepable as require_keepable
+from .estimators import BaggingClassifier as BaggingClassifier
+from .estimators import BaggingRegressor as BaggingRegressor
+from .mixed_tables import MixedTable as MixedTable
+from .mixed_tables import read_mixed as read_mixed
+from .mixed_tables import read_mixed_like_fitted as read_mixed_like_fitted
+from .samples import lay_out as lay_out
+from .samples import seed_of_member as seed_of_member
+from .samples import with_nan_as_number as with_nan_as_number
+from .seeded_clones import seeded_clone as seeded_clone
+from .votes import onto_all_classes as onto_all_classes
+from .votes import warn_of_rows_in_every_bag as warn_of_rows_in_every_bag

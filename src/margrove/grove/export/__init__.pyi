@@ -1,0 +1,10 @@
+from .exports import export_dot as export_dot
+from .exports import export_json as export_json
+from .exports import export_python as export_python
+from .exports import export_sql as export_sql
+from .exports import export_text as export_text
+from .sklearn_tree import TreeView as TreeView
+from .sklearn_tree import decision_path as decision_path
+from .sklearn_tree import importances as importances
+from .sklearn_tree import own_sklearn_tree as own_sklearn_tree
+from .sklearn_tree import view as view

@@ -1,0 +1,17 @@
+from .certificates import AT_BOUND as AT_BOUND
+from .certificates import certificate_of_linear as certificate_of_linear
+from .certificates import objective_unit as objective_unit
+from .certificates import row_losses as row_losses
+from .certificates import worst_violation as worst_violation
+from .linear_machine import LinearRecord as LinearRecord
+from .linear_svc import LinearSVC as LinearSVC
+from .linear_svr import LinearSVR as LinearSVR
+from .path import linear_path as linear_path
+from .problems import LinearProblem as LinearProblem
+from .problems import LossOfRows as LossOfRows
+from .problems import OneVsRest as OneVsRest
+from .problems import balanced as balanced
+from .problems import hinge_loss as hinge_loss
+from .problems import row_dual as row_dual
+from .problems import row_loss as row_loss
+from .problems import tube_loss as tube_loss

@@ -1,0 +1,17 @@
+from .c_path import BROKEN_OFF as BROKEN_OFF
+from .c_path import CONVERGED as CONVERGED
+from .c_path import UNCHANGED as UNCHANGED
+from .c_path import PathMachine as PathMachine
+from .c_path import PathPoint as PathPoint
+from .c_path import PathResults as PathResults
+from .c_path import follow_path as follow_path
+from .choice import DENSE_SOLVERS as DENSE_SOLVERS
+from .choice import Demand as Demand
+from .many_problems import ManyProblems as ManyProblems
+from .many_problems import Solver as Solver
+from .primal_sgd import primal_objective as primal_objective
+from .result import SolverResult as SolverResult
+from .result import TracePoint as TracePoint
+from .smo import Gram as Gram
+from .smo import SmoProcess as SmoProcess
+from .smo import SmoRule as SmoRule

@@ -1,0 +1,43 @@
+"""Pictures of the lectures, which `margrove.plot` offers beside its own."""
+
+from margrove.teaching.pictures import (
+    bagged_boundaries,
+    bootstrap_histogram,
+    circle_to_line,
+    coordinate_ascent,
+    distances,
+    effect_of_c_and_gamma,
+    hulls,
+    loss_functions,
+    member_votes,
+    multipliers,
+    perceptron_steps,
+    regression_blocks,
+    separating_lines,
+    slacks,
+    smo_box,
+    split_children,
+    svm_and_bayes,
+    tree_growth,
+)
+
+__all__ = [
+    "bagged_boundaries",
+    "bootstrap_histogram",
+    "circle_to_line",
+    "coordinate_ascent",
+    "distances",
+    "effect_of_c_and_gamma",
+    "hulls",
+    "loss_functions",
+    "member_votes",
+    "multipliers",
+    "perceptron_steps",
+    "regression_blocks",
+    "separating_lines",
+    "slacks",
+    "smo_box",
+    "split_children",
+    "svm_and_bayes",
+    "tree_growth",
+]

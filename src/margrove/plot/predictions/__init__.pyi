@@ -1,0 +1,1 @@
+from .calibration import reliability_diagram as reliability_diagram

@@ -1,0 +1,2 @@
+from .refusals import ComparisonTimeoutError as ComparisonTimeoutError
+from .refusals import InvalidRequestError as InvalidRequestError

@@ -1,0 +1,16 @@
+from .answers import known_answers as known_answers
+from .folds import Fold as Fold
+from .folds import fold_splitter as fold_splitter
+from .folds import folds_of as folds_of
+from .folds import k_folds as k_folds
+from .folds import strata_of as strata_of
+from .learning_rows import Folds as Folds
+from .learning_rows import LearningRows as LearningRows
+from .learning_rows import final_step as final_step
+from .learning_rows import in_threads as in_threads
+from .learning_rows import require_estimator as require_estimator
+from .learning_rows import weight_arguments as weight_arguments
+from .machine_scores import ClassifierJudge as ClassifierJudge
+from .machine_scores import HeldOutRows as HeldOutRows
+from .machine_scores import Judge as Judge
+from .machine_scores import RegressorJudge as RegressorJudge

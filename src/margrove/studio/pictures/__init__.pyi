@@ -1,0 +1,13 @@
+from .curves import curve_from_values as curve_from_values
+from .curves import curve_of as curve_of
+from .curves import places_of as places_of
+from .grids import Cells as Cells
+from .grids import as_grid as as_grid
+from .grids import cells_of as cells_of
+from .picture import picture_of as picture_of
+from .planes import plane_from_values as plane_from_values
+from .planes import plane_of as plane_of
+from .point_facts import over_points as over_points
+from .scene_fits import Fitted as Fitted
+from .scene_fits import fitted as fitted
+from .scene_fits import missing as missing

@@ -1,0 +1,10 @@
+from .addresses import is_loopback as is_loopback
+from .internal_errors import report_internal_error as report_internal_error
+from .launching import Launch as Launch
+from .launching import launch as launch
+from .launching import require_studio as require_studio
+from .messages import PageRequest as PageRequest
+from .messages import cancelled as cancelled
+from .messages import failure as failure
+from .messages import packed_result as packed_result
+from .messages import progress as progress

@@ -1,0 +1,2 @@
+from . import pruning as pruning
+from . import splits as splits

@@ -1,0 +1,1 @@
+from .visible_text import visible as visible

@@ -1,0 +1,9 @@
+from .data import data_section as data_section
+from .dependence import dependence_section as dependence_section
+from .judged import judged_section as judged_section
+from .leaderboard import leaderboard_section as leaderboard_section
+from .model import model_section as model_section
+from .reproduction import reproduction_section as reproduction_section
+from .summary import summary_section as summary_section
+from .tuning import tuning_of as tuning_of
+from .tuning import tuning_section as tuning_section

@@ -1,0 +1,12 @@
+from .cell_texts import MISSING as MISSING
+from .cell_texts import ReadDates as ReadDates
+from .cell_texts import are_texts as are_texts
+from .cell_texts import is_code as is_code
+from .cell_texts import is_number_column as is_number_column
+from .cell_texts import number_in as number_in
+from .cell_texts import read_dates as read_dates
+from .cell_texts import shown as shown
+from .limits import ReadLimits as ReadLimits
+from .reading import RawTable as RawTable
+from .reading import check_types as check_types
+from .reading import read_table as read_table
