@@ -104,3 +104,17 @@ def test_supported_versions_are_those_of_the_package() -> None:
     for requirement in [*project["dependencies"], *(one for group in groups for one in group)]:
         name, _, least = requirement.partition(">=")
         assert f"| {name} | {least} and later |" in page, requirement
+
+
+def test_pages_of_the_architecture_name_files_that_exist() -> None:
+    pages = [ROOT / "docs" / "architecture.md", *(ROOT / "docs" / "architecture").glob("*.md")]
+    there = {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*")}
+    named = {
+        name.rstrip("/")
+        for page in pages
+        for name in re.findall(r"`([\w/]+\.py|[\w/]+/)`", page.read_text())
+    }
+    assert len(named) > 40
+    for name in named:
+        is_in_package = any(f"/{path}".endswith(f"/{name}") for path in there)
+        assert is_in_package or (ROOT / name).exists(), name

@@ -28,6 +28,7 @@ PURPOSE = {
     "margin": "perceptrons, kernels, support vector machines, linear machines, solvers",
     "_data": "the boundary: checks, labels, weights, canonical form",
     "_runtime": "compiled code, threads, slices, checkpoints",
+    "_files": "archives, and files written in one step",
 }
 FIT = (
     ("X, y, weights", "what a user has"),
