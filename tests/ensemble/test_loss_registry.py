@@ -10,7 +10,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from margrove.cli.learners import made
 
 import margrove
 from margrove.cli.options import complete_parameter
@@ -28,6 +27,7 @@ from margrove.ensemble.gradient.losses import (
 from margrove.exceptions import ModelFileError, UnsavableModelError
 from margrove.select.autotune import boosting as tuned_boosting
 from margrove.studio.learners.choices import gradient_losses
+from margrove.workbench.workflow import make_learner
 
 ROOT = Path(__file__).parents[2]
 RNG = np.random.default_rng(0)
@@ -40,6 +40,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from margrove.ensemble.gradient.losses import GradientLoss, registered_loss
+from margrove.workbench.workflow import make_learner
 
 
 @registered_loss
@@ -153,7 +154,7 @@ def test_the_command_line_offers_it(log_cosh) -> None:
     assert found.value == "loss=log_cosh"
     assert found.help == GRADIENT_LOSSES["log_cosh"].summary
     assert complete_parameter(None, None, "max_iter") == []
-    model = made("boosting", "regression", parameters={"loss": "log_cosh", "max_iter": 2})
+    model = make_learner("boosting", "regression", parameters={"loss": "log_cosh", "max_iter": 2})
     assert isinstance(model.fit(X, Y)._loss, log_cosh)
 
 

@@ -148,7 +148,7 @@ PART = (*PREPARED, "parts_")
         ("SVC", put("fitted", "n_support_", np.array([-5, 50], np.int32)), "below"),
         ("SVC", put("fitted", "intercept_", np.zeros(3)), "entries"),
         ("SVC", put("fitted", "kernel_", "gamma", -1.0), "negative"),
-        ("SVC", put("fitted", "kernel_", {"is": "os.system"}), "does not know"),
+        ("SVC", put("fitted", "kernel_", {"is": "os.system"}), "this margrove knows"),
         ("SVC", put("fitted", "kernel_", "rbf"), "is a str"),
         ("SVC", put("fitted", "classes_", np.array(["no"])), "entries|fewer"),
         ("SVC, precomputed", put("fitted", "support_", 0, 40), "not there"),
@@ -160,7 +160,7 @@ PART = (*PREPARED, "parts_")
         ("PolynomialMap", put("fitted", "_variable", 3, 7), "beyond"),
         # around them
         ("pipeline of texts",
-         put("parameters", "steps", 0, ("a", {"is": "sklearn.svm.SVC"})), "does not know"),
+         put("parameters", "steps", 0, ("a", {"is": "sklearn.svm.SVC"})), "this margrove knows"),
         ("pipeline of rare categories", put(*STEP, "_n_features_outs", [1]), "add up"),
         ("pipeline of rare categories",
          put(*STEP, "_default_to_infrequent_mappings", 0, 0, 9), "add up"),

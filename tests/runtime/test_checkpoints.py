@@ -42,6 +42,7 @@ from margrove import (
     Perceptron,
     RandomForestClassifier,
     RandomForestRegressor,
+    _files,
     watch,
 )
 from margrove._files import read_archive, write_archive
@@ -818,11 +819,9 @@ def test_a_fit_that_fails_at_once_leaves_no_file(tmp_path, monkeypatch) -> None:
 
 def test_files_are_written_every_so_often(tmp_path, monkeypatch) -> None:
     path, times = tmp_path / "fit.margrove", []
-    from margrove.exchange.model_file import archive
-
-    usual = archive.write_archive
+    usual = _files.write_archive
     monkeypatch.setattr(
-        archive, "write_archive", lambda *given: (times.append(given), usual(*given))
+        _files, "write_archive", lambda *given: (times.append(given), usual(*given))
     )
     with checkpoint(path, every_rounds=3):
         RandomForestClassifier(10, random_state=0).fit(*THREE)
@@ -838,12 +837,10 @@ def test_files_are_written_every_so_often(tmp_path, monkeypatch) -> None:
 
 
 def test_a_full_disk_does_not_end_the_fit(tmp_path, monkeypatch) -> None:
-    from margrove.exchange.model_file import archive
-
     def full(*given):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(archive, "write_archive", full)
+    monkeypatch.setattr(_files, "write_archive", full)
     with (
         pytest.warns(CheckpointWarning, match=r"could not be written.*No space"),
         checkpoint(tmp_path / "fit.margrove", every_rounds=2),

@@ -34,7 +34,7 @@ from tests.oracles.calibration import (
 import margrove
 from margrove.datasets import load_iris
 from margrove.plot.predictions.calibration import reliability_diagram
-from margrove.select.calibrate import calibration
+from margrove.select.calibrate import score_maps
 from margrove.select.calibrate.calibration import calibrate
 from margrove.select.calibrate.reliability import reliability, reliability_of
 
@@ -387,7 +387,7 @@ def test_sigmoid_maps_minimise_platts_loss() -> None:
 
     slope, offset = minimize(loss, [0.0, 0.0], tol=1e-14).x
     asked = np.linspace(-3, 3, 20)
-    got = calibration._sigmoid(values, came_true, weight)(asked)
+    got = score_maps._sigmoid(values, came_true, weight)(asked)
     assert np.allclose(got, expit(slope * asked + offset), atol=1e-5)
 
 

@@ -232,7 +232,7 @@ def test_iterates_say_of_the_next_row_what_the_solver_tells():
         now = iterate_of(solver, solver._K.mean(axis=0))
         if visits:
             visit, last = visits[-1], before[-1]
-            n_before = solver.state()["_epoch"] * len(X) + solver.state()["_cursor"] - 1
+            n_before = solver._epoch * len(X) + solver._cursor - 1
             # Visits in between violated nothing; they only made the steps so far shorter.
             factor = last[1] / n_before if n_before else 0.0
             f = np.asarray(model.kernel_(X[[visit.row]], X[last[0].rows])) @ last[0].coef
@@ -242,9 +242,8 @@ def test_iterates_say_of_the_next_row_what_the_solver_tells():
             if is_same_epoch:
                 assert value == pytest.approx(visit.value, abs=1e-9)
                 checked += 1
-        state = solver.state()
-        n_now = state["_epoch"] * len(X) + state["_cursor"]
-        before.append((now, n_now, float(state["_centre"]), state["_epoch"]))
+        n_now = solver._epoch * len(X) + solver._cursor
+        before.append((now, n_now, float(solver._centre), solver._epoch))
         return len(visits) >= 200
 
     fitted_with(estimator, X, y, look)
