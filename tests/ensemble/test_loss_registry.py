@@ -40,7 +40,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from margrove.ensemble.gradient.losses import GradientLoss, registered_loss
-from margrove.workbench.workflow import make_learner
 
 
 @registered_loss
