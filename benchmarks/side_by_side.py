@@ -59,12 +59,17 @@ def _texts(n: int, d: int, seed: int = 0) -> tuple[Any, Any]:
     return X, y
 
 
+def _seeded(model: Any) -> Any:
+    """The model with a fixed seed, if it draws anything."""
+    return model.set_params(random_state=0) if "random_state" in model.get_params() else model
+
+
 def _fit(name: str, rows: Callable[[], Any], n_predicted: int = 2_000, **parameters: Any) -> Any:
     def prepare() -> Callable[[], Any]:
         import margrove
 
         X, y = rows()
-        model = getattr(margrove, name)(**parameters)
+        model = _seeded(getattr(margrove, name)(**parameters))
 
         def job() -> Any:
             fitted = model.fit(X, y)
@@ -81,7 +86,7 @@ def _predict(name: str, rows: Callable[[], Any], n: int, **parameters: Any) -> A
         import margrove
 
         X, y = rows()
-        model = getattr(margrove, name)(**parameters).fit(X[:2000], y[:2000])
+        model = _seeded(getattr(margrove, name)(**parameters)).fit(X[:2000], y[:2000])
         return lambda: model.predict(X[:n])
 
     return prepare
