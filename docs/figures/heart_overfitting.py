@@ -49,7 +49,7 @@ def errors() -> tuple[np.ndarray, np.ndarray]:
 def draw(training: np.ndarray, test: np.ndarray) -> None:
     from matplotlib.figure import Figure
 
-    from margrove.plot.canvas import class_style
+    from margrove.plot.drawing.canvas import class_style
 
     mpl.rcParams["svg.hashsalt"] = "margrove"  # the same file from the same numbers
     figure = Figure(figsize=(5.5, 3.4), layout="constrained")

@@ -147,7 +147,7 @@ def test_an_interrupt_is_exit_code_130(capsys, monkeypatch) -> None:
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("margrove.workbench.doctor.diagnosis.doctor", interrupted)
+    monkeypatch.setattr("margrove.workbench.doctor.doctor", interrupted)
     code, _, err = run("--data", "iris", capsys=capsys)
     assert code == 130
     assert err.strip() == "margrove: interrupted"

@@ -16,7 +16,7 @@ from margrove.datasets import load_digits, load_iris, make_moons
 from margrove.exceptions import InvalidDataError
 from margrove.facts import strongest_features
 from margrove.plot import coefficients
-from margrove.plot.canvas import class_style
+from margrove.plot.drawing.canvas import class_style
 
 mpl.use("Agg")
 

@@ -35,7 +35,7 @@ from margrove.datasets import load_iris, make_moons
 from margrove.exceptions import InvalidDataError, NotFittedError
 from margrove.facts import describe
 from margrove.plot import decision_boundary
-from margrove.plot.canvas import class_style, tint
+from margrove.plot.drawing.canvas import class_style, tint
 
 mpl.use("Agg")
 

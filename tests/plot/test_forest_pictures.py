@@ -17,7 +17,7 @@ from margrove import DecisionTreeClassifier, RandomForestClassifier, RandomFores
 from margrove.datasets import load_iris
 from margrove.facts import interval_coverage, proximity_plane
 from margrove.plot import importances, oob_curve, prediction_intervals, proximity_map
-from margrove.plot.canvas import class_style
+from margrove.plot.drawing.canvas import class_style
 
 mpl.use("Agg")
 

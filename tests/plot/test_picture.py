@@ -17,7 +17,7 @@ import margrove
 from margrove import plot
 from margrove.datasets import make_circles, make_gaussians, make_moons, make_separable_clouds
 from margrove.grove.read.conditions import shown
-from margrove.plot.picture import Picture, grid_table, table
+from margrove.plot.drawing.picture import Picture, grid_table, table
 
 mpl.use("Agg")
 

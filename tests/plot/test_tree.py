@@ -35,7 +35,7 @@ from margrove.plot import (
     tree_html,
     tree_svg,
 )
-from margrove.plot.canvas import class_style, tint
+from margrove.plot.drawing.canvas import class_style, tint
 from margrove.plot.trees.node_positions import tidy_positions
 
 mpl.use("Agg")

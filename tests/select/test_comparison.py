@@ -52,7 +52,7 @@ from margrove.exceptions import (
     InterruptedFitWarning,
     InvalidDataError,
 )
-from margrove.plot.canvas import class_style
+from margrove.plot.drawing.canvas import class_style
 from margrove.select.compare.blending import BLENDS
 from margrove.select.compare.comparison import compare
 from margrove.select.compare.contestants import default_models

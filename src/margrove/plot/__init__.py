@@ -67,15 +67,11 @@ All but the two of text return a `Picture`: `axes` to go on drawing, `frame()` f
 Matplotlib is imported when something is drawn; `pip install "margrove[plot]"` brings it.
 
 boundaries         decision regions of a classifier
-boundary_drawing   the pen of `decision_boundary`: regions, lines, rows and support vectors
-canvas             where to draw and with what
 coefficient_bars   the largest weights of a linear model as bars, a panel for each machine
+drawing/           what all pictures share: panels, colours, the data behind a picture
 lecture_pictures   pictures of the lectures, which `margrove.plot` offers beside its own
 models/            pictures of models: boosting, forests, paths, tuning, comparisons
-picture            `Picture`, which every drawing function returns: the axes and the data drawn
-plane              which two features a picture shows
 predictions/       pictures of predictions and of their quality
-sources            where pictures of predictions get their facts
 trees/             pictures of decision trees
 """
 

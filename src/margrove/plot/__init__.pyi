@@ -1,12 +1,6 @@
 from .boundaries import decision_boundary as decision_boundary
-from .canvas import SUPPORT_MARKERS as SUPPORT_MARKERS
-from .canvas import class_style as class_style
-from .canvas import explain_handles as explain_handles
-from .canvas import new_panels as new_panels
-from .canvas import tint as tint
-from .canvas import usable_axes as usable_axes
-from .canvas import usable_panels as usable_panels
 from .coefficient_bars import coefficients as coefficients
+from .drawing import Picture as Picture
 from .lecture_pictures import bagged_boundaries as bagged_boundaries
 from .lecture_pictures import bootstrap_histogram as bootstrap_histogram
 from .lecture_pictures import circle_to_line as circle_to_line
@@ -41,10 +35,6 @@ from .models.gradient_boosting import loss_curve as loss_curve
 from .models.paths import score_map as score_map
 from .models.paths import svm_path as svm_path
 from .models.tuning import tuning_curve as tuning_curve
-from .picture import Picture as Picture
-from .picture import drawn as drawn
-from .picture import table as table
-from .plane import range_of as range_of
 from .predictions.calibration import reliability_diagram as reliability_diagram
 from .predictions.dependence import partial_dependence as partial_dependence
 from .predictions.dependence import support_vectors as support_vectors

@@ -23,10 +23,17 @@ from margrove.facts import (
     is_described,
     outline,
 )
-from margrove.plot.boundary_drawing import Pen, RowsToDraw, Surface
-from margrove.plot.canvas import usable_axes
-from margrove.plot.picture import Picture, drawn, grid_table
-from margrove.plot.plane import plane_of, range_of
+from margrove.plot.drawing import (
+    Pen,
+    Picture,
+    RowsToDraw,
+    Surface,
+    drawn,
+    grid_table,
+    plane_of,
+    range_of,
+    usable_axes,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from margrove.facts import StrongFeatures, strongest_features
-from margrove.plot.canvas import class_style, given_panels, new_panels
-from margrove.plot.picture import Picture, drawn, table
+from margrove.plot.drawing import Picture, class_style, drawn, given_panels, new_panels, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

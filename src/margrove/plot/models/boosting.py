@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from margrove import facts
-from margrove.plot.canvas import (
+from margrove.plot.drawing import (
+    Picture,
     class_style,
     counted_rounds,
+    drawn,
     explain_handles,
     number_rounds,
+    table,
     tint,
     usable_axes,
     usable_panels,
 )
-from margrove.plot.picture import Picture, drawn, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

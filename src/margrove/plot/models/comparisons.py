@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from margrove.plot.canvas import class_style, new_panels, usable_axes
-from margrove.plot.picture import Picture, drawn
+from margrove.plot.drawing import Picture, class_style, drawn, new_panels, usable_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

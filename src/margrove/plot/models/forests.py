@@ -14,8 +14,15 @@ from margrove.facts import (
     proximity_plane,
     ranked_importances,
 )
-from margrove.plot.canvas import class_style, explain_handles, new_panels, usable_axes
-from margrove.plot.picture import Picture, drawn, table
+from margrove.plot.drawing import (
+    Picture,
+    class_style,
+    drawn,
+    explain_handles,
+    new_panels,
+    table,
+    usable_axes,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

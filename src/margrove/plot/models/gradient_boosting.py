@@ -9,16 +9,18 @@ import numpy as np
 
 from margrove import facts
 from margrove.facts.models import require_gradient_boosting, tree_of_round
-from margrove.plot.canvas import (
+from margrove.plot.drawing import (
+    Picture,
     class_style,
     counted_rounds,
+    drawn,
     number_rounds,
+    range_of,
+    table,
     usable_axes,
     usable_panels,
 )
 from margrove.plot.models.forests import importances
-from margrove.plot.picture import Picture, drawn, table
-from margrove.plot.plane import range_of
 from margrove.plot.trees import tree
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.plot.canvas import class_style, usable_axes, usable_panels
-from margrove.plot.picture import Picture, drawn, table
+from margrove.plot.drawing import Picture, class_style, drawn, table, usable_axes, usable_panels
 
 __all__ = ["score_map", "svm_path"]
 

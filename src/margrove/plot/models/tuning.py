@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from margrove.plot.canvas import class_style, explain_handles, usable_axes
-from margrove.plot.picture import Picture, drawn
+from margrove.plot.drawing import Picture, class_style, drawn, explain_handles, usable_axes
 from margrove.select.autotune import Tuning, in_words
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from margrove.plot.canvas import class_style, explain_handles, usable_axes
-from margrove.plot.picture import Picture, drawn, table
+from margrove.plot.drawing import Picture, class_style, drawn, explain_handles, table, usable_axes
 from margrove.select.calibrate import Calibrated, Reliability, ReliabilityCurve
 
 if TYPE_CHECKING:

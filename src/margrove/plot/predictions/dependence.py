@@ -14,14 +14,16 @@ from margrove.facts import (
     describe,
     partial_dependence_facts,
 )
-from margrove.plot.canvas import (
+from margrove.plot.drawing import (
+    Picture,
     class_style,
+    drawn,
     explain_handles,
     new_panels,
+    table,
     usable_axes,
     usable_panels,
 )
-from margrove.plot.picture import Picture, drawn, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

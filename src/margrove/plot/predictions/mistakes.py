@@ -14,9 +14,7 @@ from margrove.facts import (
 from margrove.facts import (
     worst_mistakes as mistakes_of,
 )
-from margrove.plot.canvas import class_style, new_panels, usable_axes
-from margrove.plot.picture import Picture, drawn
-from margrove.plot.sources import facts_of
+from margrove.plot.drawing import Picture, class_style, drawn, facts_of, new_panels, usable_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

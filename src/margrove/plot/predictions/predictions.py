@@ -16,9 +16,15 @@ from margrove.facts import (
     precision_recall_curves,
     roc_curves,
 )
-from margrove.plot.canvas import class_style, explain_handles, new_panels, usable_axes
-from margrove.plot.picture import Picture, drawn
-from margrove.plot.sources import facts_of
+from margrove.plot.drawing import (
+    Picture,
+    class_style,
+    drawn,
+    explain_handles,
+    facts_of,
+    new_panels,
+    usable_axes,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

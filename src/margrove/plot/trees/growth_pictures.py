@@ -14,8 +14,7 @@ from margrove.facts import (
     pruning_errors,
 )
 from margrove.grove import CRITERIA
-from margrove.plot.canvas import class_style, explain_handles, usable_axes
-from margrove.plot.picture import Picture, drawn, table
+from margrove.plot.drawing import Picture, class_style, drawn, explain_handles, table, usable_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

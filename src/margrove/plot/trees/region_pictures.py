@@ -8,9 +8,16 @@ import numpy as np
 
 from margrove.facts import TreeRegions, tree_regions
 from margrove.facts.models import codes_or_targets
-from margrove.plot.canvas import class_style, explain_handles, tint, usable_axes
-from margrove.plot.picture import Picture, drawn, table
-from margrove.plot.plane import range_of
+from margrove.plot.drawing import (
+    Picture,
+    class_style,
+    drawn,
+    explain_handles,
+    range_of,
+    table,
+    tint,
+    usable_axes,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from margrove.plot.canvas import class_style
+from margrove.plot.drawing import class_style
 
 __all__ = [
     "EDGES",

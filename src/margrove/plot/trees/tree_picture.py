@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from margrove.facts import TreeSketch, sketch_tree
-from margrove.plot.canvas import new_panels, usable_axes
-from margrove.plot.picture import Picture, drawn, table
+from margrove.plot.drawing import Picture, drawn, new_panels, table, usable_axes
 from margrove.plot.trees.layout import drawing_of
 from margrove.plot.trees.shapes import EDGES, FONT, INK, PAPER, Box, Drawing, Line, Text
 

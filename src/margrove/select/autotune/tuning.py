@@ -13,7 +13,7 @@ from margrove._data import data_frame
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from margrove.plot import Picture
+    from margrove.plot.drawing import Picture
 
 __all__ = [
     "Choice",

@@ -53,7 +53,7 @@ from margrove.select.held_out import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from margrove.plot import Picture
+    from margrove.plot.drawing import Picture
 
 __all__ = ["Calibrated", "calibrate"]
 

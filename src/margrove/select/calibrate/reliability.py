@@ -44,7 +44,7 @@ from margrove.select.calibrate.reliability_figures import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from margrove.plot import Picture
+    from margrove.plot.drawing import Picture
 
 __all__ = ["Reliability", "reliability", "reliability_of"]
 

@@ -12,7 +12,7 @@ from margrove._data import data_frame
 from margrove.ensemble.bootstrap import ConfidenceInterval
 
 if TYPE_CHECKING:
-    from margrove.plot import Picture
+    from margrove.plot.drawing import Picture
 
 __all__ = ["Comparison", "FailedModel", "ModelScore", "Pair"]
 

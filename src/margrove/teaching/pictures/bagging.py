@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from margrove.plot import Picture, class_style, drawn, explain_handles, tint, usable_axes
+from margrove.plot.drawing import Picture, class_style, drawn, explain_handles, tint, usable_axes
 from margrove.teaching.facts import (
     bagged_boundaries as boundaries_of,
 )

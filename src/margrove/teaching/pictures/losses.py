@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from margrove.plot import Picture, class_style, drawn, usable_axes
+from margrove.plot.drawing import Picture, class_style, drawn, usable_axes
 from margrove.teaching.facts import loss_curves
 
 if TYPE_CHECKING:

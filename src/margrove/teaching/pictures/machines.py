@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from margrove.datasets import make_circles, make_moons
-from margrove.plot import (
+from margrove.plot import decision_boundary
+from margrove.plot.drawing import (
     Picture,
     class_style,
-    decision_boundary,
     drawn,
     explain_handles,
     usable_axes,

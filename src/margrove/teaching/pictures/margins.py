@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from margrove.plot import Picture, class_style, drawn, explain_handles, tint, usable_axes
+from margrove.plot.drawing import Picture, class_style, drawn, explain_handles, tint, usable_axes
 from margrove.teaching.facts import (
     PlaneDistances,
     hull_facts,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from margrove.plot import Picture, class_style, drawn, explain_handles, usable_panels
+from margrove.plot.drawing import Picture, class_style, drawn, explain_handles, usable_panels
 from margrove.teaching.facts import PerceptronSteps
 from margrove.teaching.facts import perceptron_steps as steps_of
 from margrove.teaching.pictures.plane_drawing import draw_line, draw_rows, frame_plane

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.plot import class_style, range_of
+from margrove.plot.drawing import class_style, range_of
 from margrove.teaching.facts import PlaneRows
 
 __all__ = ["draw_line", "draw_rows", "frame_plane", "shade_sides"]
@@ -39,7 +39,7 @@ def draw_line(axes: Any, weights: np.ndarray, shift: float, gid: str, **look: An
 
 def shade_sides(axes: Any, x: np.ndarray, y: np.ndarray, values: np.ndarray) -> None:
     """Pale colours of both classes, where values over a grid are below and above 0."""
-    from margrove.plot import tint
+    from margrove.plot.drawing import tint
 
     levels = [min(0.0, float(values.min())) - 1.0, 0.0, max(0.0, float(values.max())) + 1.0]
     axes.contourf(x, y, values, levels=levels, colors=[tint(0), tint(1)], zorder=0).set_gid(

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from margrove.plot import SUPPORT_MARKERS, Picture, class_style, drawn, usable_axes, usable_panels
+from margrove.plot.drawing import (
+    SUPPORT_MARKERS,
+    Picture,
+    class_style,
+    drawn,
+    usable_axes,
+    usable_panels,
+)
 from margrove.teaching.facts import (
     MultiplierFacts,
     SmoBox,

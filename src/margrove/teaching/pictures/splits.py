@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from margrove.facts.models import tree_regions
-from margrove.plot import (
+from margrove.plot.drawing import (
     Picture,
     class_style,
     drawn,
@@ -257,10 +257,10 @@ def regression_blocks(model: Any, X: Any, y: Any = None, *, ax: Any = None) -> P
 
 
 def _axes_in_space(ax: Any) -> Any:
-    from margrove.plot import usable_axes
+    from margrove.plot.drawing import usable_axes
 
     if ax is None:
-        from margrove.plot import new_panels
+        from margrove.plot.drawing import new_panels
 
         flat = new_panels(1, size=(6.0, 5.0))[0]
         figure = flat.figure

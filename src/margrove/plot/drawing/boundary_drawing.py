@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from margrove.facts import Facts
-from margrove.plot.canvas import SUPPORT_MARKERS, class_style, explain_handles, tint
-from margrove.plot.plane import Plane
+from margrove.plot.drawing.canvas import SUPPORT_MARKERS, class_style, explain_handles, tint
+from margrove.plot.drawing.plane import Plane
 
 __all__ = ["Pen", "RowsToDraw", "Surface"]
 

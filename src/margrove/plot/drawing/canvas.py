@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from margrove.plot.picture import Picture
+from margrove.plot.drawing.picture import Picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
