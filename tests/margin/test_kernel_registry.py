@@ -237,3 +237,21 @@ def test_a_kernel_class_that_is_not_registered_is_not_saved() -> None:
 
     with pytest.raises(UnsavableModelError, match=r"is not registered.*kernels\.registered"):
         saved(margrove.SVC(kernel=Doubled()).fit(X, LABELS))
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import margrove; found = margrove.kernels.KERNELS",
+        "from margrove.margin.kernels import KERNELS as found",
+        "from margrove.margin.kernels import register_kernel, KERNELS as found",
+    ],
+)
+def test_a_new_process_knows_the_kernels_of_the_library(program) -> None:
+    """Whatever is imported first: doors load modules one at a time."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"{program}; print(sorted(found))"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "'rbf'" in done.stdout
+    assert "'chi2'" in done.stdout

@@ -23,8 +23,14 @@ from margrove.margin.kernels.blocks import (
     rbf_block_32,
     rbf_block_64,
 )
-from margrove.margin.kernels.kernel import DotKernel, Kernel, Points, parameter, with_gamma_over
-from margrove.margin.kernels.registry import registered
+from margrove.margin.kernels.kernel import (
+    DotKernel,
+    Kernel,
+    Points,
+    parameter,
+    registered,
+    with_gamma_over,
+)
 
 __all__ = ["RBF", "ChiSquare", "Laplacian", "Linear", "Polynomial", "Sigmoid"]
 

@@ -21,12 +21,14 @@ from margrove.margin.kernels.blocks import inner_products, largest_value, row_no
 
 __all__ = [
     "INVARIANCES",
+    "KERNELS",
     "USUAL_PARAMETERS",
     "DotKernel",
     "Kernel",
     "KernelParameter",
     "Points",
     "parameter",
+    "registered",
     "with_gamma_over",
 ]
 
@@ -270,3 +272,13 @@ def with_gamma_over(kernel: Any, *factors: float) -> Kernel:
     for factor in factors:
         gamma = min(gamma / factor, _LARGEST_GAMMA)
     return dataclasses.replace(kernel, gamma=gamma)
+
+
+# All kernels by name. Take it from `registry`, which reads the kernels of the library first.
+KERNELS: dict[str, type[Kernel]] = {}
+
+
+def registered(cls: type[Kernel]) -> type[Kernel]:
+    """Put a kernel class into KERNELS."""
+    KERNELS[cls.name] = cls
+    return cls

@@ -11,16 +11,19 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
+import margrove.margin.kernels.functions  # noqa: F401  (its kernels are in KERNELS then)
 from margrove._runtime import single_threaded_blas
 from margrove.exceptions import NumericalOverflowError
 from margrove.margin.kernels.blocks import densified
 from margrove.margin.kernels.given_kernels import CallableKernel, Precomputed
 from margrove.margin.kernels.kernel import (
     INVARIANCES,
+    KERNELS,
     USUAL_PARAMETERS,
     Kernel,
     KernelParameter,
     Points,
+    registered,
 )
 
 __all__ = [
@@ -34,14 +37,6 @@ __all__ = [
     "resolve_kernel",
     "tuned_widths",
 ]
-
-KERNELS: dict[str, type[Kernel]] = {}
-
-
-def registered(cls: type[Kernel]) -> type[Kernel]:
-    """Put a kernel class into KERNELS."""
-    KERNELS[cls.name] = cls
-    return cls
 
 
 def register_kernel(
