@@ -1,8 +1,10 @@
 """A tree of a forest, grown in one compiled loop on whichever rows were drawn.
 
-It is the tree that `grower` grows of the same rows, weights and seed: random numbers belong to
+It is the tree that `tree_builder` grows from the same rows, weights and seed: random numbers
+belong to
 nodes, sums are whole numbers, ties go to the lowest feature and code. Only the way is another, for
-trees that look at a few features of each node; see `gathering`. A `Sapling` is room for one tree at
+trees that look at a few features of each node; see `split_search_rows`. A `Sapling` is room for
+one tree at
 a time and serves a worker for tree after tree.
 """
 
@@ -77,7 +79,7 @@ __all__ = ["Sapling"]
 
 _SHIFT = np.uint64(32)
 _MASK = np.int64(0xFFFFFFFF)
-_NARROWER = 6  # see `plain`
+_NARROWER = 6  # see `split_search_fast`
 # what `progress` counts besides: nodes to be examined, and the first of them
 N_NEW, NEWEST = N_PROGRESS, N_PROGRESS + 1
 
@@ -187,7 +189,7 @@ class Sapling:
 
 
 def is_quick(targets: Targets, rules: Rules) -> bool:
-    """Whether the searches of `gathering` will do for features that are numbers and all there."""
+    """Whether `split_search_rows` does, for features that are numbers and all there."""
     return bool(
         targets.counted
         and len(targets.starts) == 2
@@ -480,7 +482,7 @@ def _end(whole, real, value, node, rows, raw, weight):
 
 @kernel(inner=True)
 def _halve(rows, columns, whole, real, node, rules, targets, desk):
-    """The most even split there is, by the number of rows; see `block`."""
+    """The most even split there is, by the number of rows; see `subtree`."""
     start, end = whole[node, START], whole[node, END]
     n = end - start
     feature, code, following, most_even = -1, 0, 0, 0

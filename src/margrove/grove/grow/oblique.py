@@ -1,6 +1,7 @@
 """Oblique trees: a node may ask a linear machine instead of one feature.
 
-Each node finds a direction (see `directions`), and the projections of its rows on it take part in
+Each node finds a direction (see `oblique_directions`), and the projections of its rows on it take
+part in
 the search as one more feature: the split is the best threshold on any of them, by the criterion, so
 that an oblique split is made only where it beats all others.
 """

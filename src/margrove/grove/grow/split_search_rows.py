@@ -1,8 +1,8 @@
 """One node and one feature of a forest's tree: the codes are gathered and sorted when asked for.
 
 A tree that looks at few features of each node does not keep all its rows sorted by all of them, as
-`block` does. It gathers the codes of the node's rows, and then either counts, one cell for each
-code and class, or sorts, whichever is less work. What it finds is what `plain` finds.
+`subtree` does. It gathers the codes of the node's rows, and then either counts, one cell for each
+code and class, or sorts, whichever is less work. What it finds is what `split_search_fast` finds.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ class Block:
 
 
 def _is_plain(columns: Columns, targets: Targets, rules: Rules) -> bool:
-    """Whether the short loops will do; see `plain`."""
+    """Whether the short loops will do; see `split_search_fast`."""
     return bool(
         targets.plain
         and len(targets.starts) == 2

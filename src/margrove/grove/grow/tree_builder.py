@@ -446,7 +446,7 @@ class TreeGrower:
         )  # fmt: skip
 
     def _halve(self, node: int) -> None:
-        """The most even split there is; see `block`."""
+        """The most even split there is; see `subtree`."""
         whole = self._trunk.whole
         rows = self._rows[whole[node, START] : whole[node, END]]
         most, feature, code, following = 0, -1, 0, 0

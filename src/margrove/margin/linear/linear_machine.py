@@ -193,7 +193,7 @@ class LinearMachine(Estimator):
         return prices
 
     def _bias_price(self, training: LinearTraining, power: int) -> float:
-        """The price of the intercept in the units of the solver; see `linear_problems`."""
+        """The price of the intercept in the units of the solver; see `problems`."""
         if not self.fit_intercept:
             return np.inf
         if self.intercept_scaling is None:

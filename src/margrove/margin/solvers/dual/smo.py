@@ -3,15 +3,16 @@
     minimise    1/2 a'Qa + p'a     subject to   y'a = d,   0 <= a <= u,   Q_ij = y_i y_j K_ij
 
 **A block.** The variables that violate most, half of them kept from the block before, are solved
-by pair steps (`pairs.solve_tile`) against their own tile of K: nothing else is needed for that.
+by pair steps (`pair_steps.solve_tile`) against their own tile of K: nothing else is needed for
+that.
 Only then are full rows of K computed, for those variables that changed, and the values
 (K c)_i, c = a y, of all points follow in one pass. Rows of free variables
-will be wanted again and are kept (`qmatrix.GramRows`); most variables at a bound stay there. A
+will be wanted again and are kept (`gram_rows.GramRows`); most variables at a bound stay there. A
 problem that fits one block is solved on its tile alone.
 
 **Stopping** is on the violation over all variables, from values of all points: no counter ever
 gives up. Values are float64, but rows may be float32, whose rounding adds up; how much is measured
-(`grams.rounding_of`). Where that could hide a violation of the size of the tolerance, the
+(`gram_matrices.rounding_of`). Where that could hide a violation of the size of the tolerance, the
 values are computed afresh in float64 and the iteration goes on from there; where float32 makes no
 progress any more, rows and tiles become float64; where float64 makes none, that is the precision
 floor, and the result says that it has not converged.

@@ -9,7 +9,8 @@ sum_m alpha_im = 0. Keerthi, Sundararajan, Chang, Hsieh and Lin, "A sequential d
 large scale multi-class linear SVMs" (2008): for one row after the other, in a new order each epoch,
 alpha_i becomes the exact minimum with all other rows fixed, which takes a sort of its K gradients.
 
-**The intercepts** are as in `linear_cd`. Free ones demand that what each class takes from the
+**The intercepts** are as in `dual_coordinate_descent`. Free ones demand that what each class takes
+from the
 others in the dual equals what it gives: sum_i alpha_im = 0. Near the solution it nearly does; the
 matrix of what passes between any two classes is then scaled as in the balancing of a matrix
 (Osborne 1960), which makes it exactly so, and proves how good the solution is.

@@ -3,7 +3,8 @@
     maximise  -1/2 ||X'beta||^2 - (sum_i beta_i)^2 / 2k
               + sum_i  t_i beta_i - e |beta_i| - 1/2 d_i beta_i^2
 
-(see `linear_problems`). Hsieh, Chang, Lin, Keerthi and Sundararajan, "A dual coordinate descent
+(see `margin.linear.problems`). Hsieh, Chang, Lin, Keerthi and Sundararajan, "A dual coordinate
+descent
 method for large-scale linear SVM" (2008); Ho and Lin (2012) for regression:
 
     for i in a new order each epoch:

@@ -2,7 +2,8 @@
 
     minimise  F(w, b) = ||w||_1 + k |b| + sum_i loss_i(t_i - w.x_i - b)        squared losses only
 
-(see `linear_problems` for losses and k). At each step the losses are replaced by their parabola,
+(see `margin.linear.problems` for losses and k). At each step the losses are replaced by their
+parabola,
 whose curvature X'DX is a d x d matrix, and the step minimises that parabola plus the penalty by
 coordinate descent on the matrix alone (Friedman, Hastie and Tibshirani 2010; Lee, Sun and Saunders
 2014). A line search makes sure that F falls.
