@@ -23,7 +23,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-REPEATS = 5
+REPEATS = 6  # even, so that each version follows the other as often as itself
+PAUSE = 0.3  # seconds; threads of BLAS that have done their work keep a core busy for a while
 
 
 # -- jobs; a job returns what is compared --
@@ -194,6 +195,7 @@ def main(old: str, new: str, *words: str) -> None:
         digests: list[set[str]] = [set(), set()]
         for repeat in range(REPEATS + 1):
             for i in (0, 1) if repeat % 2 else (1, 0):
+                time.sleep(PAUSE)
                 took, digest = versions[i].run(name)
                 digests[i].add(digest)
                 if repeat:
