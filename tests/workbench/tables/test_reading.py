@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from margrove.exceptions import InvalidDataError
@@ -267,6 +267,8 @@ def test_codes_keep_their_zeros() -> None:
 
 
 @given(st.lists(st.text("0123456789.eE+-,infa_x", min_size=1, max_size=6), min_size=1, max_size=6))
+@example(["1E310"])
+@example(["1,5", "1E310"])
 @settings(max_examples=150, deadline=None)
 def test_the_reader_agrees_with_the_rule_for_numbers(cells) -> None:
     text = "a,b\n" + "".join(f'"{cell}",1\n' for cell in cells)

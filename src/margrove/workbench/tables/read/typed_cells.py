@@ -135,7 +135,7 @@ class _CellReader:
         )
 
     def _with_decimal_comma(self, texts: Any, others: Any, wanted: str | None) -> Any | None:
-        """Numbers with a comma for the point, if all cells are."""
+        """Finite numbers with a comma for the point, if all cells are."""
         import polars as pl
 
         if not others.head(_GLIMPSE).str.contains(_DECIMAL_COMMA).all():
@@ -151,8 +151,11 @@ class _CellReader:
                 f"{shown(texts[row])}, where the comma may part thousands or stand for the point. "
                 "Write the numbers without it, or with a point."
             )
+        numbers = texts.str.replace(",", ".", literal=True).cast(pl.Float64)
+        if not numbers.is_finite().all():  # 1E310 has no comma and is no float64
+            return None
         self.with_comma.append(texts.name)
-        return texts.str.replace(",", ".", literal=True).cast(pl.Float64)
+        return numbers
 
     # -- dates --
 
