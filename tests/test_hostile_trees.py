@@ -41,9 +41,7 @@ from margrove.grove import decision_tree
 from margrove.grove.criteria import class_criteria, number_criteria
 from margrove.grove.decision_tree import GREEDY_DEPTH
 from margrove.grove.export.exports import tree_from_json
-from margrove.grove.grow import multiway
-from margrove.grove.grow import subtree as block
-from margrove.grove.grow import tree_builder as grower
+from margrove.grove.grow import multiway, subtree, tree_builder
 from margrove.grove.serve.tree_arrays import LEAF, SUBSET, THRESHOLD
 from tests.interrupts import interrupt_after, lines_until_interrupt
 
@@ -215,11 +213,11 @@ def test_neither_order_nor_repetition_nor_block_size_matters(monkeypatch) -> Non
 def small_blocks(patch, size):
     """Let nodes of more rows than `size` be large ones."""
 
-    class Small(grower.TreeGrower):
+    class Small(tree_builder.TreeBuilder):
         def __init__(self, *args, **settings):
-            super().__init__(*args, largest_block=size, **settings)
+            super().__init__(*args, most_rows=size, **settings)
 
-    patch.setattr(decision_tree, "TreeGrower", Small)
+    patch.setattr(decision_tree, "TreeBuilder", Small)
 
 
 # -- numerics --------------------------------------------------------------------------------------
@@ -361,7 +359,7 @@ def test_alternating_labels_are_halved_from_some_depth_on(criterion) -> None:
     assert model.get_n_leaves() == 4000
     assert model.get_depth() <= GREEDY_DEPTH + 2 * np.log2(4000)
     assert answer(tree(criterion, max_depth=20), rows, y).get_depth() == 20
-    if criterion == "gini":  # nodes of more rows than a block are halved in another place
+    if criterion == "gini":  # also large nodes
         rows, y = np.arange(80_000.0)[:, None], np.arange(80_000) % 2
         with pytest.warns(DataWarning, match="levels deep"):
             assert tree(criterion).fit(rows, y).score(rows, y) == 1.0
@@ -907,7 +905,7 @@ def test_interrupts_leave_the_old_tree_or_keep_a_sound_one(name) -> None:
     assert is_sound(model, data)
 
 
-FILES = (grower.__file__, block.__file__, multiway.__file__)
+FILES = (tree_builder.__file__, subtree.__file__, multiway.__file__)
 
 
 def moments_of(lines):

@@ -1,4 +1,4 @@
-"""Trees that boosting grows: by levels, as saplings, and one by one; all the same trees."""
+"""Trees that boosting grows by levels, by the builder of forests, or one by one: the same trees."""
 
 from __future__ import annotations
 
@@ -127,18 +127,18 @@ def test_a_learner_of_levels_ends_where_nothing_can_be_split() -> None:
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])
 @pytest.mark.parametrize("settings", [{"min_samples_leaf": 2}, {"min_samples_split": 7},
                                       {"max_leaf_nodes": 12, "min_samples_leaf": 3}])  # fmt: skip
-def test_saplings_are_the_trees_of_slightly_rounded_weights(criterion, settings) -> None:
+def test_deep_trees_are_the_trees_of_slightly_rounded_weights(criterion, settings) -> None:
     X, y = table(11, n=400, n_classes=4)
-    saplings = boosted(X, y, criterion=criterion, rounds=3, **settings)
+    deep = boosted(X, y, criterion=criterion, rounds=3, **settings)
     others = boosted(X, y, criterion=criterion, rounds=3, **settings, **ONE_BY_ONE)
-    first, second = saplings.estimators_[0].arrays_, others.estimators_[0].arrays_
+    first, second = deep.estimators_[0].arrays_, others.estimators_[0].arrays_
     assert np.array_equal(first.feature, second.feature)  # weights are even: rounding is, too
     assert np.array_equal(first.threshold, second.threshold, equal_nan=True)
     assert np.array_equal(first.n_samples, second.n_samples)
-    for tree in saplings:
+    for tree in deep:
         leaves = tree.arrays_.n_children == 0
         assert tree.arrays_.n_samples[leaves].min() >= settings.get("min_samples_leaf", 1)
-    assert np.allclose(saplings.estimator_errors_, others.estimator_errors_, atol=0.02)
+    assert np.allclose(deep.estimator_errors_, others.estimator_errors_, atol=0.02)
 
 
 class PrunedTree(DecisionTreeClassifier):

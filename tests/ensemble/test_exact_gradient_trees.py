@@ -12,7 +12,7 @@ from tests.oracles import exact_gradient_trees as oracle
 from margrove import DecisionTreeRegressor
 from margrove.ensemble.gradient.exact import tables as exact_tables
 from margrove.ensemble.gradient.exact import trees as exact
-from margrove.grove.grow.scores import SQUARED
+from margrove.grove.grow.search.scores import SQUARED
 from margrove.grove.serve.forest_walk import add_values, leaves_of_rows
 from margrove.grove.serve.packed_trees import Kind
 from margrove.grove.serve.unfolding import unfolded

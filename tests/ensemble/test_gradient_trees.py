@@ -19,7 +19,7 @@ from margrove.ensemble.gradient.hist import tables as gradient_tables
 from margrove.ensemble.gradient.hist.packed_words import SAMPLES_OF_A_WORD, packed_word, unpacked
 from margrove.ensemble.gradient.hist.packing import meanings_of, packed
 from margrove.ensemble.gradient.hist.tables import bins_and_table
-from margrove.grove.grow.scores import SQUARED
+from margrove.grove.grow.search.scores import SQUARED
 from margrove.grove.serve.forest_walk import leaves_of_rows
 from margrove.grove.serve.packed_trees import Kind
 

@@ -35,7 +35,7 @@ from margrove.ensemble.forest import grower as forest_grower
 from margrove.ensemble.forest import out_of_bag
 from margrove.exceptions import DataWarning, InterruptedFitWarning, InvalidDataError
 from margrove.grove.decision_tree import GREEDY_DEPTH
-from margrove.grove.grow import forest_tree_builder as sapling
+from margrove.grove.grow import forest_tree_builder
 from margrove.grove.serve.packed_trees import PackedTree
 
 OF_CLASSES = (RandomForestClassifier, ExtraTreesClassifier)
@@ -714,7 +714,7 @@ def test_other_parameters_after_the_fit_change_no_prediction() -> None:
 # -- interrupts ------------------------------------------------------------------------------------
 
 
-FILES = (forest_grower.__file__, out_of_bag.__file__, sapling.__file__)
+FILES = (forest_grower.__file__, out_of_bag.__file__, forest_tree_builder.__file__)
 
 
 def fit_interrupted(model, data, y, moment):

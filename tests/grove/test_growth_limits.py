@@ -14,7 +14,7 @@ from margrove import (
     RandomForestRegressor,
 )
 from margrove.grove.criteria import CRITERIA
-from margrove.grove.grow.scores import ENTROPY
+from margrove.grove.grow.search.scores import ENTROPY
 from margrove.grove.growth_limits import (
     GrowthLimits,
     TrainingSize,

@@ -13,7 +13,7 @@ from tests.oracles import scoring as plain
 
 from margrove import DecisionTreeRegressor
 from margrove.exceptions import DataWarning
-from margrove.grove.grow.scores import SQUARED
+from margrove.grove.grow.search.scores import SQUARED
 from margrove.grove.serve import boosted_scores as scoring
 from margrove.grove.serve import leaf_bits
 from margrove.grove.serve.boosted_scores import TreeScores

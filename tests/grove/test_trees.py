@@ -26,7 +26,7 @@ from margrove import (
 from margrove.datasets import load_breast_cancer, load_diabetes, load_iris, load_restaurant
 from margrove.grove.criteria import CRITERIA
 from margrove.grove.grow.assembly import assemble
-from margrove.grove.grow.tree_builder import TreeGrower, columns_of
+from margrove.grove.grow.tree_builder import TreeBuilder, columns_of
 from margrove.grove.serve.tree_arrays import OBLIQUE, subtree
 from margrove.grove.serve.tree_walk import leaves_of
 from margrove.grove.table.binning import bin_columns, midpoint
@@ -154,7 +154,7 @@ def test_the_size_of_blocks_does_not_show(criterion, n_outputs, block) -> None:
     training = model._training(table, y, None)[0]
     data = bin_columns(table.X, categorical=table.is_categorical)
     rules = model._rules(training, data)
-    grower = TreeGrower(
+    grower = TreeBuilder(
         columns_of(data), training.targets, rules, training.rows, largest_block=block, n_threads=2
     )
     while not grower.finished:
@@ -348,7 +348,7 @@ def test_looking_at_a_growing_tree_does_not_stop_it(settings, block) -> None:
     if settings.get("split"):
         grower = model._grower(training, data, rules, 1)
     else:
-        grower = TreeGrower(
+        grower = TreeBuilder(
             columns_of(data), training.targets, rules, training.rows, largest_block=block,
             max_leaves=settings.get("max_leaf_nodes", 0), n_threads=1,
         )  # fmt: skip

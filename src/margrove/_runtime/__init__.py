@@ -6,6 +6,7 @@ instructions    instructions of processors that Numba does not offer
 prefetch        asking for memory before it is needed
 threads         tiles of work on several threads, and BLAS on one
 team            several threads inside one compiled loop
+record_arrays   structured arrays: `nodes.gain[i]` in Python and in kernels
 matrix_tiles    products of matrices whose entries do not depend on how they were cut
 process_tasks   tasks for other processes, here or on a cluster
 slices          how iterative learners run: progress, time limits, Ctrl-C, callbacks

@@ -7,7 +7,7 @@ table of the docs, and the tests. So adding one is one entry:
 - with `impurity`, a function of a node's sums. It is compiled, and every split is judged by calling
   it; `register_criterion` adds such an entry while a program runs;
 - with `code`, where the loops over rows know the criterion themselves. They are faster, and find
-  ties in whole numbers: see `margrove.grove.grow.scores`.
+  ties in whole numbers: see `margrove.grove.grow.search.scores`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.fixes import parse_version
 
 from margrove.exceptions import InvalidDataError
-from margrove.grove.grow import scores
+from margrove.grove.grow.search import scores
 
 __all__ = [
     "CRITERIA",
@@ -49,7 +49,7 @@ class Criterion:
     for_classes    for classification, or for regression
     summary        one line, for menus and docs
     formula        the impurity in symbols, for docs
-    code           of the compiled score, see `margrove.grove.grow.scores`; CUSTOM: `impurity` is it
+    code           of the compiled score, see `grow.search.scores`; CUSTOM: `impurity` is it
     exact_ties     whether whole numbers tell which of two splits is better, or that none is
     of_shares      the impurity of class shares (along the last axis), None for regression
     impurity       function(sums, weight, *parameters): the impurity of a node. sums float64: the

@@ -29,11 +29,10 @@ from margrove.grove.export import TreeView, decision_path, importances, view
 from margrove.grove.grow import (
     DIRECTIONS,
     MULTIWAY_CRITERIA,
-    CustomSearch,
-    MultiwayGrower,
-    ObliqueGrower,
+    MultiwayTreeBuilder,
+    ObliqueTreeBuilder,
     Rules,
-    TreeGrower,
+    TreeBuilder,
     assemble,
     columns_of,
     n_balanced_splits,
@@ -41,6 +40,7 @@ from margrove.grove.grow import (
     stop_at_error,
     stop_without_improvement,
 )
+from margrove.grove.grow.search import CustomSearch
 from margrove.grove.growth_limits import (
     GREEDY_DEPTH,
     GrowthLimits,
@@ -162,7 +162,7 @@ class DecisionTree(Estimator):
             y=y,
             fitted=fitted,
         )
-        if isinstance(grower, TreeGrower):
+        if isinstance(grower, TreeBuilder):
             warn_of_halving(n_balanced_splits(grower.result()), type(self).__name__)
         cut_back = self._cut_back(grown(), training, scale, rules.criterion)
         self._commit(table.attributes | learnt(scaled(cut_back)))
@@ -244,12 +244,12 @@ class DecisionTree(Estimator):
 
     def _grower(
         self, training: TreeTraining, data: BinnedDataset, rules: Rules, n_threads: int
-    ) -> TreeGrower | MultiwayGrower | ObliqueGrower:
+    ) -> TreeBuilder | MultiwayTreeBuilder | ObliqueTreeBuilder:
         max_leaves = number_of_leaves(self.max_leaf_nodes, len(training.rows))
         if self.splitter == "oblique":
             self._check_oblique(training, rules)
             table = training.table
-            return ObliqueGrower(
+            return ObliqueTreeBuilder(
                 table.X.toarray() if sp.issparse(table.X) else table.X,
                 training.targets,
                 rules,
@@ -261,12 +261,12 @@ class DecisionTree(Estimator):
             )
         if self.split == "binary":
             columns = columns_of(data, with_values=rules.random)
-            return TreeGrower(
+            return TreeBuilder(
                 columns, training.targets, rules, training.rows,
                 max_leaves=max_leaves, n_threads=n_threads, custom=self._custom_search(training),
             )  # fmt: skip
         self._check_multiway(training, data, rules)
-        return MultiwayGrower(
+        return MultiwayTreeBuilder(
             data, training.targets, rules, training.rows,
             n_categories=training.table.n_categories, max_leaves=max_leaves,
         )  # fmt: skip

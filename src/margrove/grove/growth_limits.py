@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from margrove.grove.criteria import CRITERIA, powers_of_scale
-from margrove.grove.grow import ENTROPY, GAIN_RATIO, CustomSearch, Rules, log_table
+from margrove.grove.grow import Rules
+from margrove.grove.grow.search import ENTROPY, GAIN_RATIO, CustomSearch, log_table
 from margrove.grove.table import Targets, TreeTable, monotonic_signs
 
 __all__ = [

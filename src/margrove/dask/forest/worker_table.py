@@ -131,7 +131,7 @@ class _WorkerGrower(ForestGrower):
     def sibling(self) -> _WorkerGrower:
         """Another one on the same table, for another thread."""
         other = copy.copy(self)
-        other._saplings, other._current = [None], [-1]
+        other._builders, other._current = [None], [-1]
         return other
 
     def grow(self, numbers: list[int], is_wanted: Callable[[], bool]) -> GrownTrees:

@@ -20,7 +20,7 @@ from sklearn.utils._tags import get_tags
 from margrove._data import check_labels, check_training_labels, check_weights, collected, count_rows
 from margrove.ensemble.adaboost.algorithms import ALGORITHMS, Rule, VotingRule, rule_of
 from margrove.ensemble.adaboost.boosted_ensemble import BOOSTING_PARAMETERS, Boosted
-from margrove.ensemble.adaboost.deep_trees import MOST_ROWS, SaplingLearner
+from margrove.ensemble.adaboost.deep_trees import MOST_ROWS, DeepTreeLearner
 from margrove.ensemble.adaboost.level_trees import DEEPEST, LevelLearner, rows_of_a_bin
 from margrove.ensemble.adaboost.rounds import Boosting, StumpBoosting, Watched
 from margrove.ensemble.adaboost.stump_tables import StumpTable, read_stump_table
@@ -444,10 +444,10 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
 
     def _tree_learner(
         self, rule: Rule, base: Any, given: _Given, table: TreeTable, seed: int, n_threads: int
-    ) -> LevelLearner | SaplingLearner | TreeLearner:
+    ) -> LevelLearner | DeepTreeLearner | TreeLearner:
         """Small trees of classes by levels, larger ones as in forests, others as single trees."""
         labels, n_classes, answers = given.labels, len(given.classes), rule.answers
-        learner: LevelLearner | SaplingLearner | TreeLearner
+        learner: LevelLearner | DeepTreeLearner | TreeLearner
         if answers != "numbers" and is_small_tree(base, given.rows, DEEPEST):
             fewest = rows_of_a_bin(n_classes, base.max_depth)
             learner = LevelLearner(
@@ -462,7 +462,7 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
             and len(labels) <= MOST_ROWS
             and (given.samples == 1).all()
         ):
-            learner = SaplingLearner(base, table, labels, n_classes, answers, n_threads=n_threads)
+            learner = DeepTreeLearner(base, table, labels, n_classes, answers, n_threads=n_threads)
         else:
             learner = TreeLearner(
                 base, table, None if answers == "numbers" else labels, n_classes, given.samples,

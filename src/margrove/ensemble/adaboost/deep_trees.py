@@ -13,17 +13,17 @@ import numpy as np
 
 from margrove.ensemble.adaboost.weak_learners import TreeMembers, answers_of_trees
 from margrove.grove import CRITERIA, DecisionTree, TreeTraining, number_of_leaves
-from margrove.grove.grow import Sapling, columns_of
+from margrove.grove.grow import ForestTreeBuilder, columns_of
 from margrove.grove.serve import Kind, PackedTree
 from margrove.grove.table import TreeTable, bin_columns, class_targets
 
-__all__ = ["MOST_ROWS", "SaplingLearner"]
+__all__ = ["MOST_ROWS", "DeepTreeLearner"]
 
 MOST_ROWS = 200_000  # whose weights are told apart well enough
 _WHOLE = 2**31
 
 
-class SaplingLearner:
+class DeepTreeLearner:
     """Trees on codes that are made once; see `weak_learners` for the protocol.
 
     Each row is one sample of a class, and all values are numbers and there.
@@ -52,7 +52,7 @@ class SaplingLearner:
         rows = np.arange(n)
         training = TreeTraining(table, targets, rows, 1.0, rows[:0])
         rules = template._rules(training, self._data)
-        self._sapling = Sapling(
+        self._builder = ForestTreeBuilder(
             self._data,
             columns_of(self._data),
             targets,
@@ -75,13 +75,13 @@ class SaplingLearner:
 
     def begin(self, number: int, weights: np.ndarray, targets: np.ndarray | None) -> None:
         whole = np.maximum(np.rint(weights[0] * self._scale), 1.0).astype(np.int64)
-        self._sapling.start(whole, self._samples, 0)
+        self._builder.start(whole, self._samples, 0)
         self._tree = None
 
     def advance(self, work: float) -> float:
-        done = self._sapling.advance(work)
-        if self._sapling.finished:
-            self._tree = self._sapling.packed()
+        done = self._builder.advance(work)
+        if self._builder.finished:
+            self._tree = self._builder.packed()
         return done
 
     def answers(self) -> np.ndarray:

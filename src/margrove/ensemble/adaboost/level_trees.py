@@ -17,14 +17,8 @@ from margrove._runtime import kernel, run_tiles
 from margrove.ensemble.adaboost.stump_tables import ROWS_OF_A_BIN, StumpTable, write_sides
 from margrove.ensemble.adaboost.weak_learners import TreeMembers
 from margrove.grove import CRITERIA
-from margrove.grove.grow import (
-    GINI,
-    ROUNDING_OF_SQUARES,
-    consider,
-    impurity_of_shares,
-    is_far,
-    score_of_classes,
-)
+from margrove.grove.grow import impurity_of_shares
+from margrove.grove.grow.search import GINI, ROUNDING_OF_SQUARES, consider, is_far, score_of_classes
 from margrove.grove.serve import LEAF, THRESHOLD, Kind, TreeArrays, packed_of
 from margrove.grove.table import code_of, whole_weights
 

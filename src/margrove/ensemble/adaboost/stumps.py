@@ -22,7 +22,7 @@ from margrove._runtime import kernel, run_tiles
 from margrove.ensemble.adaboost.algorithms import LARGEST_WEIGHT, NO_BETTER
 from margrove.ensemble.adaboost.stump_tables import StumpTable, write_sides
 from margrove.grove import CRITERIA
-from margrove.grove.grow import GINI, ROUNDING_OF_SQUARES, consider, is_far, score_of_classes
+from margrove.grove.grow.search import GINI, ROUNDING_OF_SQUARES, consider, is_far, score_of_classes
 
 __all__ = ["CHANCE", "PERFECT", "RUNNING", "StumpBooster", "Stumps"]
 

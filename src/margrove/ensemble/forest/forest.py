@@ -43,7 +43,8 @@ from margrove.grove import (
     powers_of_scale,
     warn_of_halving,
 )
-from margrove.grove.grow import CustomSearch, Rules
+from margrove.grove.grow import Rules
+from margrove.grove.grow.search import CustomSearch
 from margrove.grove.serve import Kind, PackedTree, packed_of, rescaled, unfolded
 from margrove.grove.table import (
     BinnedDataset,

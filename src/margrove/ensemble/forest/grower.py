@@ -21,7 +21,8 @@ from margrove.ensemble.bootstrap import stream
 from margrove.ensemble.forest.out_of_bag import OutOfBag
 from margrove.ensemble.forest.registered_trees import RegisteredTree
 from margrove.ensemble.forest.training_data import ForestTraining, Sampler
-from margrove.grove.grow import CustomSearch, Rules, Sapling, columns_of
+from margrove.grove.grow import ForestTreeBuilder, Rules, columns_of
+from margrove.grove.grow.search import CustomSearch
 from margrove.grove.serve import Kind, PackedTree, TreeForm, cuts_of, leaves_of_some
 
 __all__ = ["ForestGrower", "SpreadGrower", "key_of", "processes_wanted"]
@@ -87,7 +88,9 @@ class ForestGrower:
         self._numbers: Iterator[int] = itertools.count(first)
         self._grown: dict[int, tuple[PackedTree, Any]] = {}
         self._current: list[int] = [-1] * min(n_threads, last - first)
-        self._saplings: list[Sapling | RegisteredTree | None] = [None] * len(self._current)
+        self._builders: list[ForestTreeBuilder | RegisteredTree | None] = [None] * len(
+            self._current
+        )
         self.trees: list[PackedTree] = []
         self._halved: dict[int, int] = {}
         self._enough = False
@@ -192,17 +195,17 @@ class ForestGrower:
         while True:
             if self._current[worker] < 0 and not self._take(worker):
                 return
-            sapling = self._sapling(worker)
-            while not sapling.finished:
-                sapling.advance(_WORK_AT_ONCE)
-                if time.monotonic() >= deadline and not sapling.finished:
+            builder = self._builder(worker)
+            while not builder.finished:
+                builder.advance(_WORK_AT_ONCE)
+                if time.monotonic() >= deadline and not builder.finished:
                     return
             number = self._current[worker]
-            tree = sapling.packed()
+            tree = builder.packed()
             if self._finish is not None:
                 tree = self._finish(tree)
             seen = self._seen_by(tree, number) if self._looks_out else None
-            self._halved[number] = sapling.n_balanced
+            self._halved[number] = builder.n_balanced
             self._grown[number] = (tree, seen)
             self._current[worker] = -1
             if time.monotonic() >= deadline:
@@ -216,17 +219,17 @@ class ForestGrower:
         weight, samples = self._sampler.weights(number)
         key = key_of(self._training.sampled.seed, number)
         rules = self._rules_of(int(weight.sum()))
-        self._sapling(worker).start(weight, samples, key, rules)
+        self._builder(worker).start(weight, samples, key, rules)
         self._current[worker] = number
         return True
 
-    def _sapling(self, worker: int) -> Sapling | RegisteredTree:
-        sapling = self._saplings[worker]
-        if sapling is None:
-            sapling = self._saplings[worker] = self._new_sapling()
-        return sapling
+    def _builder(self, worker: int) -> ForestTreeBuilder | RegisteredTree:
+        builder = self._builders[worker]
+        if builder is None:
+            builder = self._builders[worker] = self._new_builder()
+        return builder
 
-    def _new_sapling(self) -> Sapling | RegisteredTree:
+    def _new_builder(self) -> ForestTreeBuilder | RegisteredTree:
         data = self._training.data
         targets = self._training.targets._replace(
             unit=self._sampler.unit, counted=self._sampler.counted
@@ -236,7 +239,7 @@ class ForestGrower:
                 data, self._columns, targets, self._rules, self._kind, self._search,
                 max_leaves=self._max_leaves,
             )  # fmt: skip
-        return Sapling(
+        return ForestTreeBuilder(
             data,
             self._columns,
             targets,

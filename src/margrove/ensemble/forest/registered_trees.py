@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove.grove.grow import CustomSearch, Rules, TreeGrower, assemble
+from margrove.grove.grow import Rules, TreeBuilder, assemble
+from margrove.grove.grow.search import CustomSearch
 from margrove.grove.serve import Kind, PackedTree, packed_of
 from margrove.grove.table import BinnedDataset, Columns, Targets
 
@@ -33,7 +34,7 @@ class RegisteredTree:
         self._data, self._columns, self._rules, self._kind = data, columns, rules, kind
         self._targets = targets._replace(numbers=np.zeros_like(targets.numbers), plain=False)
         self._search, self._max_leaves = search, max_leaves
-        self._grower: TreeGrower | None = None
+        self._grower: TreeBuilder | None = None
 
     def start(self, weight: np.ndarray, samples: np.ndarray, key: int, rules: Rules) -> None:
         """A new tree: weight int64 (n,) of the rows, in the targets' units; 0 is left out."""
@@ -41,7 +42,7 @@ class RegisteredTree:
         self._targets = self._targets._replace(
             weight=weight, samples=samples, real=weight * self._targets.unit
         )
-        self._grower = TreeGrower(
+        self._grower = TreeBuilder(
             self._columns,
             self._targets,
             self._rules,
@@ -51,7 +52,7 @@ class RegisteredTree:
         )
 
     @property
-    def _started(self) -> TreeGrower:
+    def _started(self) -> TreeBuilder:
         if self._grower is None:
             raise TypeError("No tree was started.")
         return self._grower

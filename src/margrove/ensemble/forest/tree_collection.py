@@ -15,7 +15,8 @@ from margrove._runtime import Estimator, resolve_n_jobs, run_tiles
 from margrove.ensemble.forest.grower import key_of
 from margrove.grove import CRITERIA, DecisionTree
 from margrove.grove.export import importances
-from margrove.grove.grow import CUSTOM, preorder
+from margrove.grove.grow import preorder
+from margrove.grove.grow.search import CUSTOM
 from margrove.grove.serve import (
     PackedTree,
     add_values,

@@ -8,7 +8,6 @@ hist/                trees of histogram gradient boosting: bins, histograms, spl
 hist_estimators      HistGradientBoostingClassifier, HistGradientBoostingRegressor
 history              what happened in the rounds of gradient boosting, and what is wrong with it
 losses/              the losses of gradient boosting, by name; each is a file of this folder
-record_arrays        structured arrays: `nodes.gain[i]` in Python and in kernels
 round_states         what rounds of gradient boosting leave behind, as plain values, and back
 training_data        what gradient boosting is given
 verbose_table        the table of rounds that `verbose` prints

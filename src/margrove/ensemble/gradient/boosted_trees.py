@@ -17,7 +17,8 @@ from margrove.ensemble.gradient.hist import LARGEST_VALUE
 from margrove.ensemble.gradient.history import GradientHistory, history_of, progress_of
 from margrove.ensemble.gradient.losses import GradientLoss
 from margrove.ensemble.gradient.training_data import GradientData, RowDraws
-from margrove.grove.grow import SQUARED, preorder
+from margrove.grove.grow import preorder
+from margrove.grove.grow.search import SQUARED
 from margrove.grove.serve import (
     FEATURE_AT,
     Kind,

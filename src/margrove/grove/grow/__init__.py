@@ -1,23 +1,20 @@
-"""Growing a tree: nodes are searched for their best split, level by level or subtree by subtree.
+"""Growing a tree: the best split of each node is found, and its rows go to its children.
 
-assembly              from the nodes that a grower leaves behind to the arrays of a finished tree
-custom_criterion      splits by a criterion that is a function of a node's sums
-double_doubles        sums of fractions in twice the precision of float64
-forest_tree_builder   a tree of a forest, grown in one compiled loop on whichever rows were drawn
-multiway              multiway trees, as in the lectures: ID3 and C4.5
-node_search           all that growing does with one node, in compiled code
-nodes                 the nodes of a growing tree as rows of three arrays, which compiled code
-                      fills
-oblique               oblique trees: a node may ask a linear machine instead of one feature
-oblique_directions    directions for oblique splits
-scores                how good a split is: the score of two children, in integers wherever it can
-                      be
-split_search          the best split of a node by one feature
-split_search_fast     the usual case, in loops with nothing else in them
-split_search_rows     one node and one feature of a forest's tree
-stopping              reasons not to split a node, asked from the root down
+rules                 when a node is not split, and which splits are allowed
+nodes                 the nodes of a growing tree, as arrays that compiled code fills
+node_values           what the rows of a node sum up to, and the value of a leaf
+search                the best split of a node
+halving               the most even split, for trees that have become too deep
+partitioning          the rows of a node become those of its children
+frontier              the nodes that are still to be split
 subtree               a subtree of at most 65,536 rows, grown in one compiled loop
-tree_builder          growing a tree: large nodes one by one, the subtrees below them as blocks
+tree_builder          builds one tree: large nodes one by one, subtrees side by side
+forest_tree_builder   builds the trees of a forest, one after the other
+multiway              builds a multiway tree, as in the lectures: ID3 and C4.5
+oblique               builds an oblique tree: a node may ask a linear machine
+oblique_directions    directions for oblique splits
+stopping              reasons not to split a node that are asked of the grown tree
+assembly              from the nodes of a builder to the arrays of a finished tree
 """
 
 import lazy_loader

@@ -1,31 +1,13 @@
-"""From the nodes that a grower leaves behind to the arrays of a finished tree."""
+"""From the nodes that a builder leaves behind to the arrays of a finished tree."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from margrove._runtime import kernel
-from margrove.grove.grow.nodes import (
-    BALANCED,
-    CODE,
-    DECREASE,
-    DRAWN,
-    ERROR_LEFT,
-    FEATURE,
-    HIGH,
-    LEFT,
-    LOW,
-    MISSING_LEFT,
-    NEXT_CODE,
-    SAMPLES,
-    WEIGHT,
-    Nodes,
-)
-from margrove.grove.grow.nodes import (
-    SUBSET as SUBSET_AT,
-)
-from margrove.grove.grow.scores import ENTROPY, ERROR, GAIN_RATIO, GINI
-from margrove.grove.grow.split_search import Rules
+from margrove.grove.grow.nodes import Nodes, fields_of
+from margrove.grove.grow.rules import Rules
+from margrove.grove.grow.search import ENTROPY, ERROR, GAIN_RATIO, GINI
 from margrove.grove.grow.tree_builder import Growth
 from margrove.grove.serve import LEAF, SUBSET, THRESHOLD, TreeArrays
 from margrove.grove.table import BinnedDataset, Targets
@@ -38,30 +20,30 @@ def assemble(
 ) -> TreeArrays:
     """The finished tree; n_categories int64 (d,): how many each categorical column has."""
     nodes = _joined(growth)
-    order, parent = preorder(nodes.whole[:, LEFT])
+    order, parent = preorder(fields_of(nodes)["left"])
     nodes = _taken(nodes, order)
-    whole, real = nodes.whole, nodes.real
+    record = fields_of(nodes)
     n = len(order)
-    inner = whole[:, LEFT] >= 0
-    feature = np.where(inner, whole[:, FEATURE], -1).astype(np.int32)
+    inner = record["left"] >= 0
+    feature = np.where(inner, record["feature"], -1).astype(np.int32)
     number = np.empty(int(order.max()) + 1, np.int64)
     number[order] = np.arange(n)
     left, right = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
-    left[inner] = number[whole[inner, LEFT]]
-    right[inner] = number[whole[inner, LEFT] + 1]
-    has_set = inner & (whole[:, SUBSET_AT] >= 0)
+    left[inner] = number[record["left"][inner]]
+    right[inner] = number[record["left"][inner] + 1]
+    has_set = inner & (record["subset"] >= 0)
     words, set_start, set_size = _sets(nodes, has_set, data, n_categories)
-    weight = whole[:, WEIGHT] * targets.unit
+    weight = record["weight"] * targets.unit
     n_outputs = len(targets.starts) - 1
-    decrease = np.where(inner, real[:, DECREASE], 0.0) / n_outputs
+    decrease = np.where(inner, record["decrease"], 0.0) / n_outputs
     if growth.impurities is not None:
         impurity = growth.impurities[order]
     else:
         impurity = _impurities(nodes, targets, rules, inner, left, right, decrease)
     is_left_heavier = np.zeros(n, dtype=bool)
-    is_left_heavier[inner] = whole[left[inner], SAMPLES] > whole[right[inner], SAMPLES]
+    is_left_heavier[inner] = record["samples"][left[inner]] > record["samples"][right[inner]]
     missing_left = np.where(
-        whole[:, MISSING_LEFT] < 0, is_left_heavier, whole[:, MISSING_LEFT] == 1
+        record["missing_left"] < 0, is_left_heavier, record["missing_left"] == 1
     )
     n_children = np.where(inner, 2, 0).astype(np.int32)
     children = np.stack([left[inner], right[inner]], axis=1).ravel()
@@ -80,7 +62,7 @@ def assemble(
         branches=np.empty(0, np.int32),
         coef=np.empty((0, data.n_features)),
         weight=weight,
-        n_samples=whole[:, SAMPLES].copy(),
+        n_samples=record["samples"].copy(),
         value=_values(nodes, targets, rules),
         impurity=impurity,
         decrease=decrease,
@@ -88,34 +70,35 @@ def assemble(
 
 
 def n_balanced_splits(growth: Growth) -> int:
-    """How many splits were made to halve a node, not to gain."""
-    parts = [(growth.trunk, growth.n_trunk)] + [(nodes, used) for _, nodes, used in growth.blocks]
-    return sum(int(nodes.whole[:used, BALANCED].sum()) for nodes, used in parts)
+    """How many splits halve a node, whatever they gain."""
+    parts = [(growth.upper, growth.n_upper), *((nodes, n) for _, nodes, n in growth.subtrees)]
+    return sum(int(fields_of(nodes)["balanced"][:used].sum()) for nodes, used in parts)
 
 
 def _joined(growth: Growth) -> Nodes:
-    """All nodes in one table; a block's root takes the place of the trunk's node."""
-    if growth.n_trunk == 1 and growth.blocks:
-        _, nodes, used = growth.blocks[0]
+    """All nodes in one table; the root of a subtree takes the place of the upper node."""
+    if growth.n_upper == 1 and growth.subtrees:
+        _, nodes, used = growth.subtrees[0]
         return _taken(nodes, slice(used))
-    parts = [_taken(growth.trunk, np.arange(growth.n_trunk))]
-    count, n_words = growth.n_trunk, len(growth.trunk.subsets)
-    for node, nodes, used in growth.blocks:
-        own = _taken(nodes, np.arange(used))
-        has_child = own.whole[:, LEFT] >= 0
-        own.whole[has_child, LEFT] += count - 1
-        own.whole[own.whole[:, SUBSET_AT] >= 0, SUBSET_AT] += n_words
-        for mine, trunk in zip(own[:-1], parts[0][:-1], strict=True):
-            trunk[node] = mine[0]
-        parts.append(_taken(own, slice(1, None)))
+    parts = [_taken(growth.upper, np.arange(growth.n_upper))]
+    count, n_words = growth.n_upper, len(growth.upper.subsets)
+    for node, nodes, used in growth.subtrees:
+        subtree = _taken(nodes, np.arange(used))
+        record = fields_of(subtree)
+        record["left"][record["left"] >= 0] += count - 1
+        record["subset"][record["subset"] >= 0] += n_words
+        for upper, array in zip(parts[0][:-1], subtree[:-1], strict=True):
+            upper[node] = array[0]
+        parts.append(_taken(subtree, slice(1, None)))
         count += used - 1
-        n_words += len(own.subsets)
-    return Nodes._make(np.concatenate(pieces) for pieces in zip(*parts, strict=True))
+        n_words += len(subtree.subsets)
+    record, *others = (np.concatenate(pieces) for pieces in zip(*parts, strict=True))
+    return Nodes(record.view(np.recarray), *others)
 
 
 def _taken(nodes: Nodes, which: np.ndarray | slice) -> Nodes:
     """Some of the nodes; an array of numbers copies them."""
-    return Nodes._make([*(part[which] for part in nodes[:-1]), nodes.subsets])
+    return Nodes._make([*(array[which] for array in nodes[:-1]), nodes.subsets])
 
 
 @kernel
@@ -144,21 +127,23 @@ def preorder(left):
 def _thresholds(nodes: Nodes, asks: np.ndarray, data: BinnedDataset) -> np.ndarray:
     """Halfway between neighbouring values: `binning.midpoint` for arrays."""
     threshold = np.full(len(asks), np.nan)
-    features = nodes.whole[asks, FEATURE]
-    codes, following = nodes.whole[asks, CODE], nodes.whole[asks, NEXT_CODE]
+    features = fields_of(nodes)["feature"][asks]
+    codes, following = fields_of(nodes)["code"][asks], fields_of(nodes)["next_code"][asks]
     below, above = np.empty(len(features)), np.empty(len(features))
     for feature in np.unique(features):
-        own = features == feature
-        below[own] = data.highs[feature][codes[own]]
+        rows = features == feature
+        below[rows] = data.highs[feature][codes[rows]]
         # Merged values stay together, also where a node has none of them.
-        upper = codes[own] + 1 if data.is_merged(feature) else following[own]
-        above[own] = np.append(data.lows[feature], np.inf)[upper]
+        upper = codes[rows] + 1 if data.is_merged(feature) else following[rows]
+        above[rows] = np.append(data.lows[feature], np.inf)[upper]
     with np.errstate(over="ignore", invalid="ignore"):
         middle = 0.5 * below + 0.5 * above
     middle = np.where(np.isinf(above), np.inf, middle)
     middle = np.where((below <= middle) & ((middle < above) | np.isinf(above)), middle, below)
     merged = np.array([data.is_merged(feature) for feature in features.tolist()], dtype=bool)
-    drawn = np.where(merged, np.nan, nodes.real[asks, DRAWN])  # within a bin there is no telling
+    drawn = np.where(
+        merged, np.nan, fields_of(nodes)["drawn"][asks]
+    )  # no threshold inside a bin is known
     threshold[asks] = np.where(np.isnan(drawn), middle, drawn)
     return threshold
 
@@ -172,24 +157,26 @@ def _sets(
     words: list[np.ndarray] = [np.empty(0, np.uint32)]
     used = 0
     for node in np.flatnonzero(has_set):
-        feature, begin = nodes.whole[node, FEATURE], nodes.whole[node, SUBSET_AT]
+        feature, begin = fields_of(nodes)["feature"][node], fields_of(nodes)["subset"][node]
         codes = np.arange(data.n_codes[feature])
         bits = (nodes.subsets[begin + codes // 32] >> (codes % 32).astype(np.uint32)) & 1
         categories = data.lows[feature][codes[bits == 1]].astype(np.int64)
-        own = np.zeros(n_categories[feature] // 32 + 1, np.uint32)
-        np.bitwise_or.at(own, categories // 32, np.uint32(1) << (categories % 32).astype(np.uint32))
+        bits_left = np.zeros(n_categories[feature] // 32 + 1, np.uint32)
+        np.bitwise_or.at(
+            bits_left, categories // 32, np.uint32(1) << (categories % 32).astype(np.uint32)
+        )
         start[node], size[node] = used, n_categories[feature]
-        words.append(own)
-        used += len(own)
+        words.append(bits_left)
+        used += len(bits_left)
     return np.concatenate(words), start, size
 
 
 def _values(nodes: Nodes, targets: Targets, rules: Rules) -> np.ndarray:
     if len(targets.raw):
         return nodes.value.copy()
-    value = nodes.stats / nodes.whole[:, WEIGHT][:, None].astype(np.float64)
+    value = nodes.stats / fields_of(nodes)["weight"][:, None].astype(np.float64)
     if len(rules.monotone):
-        second = np.clip(value[:, 1], nodes.real[:, LOW], nodes.real[:, HIGH])
+        second = np.clip(value[:, 1], fields_of(nodes)["low"], fields_of(nodes)["high"])
         value = np.column_stack([1.0 - second, second])
     return value
 
@@ -206,14 +193,14 @@ def _impurities(
     """Of classes from their counts; of numbers from the leaves upwards."""
     n_outputs = len(targets.starts) - 1
     if not len(targets.raw):
-        shares = nodes.stats / nodes.whole[:, WEIGHT][:, None].astype(np.float64)
+        shares = nodes.stats / fields_of(nodes)["weight"][:, None].astype(np.float64)
         parts = [
             shares[:, a:b] for a, b in zip(targets.starts[:-1], targets.starts[1:], strict=True)
         ]
         return np.mean([impurity_of_shares(rules.criterion, part) for part in parts], axis=0)
-    error = nodes.real[:, ERROR_LEFT] / n_outputs
+    error = fields_of(nodes)["error_left"] / n_outputs
     _sum_upwards(inner, left, right, decrease, error)
-    return error / (nodes.whole[:, WEIGHT] * targets.unit)
+    return error / (fields_of(nodes)["weight"] * targets.unit)
 
 
 def impurity_of_shares(criterion: int, shares: np.ndarray) -> np.ndarray:

@@ -17,13 +17,21 @@ from typing import Any
 import numpy as np
 
 from margrove._runtime import kernel
-from margrove.grove.grow.scores import ENTROPY, ERROR, GAIN_RATIO, GINI, SQUARED, float_log
-from margrove.grove.grow.split_search import Rules, sort_by
+from margrove.grove.grow.rules import Rules
+from margrove.grove.grow.search import (
+    ENTROPY,
+    ERROR,
+    GAIN_RATIO,
+    GINI,
+    SQUARED,
+    float_log,
+    sort_by,
+)
 from margrove.grove.grow.tree_builder import columns_of
 from margrove.grove.serve import LEAF, MULTIWAY, THRESHOLD, TreeArrays
 from margrove.grove.table import BinnedDataset, Columns, Targets, code_of
 
-__all__ = ["MULTIWAY_CRITERIA", "MultiwayGrower"]
+__all__ = ["MULTIWAY_CRITERIA", "MultiwayTreeBuilder"]
 
 MULTIWAY_CRITERIA = (GINI, ENTROPY, ERROR, GAIN_RATIO, SQUARED)
 _NEARLY = 1e-12
@@ -58,8 +66,8 @@ class _Node:
     codes: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
 
 
-class MultiwayGrower:
-    """Grows one multiway tree; a process for `slices.drive`."""
+class MultiwayTreeBuilder:
+    """Builds one multiway tree; a process for `slices.drive`."""
 
     unit = "node"
     total: int | None = None

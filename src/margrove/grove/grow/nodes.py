@@ -1,7 +1,7 @@
-"""The nodes of a growing tree as rows of three arrays, which compiled code fills.
+"""The nodes of a growing tree, as arrays that compiled code fills.
 
-Children are made together: the right one stands after the left one. What a finished tree looks like
-is another matter, see `tree_arrays`.
+The two children of a node are made together: the right one has the number after the left one.
+`margrove.grove.serve.TreeArrays` is the form of a finished tree.
 """
 
 from __future__ import annotations
@@ -10,37 +10,55 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime import kernel
+from margrove._runtime import kernel, record_type, records
 
-__all__ = ["Nodes", "new_nodes", "with_room"]
+__all__ = [
+    "NODE",
+    "Nodes",
+    "begin_child",
+    "begin_root",
+    "fields_of",
+    "new_nodes",
+    "random_below",
+    "with_room",
+]
 
-# columns of `whole`
-(
-    START, END, DEPTH, PARENT, LEFT, FEATURE, CODE, NEXT_CODE, MISSING_LEFT, WEIGHT, SAMPLES,
-    SUBSET, KEY, BALANCED, N_WHOLE,
-) = range(15)  # fmt: skip
-# columns of `real`
-DECREASE, LOW, HIGH, ERROR_LEFT, DRAWN, N_REAL = range(6)
+NODE = record_type(
+    [
+        ("start", np.int64),  # its rows are a run of the builder's list of rows
+        ("end", np.int64),
+        ("depth", np.int64),
+        ("parent", np.int64),  # -1: the root
+        ("left", np.int64),  # the left child; -1: a leaf
+        ("feature", np.int64),  # that splits the node; -1: none
+        ("code", np.int64),  # the largest code that goes left
+        ("next_code", np.int64),  # the smallest code that does not
+        ("subset", np.int64),  # where the set of codes that go left begins; -1: no set
+        ("missing_left", np.int64),  # whether missing values go left; -1: there were none
+        ("balanced", np.int64),  # whether the split halves the rows, whatever it gains
+        ("weight", np.int64),  # of the rows, in units of the targets
+        ("samples", np.int64),  # that the rows stand for
+        ("key", np.int64),  # from which the random numbers of the node derive
+        ("decrease", np.float64),  # of the score, by the split
+        ("low", np.float64),  # bounds of the value, from monotone constraints of ancestors
+        ("high", np.float64),
+        ("error_left", np.float64),  # of a leaf: the loss that is left, in units of weight
+        ("drawn", np.float64),  # a threshold that was drawn at random; NaN: none
+    ]
+)
 
 
 class Nodes(NamedTuple):
-    """whole int64, real float64: see the names of the columns. stats int64: sums of the statistics.
-    centre, exponent, value: of each output of a regression. subsets uint32: sets of codes, as bits.
+    """Nodes 0 .. capacity - 1; a row of each array belongs to a node, except in `subsets`.
 
-    START, END        entries of the node
-    LEFT              left child, -1 for a leaf
-    MISSING_LEFT      whether missing values go left; -1 where there were none
-    FEATURE           -1 for none; CODE: the largest code that goes left, NEXT_CODE: the smallest
-                      that does not; SUBSET: where the set of codes that go left begins, -1 for none
-    KEY               what random numbers of the node derive from
-    DECREASE          of the score, by the split
-    LOW, HIGH         bounds of the value, from monotone constraints of ancestors
-    ERROR_LEFT        of a leaf: what is left of the loss, in units of weight
-    DRAWN             a threshold that was drawn at random, else NaN
+    record     NODE (capacity,)  `nodes.record.feature[i]` is the feature of node i
+    stats      int64 (capacity, n_stats)  sums of the statistics
+    centre     float64, exponent int64, value float64 (capacity, n_outputs)  of a regression: zero
+               point and scale of the whole numbers, and the mean or median
+    subsets    uint32 (n_words,)  sets of codes, a bit for each code
     """
 
-    whole: np.ndarray
-    real: np.ndarray
+    record: np.recarray
     stats: np.ndarray
     centre: np.ndarray
     exponent: np.ndarray
@@ -49,9 +67,9 @@ class Nodes(NamedTuple):
 
 
 def new_nodes(capacity: int, n_stats: int, n_numbers: int, n_words: int) -> Nodes:
+    """Arrays for so many nodes. n_numbers: outputs of a regression, 0 for classes."""
     return Nodes(
-        np.zeros((capacity, N_WHOLE), np.int64),
-        np.zeros((capacity, N_REAL)),
+        records(capacity, NODE),
         np.zeros((capacity, n_stats), np.int64),
         np.zeros((capacity, n_numbers)),
         np.zeros((capacity, n_numbers), np.int64),
@@ -69,21 +87,36 @@ def with_room(nodes: Nodes, used: int, capacity: int, n_words: int) -> Nodes:
     return grown
 
 
+def fields_of(nodes: Nodes) -> np.ndarray:
+    """The record for Python code, in which `fields["left"]` is faster than an attribute."""
+    return nodes.record.view(np.ndarray)
+
+
+@kernel(bare=True)
+def begin_root(nodes, n_rows, key):
+    """Node 0 becomes the root over all rows."""
+    record = nodes.record
+    record.start[0], record.end[0] = 0, n_rows
+    record.parent[0], record.depth[0], record.key[0] = -1, 0, key
+    record.left[0], record.feature[0], record.subset[0] = -1, -1, -1
+    record.low[0], record.high[0] = -np.inf, np.inf
+
+
 @kernel(bare=True, inlined=True)
 def begin_child(nodes, child, parent, start, end, branch):
-    """A child takes over what it inherits."""
-    whole, real = nodes.whole, nodes.real
-    whole[child, START] = start
-    whole[child, END] = end
-    whole[child, DEPTH] = whole[parent, DEPTH] + 1
-    whole[child, PARENT] = parent
-    whole[child, LEFT] = -1
-    whole[child, FEATURE] = -1
-    whole[child, SUBSET] = -1
-    whole[child, BALANCED] = 0
-    whole[child, KEY] = whole[parent, KEY] * 6364136223846793005 + 2 * branch + 1442695040888963407
-    real[child, LOW] = real[parent, LOW]
-    real[child, HIGH] = real[parent, HIGH]
+    """A new node over rows start .. end inherits from its parent. branch: 0 left, 1 right."""
+    record = nodes.record
+    record.start[child] = start
+    record.end[child] = end
+    record.depth[child] = record.depth[parent] + 1
+    record.parent[child] = parent
+    record.left[child] = -1
+    record.feature[child] = -1
+    record.subset[child] = -1
+    record.balanced[child] = 0
+    record.key[child] = record.key[parent] * 6364136223846793005 + 2 * branch + 1442695040888963407
+    record.low[child] = record.low[parent]
+    record.high[child] = record.high[parent]
     for o in range(nodes.centre.shape[1]):
         nodes.centre[child, o] = nodes.centre[parent, o]
         nodes.exponent[child, o] = nodes.exponent[parent, o]

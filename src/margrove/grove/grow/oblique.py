@@ -1,9 +1,8 @@
 """Oblique trees: a node may ask a linear machine instead of one feature.
 
 Each node finds a direction (see `oblique_directions`), and the projections of its rows on it take
-part in
-the search as one more feature: the split is the best threshold on any of them, by the criterion, so
-that an oblique split is made only where it beats all others.
+part in the search as one more feature. The split is the best threshold on any of them, by the
+criterion, so an oblique split is made only where it beats all others.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ import numpy as np
 
 from margrove.grove.grow.assembly import assemble
 from margrove.grove.grow.oblique_directions import direction_of, two_groups
-from margrove.grove.grow.split_search import Rules
-from margrove.grove.grow.tree_builder import TreeGrower, columns_of
+from margrove.grove.grow.rules import Rules
+from margrove.grove.grow.tree_builder import TreeBuilder, columns_of
 from margrove.grove.serve import LEAF, OBLIQUE, SUBSET, THRESHOLD, TreeArrays, leaves_of
 from margrove.grove.table import Targets, bin_columns
 
-__all__ = ["ObliqueGrower"]
+__all__ = ["ObliqueTreeBuilder"]
 
 
 @dataclass
@@ -40,8 +39,8 @@ class _Node:
         return len(self.stump) > 1
 
 
-class ObliqueGrower:
-    """Grows one oblique tree; a process for `slices.drive`."""
+class ObliqueTreeBuilder:
+    """Builds one oblique tree; a process for `slices.drive`."""
 
     unit = "node"
     total: int | None = None
@@ -149,7 +148,7 @@ class ObliqueGrower:
         shallow = self._rules._replace(
             max_depth=min(1, self._rules.max_depth - depth), max_features=table.shape[1]
         )
-        grower = TreeGrower(columns_of(data), own, shallow, np.arange(len(rows)))
+        grower = TreeBuilder(columns_of(data), own, shallow, np.arange(len(rows)))
         while not grower.finished:
             grower.advance(np.inf)
         n_categories = np.concatenate([self._n_categories, np.zeros(more, np.int64)])

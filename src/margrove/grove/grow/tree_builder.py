@@ -1,9 +1,8 @@
-"""Growing a tree: large nodes one by one, the subtrees below them as blocks.
+"""Builds one tree: large nodes one by one, and the subtrees below them side by side.
 
-A node of more rows than a block may have is searched feature by feature, on several threads,
-through histograms of its codes. What is small enough becomes a `Block`; blocks are grown side by
-side. Where the cut lies and how many threads there are does not show in the tree: a node's split
-depends on the node alone.
+A node of more rows than a subtree may have is searched feature by feature, on several threads,
+through histograms of its codes. Smaller nodes become a `Subtree` each. Neither the limit nor the
+number of threads shows in the tree: the split of a node depends on the node alone.
 """
 
 from __future__ import annotations
@@ -16,45 +15,19 @@ from typing import Any
 import numpy as np
 
 from margrove._runtime import kernel, run_tiles
-from margrove.grove.grow.custom_criterion import CustomSearch, NodeRows
-from margrove.grove.grow.node_search import (
-    Basic,
-    Scratch,
-    bound_children,
-    end_node,
-    keep_split,
-    make_subset,
-    new_basic,
-    new_scratch,
-    search_feature,
-    search_in_orders,
-    set_bit,
-    sum_up,
-    write_subset,
-)
+from margrove.grove.grow.halving import halve
+from margrove.grove.grow.node_values import bound_children, make_leaf, sum_node
 from margrove.grove.grow.nodes import (
-    BALANCED,
-    CODE,
-    DECREASE,
-    DEPTH,
-    DRAWN,
-    END,
-    FEATURE,
-    KEY,
-    LEFT,
-    MISSING_LEFT,
-    NEXT_CODE,
-    SAMPLES,
-    START,
-    SUBSET,
-    WEIGHT,
     Nodes,
     begin_child,
+    begin_root,
     new_nodes,
     random_below,
     with_room,
 )
-from margrove.grove.grow.scores import (
+from margrove.grove.grow.partitioning import partition_rows
+from margrove.grove.grow.rules import Rules, may_split
+from margrove.grove.grow.search import (
     ABSOLUTE,
     CUSTOM,
     ENTROPY,
@@ -62,30 +35,43 @@ from margrove.grove.grow.scores import (
     GAIN_RATIO,
     GAMMA,
     POISSON,
+    CustomSearch,
+    GeneralBuffers,
+    NodeRows,
+    SearchBuffers,
+    SortedRows,
     consider,
+    keep_split,
+    make_subset,
+    new_general_buffers,
+    new_search_buffers,
+    search_feature,
+    search_in_orders,
+    set_bit,
+    write_subset,
 )
-from margrove.grove.grow.split_search import Rules
-from margrove.grove.grow.subtree import LARGEST_BLOCK, Block, plant
+from margrove.grove.grow.subtree import MOST_ROWS, Subtree
 from margrove.grove.table import BinnedDataset, Columns, Targets, code_of, sorted_by_digits
 
-__all__ = ["Growth", "TreeGrower", "columns_of"]
+__all__ = ["Growth", "TreeBuilder", "columns_of"]
 
 _ALL_BITS = np.int64(0xFFFFFFFF)
 _HALF_WORD = np.uint64(32)
-_MOST_WORK = 5e7  # of one node of a block, which is searched in one go: a quarter of a second
+_MOST_WORK = 5e7  # of one node of a subtree, searched without a pause: a quarter of a second
 
 
 @dataclass(frozen=True)
 class Growth:
-    """What has grown: nodes of the trunk and of the blocks that stand on some of them.
+    """What has grown: the upper nodes, and the subtrees that take the place of some of them.
 
-    blocks       (node of the trunk, nodes of the block, how many)
-    impurities   of the trunk's nodes, where a user's criterion measures them
+    n_upper      of the upper nodes in use
+    subtrees     (upper node, nodes of the subtree, how many of these are in use)
+    impurities   of the upper nodes, where a user's criterion measures them
     """
 
-    trunk: Nodes
-    n_trunk: int
-    blocks: list[tuple[int, Nodes, int]]
+    upper: Nodes
+    n_upper: int
+    subtrees: list[tuple[int, Nodes, int]]
     impurities: np.ndarray | None = None
 
 
@@ -100,8 +86,8 @@ def columns_of(data: BinnedDataset, *, with_values: bool = False, by_row: bool =
     )
 
 
-class TreeGrower:
-    """Grows one tree; a process for `slices.drive`.
+class TreeBuilder:
+    """Builds one tree; a process for `slices.drive`.
 
     `rows` are those that take part; max_leaves > 0 grows best-first.
     """
@@ -118,40 +104,40 @@ class TreeGrower:
         *,
         max_leaves: int = 0,
         n_threads: int = 1,
-        largest_block: int = LARGEST_BLOCK,
+        most_rows: int = MOST_ROWS,
         custom: CustomSearch | None = None,
     ) -> None:
         self._columns, self._targets, self._rules = columns, targets, rules
         self._rows = np.array(rows, dtype=np.int64)
         self._max_leaves = max_leaves
         self._n_threads = n_threads
-        self._largest_block = 0
+        self._most_rows = 0  # of a subtree
         if custom is None:
             cells = _MOST_WORK / (len(columns.n_codes) * _cost_of_candidate(targets, rules))
-            self._largest_block = min(largest_block, int(cells))
+            self._most_rows = min(most_rows, int(cells))
         self._custom = custom
         self._impurities: dict[int, float] = {}
         n_stats = int(targets.starts[-1])
         self._n_numbers = len(targets.starts) - 1 if len(targets.raw) else 0
-        self._trunk = new_nodes(16, n_stats, self._n_numbers, 0)
+        self._upper = new_nodes(16, n_stats, self._n_numbers, 0)
         self._used, self._words, self._n_leaves = 1, 0, 1
         self._largest_set = 0
         if columns.categorical.any():
             self._largest_set = int(columns.n_codes[columns.categorical].max()) // 32 + 1
-        plant(self._trunk, len(self._rows), rules.seed)
+        begin_root(self._upper, len(self._rows), rules.seed)
         self._new = [0]  # nodes of which nothing is known yet
         self._large: list[tuple[float, int]] = []  # a heap, or a stack
-        self._waiting: list[tuple[int, Block]] = []
-        self._grown: list[tuple[int, Nodes, int]] = []  # of a block that is done, no more is kept
+        self._growing: list[tuple[int, Subtree]] = []
+        self._grown: list[tuple[int, Nodes, int]] = []  # of a subtree that is done, no more is kept
 
     @property
     def rounds(self) -> int:
-        growing = sum(block.n_nodes - 1 for _, block in self._waiting)
+        growing = sum(subtree.n_nodes - 1 for _, subtree in self._growing)
         return self._used + growing + sum(count - 1 for _, _, count in self._grown)
 
     @property
     def finished(self) -> bool:
-        return not self._new and not self._large and not self._waiting
+        return not self._new and not self._large and not self._growing
 
     def figures(self) -> dict[str, float]:
         return {"nodes": float(self.rounds)}
@@ -160,57 +146,59 @@ class TreeGrower:
         return []
 
     def advance(self, work: float) -> float:
-        """Look at a new node, split a large one, or let some blocks grow for a while."""
+        """Look at a new node, split a large one, or let some subtrees grow for a while."""
         if self._new:
             node = self._new[-1]
             self._place(node)
             self._new.pop()
-            return float(np.diff(self._trunk.whole[node, [START, END]])[0]) + 1.0
+            return float(self._n_rows(node)) + 1.0
         if self._large:
             return self._split_large()
-        active = self._waiting[: self._n_threads]
+        active = self._growing[: self._n_threads]
         done = [0.0] * len(active)
 
         def grow(k: int) -> None:
             done[k] = active[k][1].advance(work)
 
         run_tiles(grow, len(active), self._n_threads)
-        # A block may be in both lists if an interrupt comes in between; never in neither.
-        self._grown += [(node, own.nodes, own.n_nodes) for node, own in active if own.finished]
-        self._waiting = [(node, own) for node, own in self._waiting if not own.finished]
+        # A subtree may be in both lists if an interrupt comes in between; never in neither.
+        self._grown += [(node, one.nodes, one.n_nodes) for node, one in active if one.finished]
+        self._growing = [(node, one) for node, one in self._growing if not one.finished]
         return max(sum(done), 1.0)
 
     def result(self) -> Growth:
-        """The tree as it stands; what is still to be split counts as leaves, and stays open."""
-        blocks = {
-            node: (own.nodes if own.finished else own.as_it_stands(), own.n_nodes)
-            for node, own in self._waiting
+        """The tree so far; nodes that are still to be split count as leaves, and stay open."""
+        subtrees = {
+            node: (one.nodes if one.finished else one.with_open_nodes_as_leaves(), one.n_nodes)
+            for node, one in self._growing
         } | {node: (nodes, count) for node, nodes, count in self._grown}
-        kept = self._trunk
+        kept = self._upper
         if not self.finished:
-            self._trunk = Nodes._make(part.copy() for part in kept)
+            self._upper = Nodes._make(array.copy() for array in kept)
         try:
             if not self.finished:
-                self._end_open_nodes(blocks)
-            grown = [(node, nodes, count) for node, (nodes, count) in blocks.items()]
-            return Growth(self._trunk, self._used, grown, self._impurities_of_trunk())
+                self._end_open_nodes(subtrees)
+            grown = [(node, nodes, count) for node, (nodes, count) in subtrees.items()]
+            return Growth(self._upper, self._used, grown, self._impurities_of_upper())
         finally:
-            self._trunk = kept
+            self._upper = kept
 
-    def _end_open_nodes(self, blocks: Collection[int]) -> None:
-        """All that can be reached from the root and has no children; an interrupt may have come
-        between any two steps, but children are made known last."""
+    def _end_open_nodes(self, subtrees: Collection[int]) -> None:
+        """Make leaves of all nodes that can be reached from the root and have no children.
+
+        An interrupt may have come between any two steps, but children are made known last.
+        """
         stack = [0]
         while stack:
             node = stack.pop()
-            left = int(self._trunk.whole[node, LEFT])
+            left = int(self._upper.record.left[node])
             if left >= 0:
                 stack += [left, left + 1]
-            elif node not in blocks:
+            elif node not in subtrees:
                 self._sum_up(node)
                 self._end(node)
 
-    def _impurities_of_trunk(self) -> np.ndarray | None:
+    def _impurities_of_upper(self) -> np.ndarray | None:
         if self._custom is None:
             return None
         return np.array([self._impurities.get(node, 0.0) for node in range(self._used)])
@@ -218,82 +206,82 @@ class TreeGrower:
     # -- large nodes --
 
     def _place(self, node: int) -> None:
-        """A new node is a leaf, a block, or one more large node."""
-        whole = self._trunk.whole
-        start, end = int(whole[node, START]), int(whole[node, END])
-        # A tree of so many leaves at most wants to know of all its nodes which is best.
-        if end - start <= self._largest_block and (node == 0 or not self._max_leaves):
-            block = Block(
+        """A new node is a leaf, a subtree, or one more large node."""
+        record = self._upper.record
+        start, end = int(record.start[node]), int(record.end[node])
+        # A best-first tree compares all its nodes: it is one subtree, or has large nodes only.
+        if end - start <= self._most_rows and (node == 0 or not self._max_leaves):
+            subtree = Subtree(
                 self._columns,
                 self._rows[start:end],
                 self._targets,
                 self._rules,
                 max_leaves=self._max_leaves,
-                parent=(self._trunk, node) if node else None,
+                parent=(self._upper, node) if node else None,
             )
-            self._waiting.append((node, block))
+            self._growing.append((node, subtree))
             return
         self._examine(node)
-        if self._trunk.whole[node, FEATURE] < 0:
+        if self._upper.record.feature[node] < 0:
             self._end(node)
         elif self._max_leaves:
-            heapq.heappush(self._large, (-float(self._trunk.real[node, DECREASE]), node))
+            heapq.heappush(self._large, (-float(self._upper.record.decrease[node]), node))
         else:
             self._large.append((0.0, node))
 
     def _split_large(self) -> float:
-        """Part the rows of one; whatever interrupts this finds the node whole, or split."""
+        """Partition the rows of one; an interrupt finds the node either split or not."""
         if self._max_leaves and self._n_leaves >= self._max_leaves:
             for _, node in self._large:
                 self._end(node)
             self._large = []
             return 1.0
         _, node = self._large[0] if self._max_leaves else self._large[-1]
-        if self._used + 2 > len(self._trunk.whole):
-            self._trunk = with_room(
-                self._trunk, self._used, 2 * self._used + 16, len(self._trunk.subsets)
+        if self._used + 2 > len(self._upper.record):
+            self._upper = with_room(
+                self._upper, self._used, 2 * self._used + 16, len(self._upper.subsets)
             )
-        whole = self._trunk.whole
-        start, end = int(whole[node, START]), int(whole[node, END])
-        middle = _part_rows(self._rows, start, end, self._columns, whole, self._trunk.subsets, node)
+        record = self._upper.record
+        start, end = int(record.start[node]), int(record.end[node])
+        middle = _partition(self._rows, self._columns, self._upper, node)
         first = self._used
-        begin_child(self._trunk, first, node, start, middle, 0)
-        begin_child(self._trunk, first + 1, node, middle, end, 1)
+        begin_child(self._upper, first, node, start, middle, 0)
+        begin_child(self._upper, first + 1, node, middle, end, 1)
         if len(self._rules.monotone):
-            bound_children(self._trunk, node, first, self._rows, self._targets, self._rules)
+            bound_children(self._upper, node, first, self._rows, self._targets, self._rules)
         remaining = self._large[:-1]
         if self._max_leaves:
             remaining = self._large.copy()
             heapq.heappop(remaining)
         self._used, self._n_leaves = first + 2, self._n_leaves + 1
         self._new, self._large = [first + 1, first], remaining
-        whole[node, LEFT] = first  # last: from here on the children count
+        record.left[node] = first  # last: from here on the children count
         return float(end - start) * len(self._columns.n_codes)
 
     def _end(self, node: int) -> None:
-        self._trunk.whole[node, FEATURE] = -1
-        end_node(self._trunk, node, self._rows, self._targets, self._rules)
+        self._upper.record.feature[node] = -1
+        make_leaf(self._upper, node, self._rows, self._targets, self._rules)
 
     def _examine(self, node: int) -> None:
         """Sum up and search a large node."""
-        whole, rules = self._trunk.whole, self._rules
-        d = len(self._columns.n_codes)
-        m = int(whole[node, END] - whole[node, START])
+        rules, d = self._rules, len(self._columns.n_codes)
         pure, base, ranks = self._sum_up(node)
         if self._custom is not None:
             self._examine_by_custom(node, pure)
             return
-        if not self._may_split(node, pure):
+        if not _may_split(self._upper, node, pure, rules):
             return
         self._make_words()
-        if whole[node, DEPTH] >= rules.greedy_depth:
-            self._halve(node)
+        if self._upper.record.depth[node] >= rules.greedy_depth:
+            halve(self._upper, node, self._rows, None, self._columns, self._targets, rules)
+            if self._upper.record.feature[node] >= 0:
+                self._words = int(make_subset(self._upper, node, self._words, self._columns))
             return
         features, count = self._features(node)
         found: list[_Candidate | None] = [None] * d
 
         def search(k: int) -> None:
-            found[k] = self._searched(int(features[k]), node, m, ranks)
+            found[k] = self._searched(int(features[k]), node, ranks)
 
         if rules.max_features >= d:
             run_tiles(search, d, self._n_threads)
@@ -302,27 +290,29 @@ class TreeGrower:
             for k in range(d):
                 search(k)
                 looked_at += found[k] is not None
-                has_split |= found[k] is not None and found[k].basic.best[0] >= 0  # type: ignore[union-attr]
+                has_split |= found[k] is not None and found[k].buffers.best[0] >= 0  # type: ignore[union-attr]
                 if looked_at >= count and has_split:
                     break
         self._keep(node, base, [one for one in found if one is not None])
 
-    def _sum_up(self, node: int) -> tuple[bool, float, Scratch]:
+    def _sum_up(self, node: int) -> tuple[bool, float, GeneralBuffers]:
         """Whether the node is pure, its score, and ranks of targets for medians."""
-        basic = new_basic(len(self._columns.n_codes), self._trunk.stats.shape[1])
-        scratch = new_scratch(basic, len(self._targets.weight), 0, self._rules.criterion)
-        pure, base = sum_up(self._trunk, node, self._rows, self._targets, self._rules, scratch)
-        self._trunk.whole[node, FEATURE] = -1
+        buffers = new_general_buffers(
+            new_search_buffers(len(self._columns.n_codes), self._upper.stats.shape[1]),
+            len(self._targets.weight), 0, self._rules.criterion,
+        )  # fmt: skip
+        pure, base = sum_node(self._upper, node, self._rows, self._targets, self._rules, buffers)
+        self._upper.record.feature[node] = -1
         if self._custom is not None:
             self._impurities[node] = self._custom_sums(node)[2]
-        return bool(pure), float(base), scratch
+        return bool(pure), float(base), buffers
 
     def _custom_sums(self, node: int) -> tuple[np.ndarray, np.ndarray, float]:
         """Statistics and weights of the rows, and the impurity, for a user's criterion."""
         custom, targets = self._custom, self._targets
         if custom is None:
             raise TypeError("There is no criterion of a user's here.")
-        rows = self._rows[self._trunk.whole[node, START] : self._trunk.whole[node, END]]
+        rows = self._rows[self._upper.record.start[node] : self._upper.record.end[node]]
         weight = targets.real[rows]
         is_class = len(targets.labels) > 0
         stats = custom.statistics(
@@ -337,143 +327,109 @@ class TreeGrower:
         custom, targets, columns = self._custom, self._targets, self._columns
         if custom is None:
             return
-        whole, real = self._trunk.whole, self._trunk.real
-        rows = self._rows[whole[node, START] : whole[node, END]]
+        record = self._upper.record
+        rows = self._rows[record.start[node] : record.end[node]]
         stats, weight, _ = self._custom_sums(node)
-        if not self._may_split(node, pure):
+        if not _may_split(self._upper, node, pure, self._rules):
             return
         features, count = self._features(node)
         best = custom.best(
             NodeRows(rows, stats, weight, targets.samples[rows]), columns, features,
-            n_features=count, key=int(whole[node, KEY]) if self._rules.random else None,
+            n_features=count, key=int(record.key[node]) if self._rules.random else None,
             min_samples=self._rules.min_samples_leaf,
             min_weight=self._rules.min_weight * targets.unit,
         )  # fmt: skip
         if best is None or best.gain < self._rules.min_decrease * (1.0 - 1e-12):
             return
         feature = best.feature
-        whole[node, FEATURE], whole[node, SUBSET] = feature, -1
-        whole[node, MISSING_LEFT] = int(best.missing_left)
-        real[node, DECREASE], real[node, DRAWN] = max(best.gain, 0.0), best.drawn
+        record.feature[node], record.subset[node] = feature, -1
+        record.missing_left[node] = int(best.missing_left)
+        record.decrease[node], record.drawn[node] = max(best.gain, 0.0), best.drawn
         if columns.categorical[feature]:
             self._make_words()
             self._words = int(
-                write_subset(self._trunk, node, self._words, columns.n_codes[feature])
+                write_subset(self._upper, node, self._words, columns.n_codes[feature])
             )
             for code in best.left.tolist():
-                set_bit(self._trunk.subsets, self._trunk.whole[node, SUBSET], code)
+                set_bit(self._upper.subsets, self._upper.record.subset[node], code)
         else:
-            whole[node, CODE] = best.left.max() if len(best.left) else -1
-            whole[node, NEXT_CODE] = best.following
-
-    def _may_split(self, node: int, pure: bool) -> bool:
-        whole, rules = self._trunk.whole[node], self._rules
-        return not (
-            pure
-            or whole[DEPTH] >= rules.max_depth
-            or whole[SAMPLES] < max(rules.min_samples_split, 2 * rules.min_samples_leaf)
-            or whole[WEIGHT] < 2 * rules.min_weight
-        )
+            record.code[node] = best.left.max() if len(best.left) else -1
+            record.next_code[node] = best.following
 
     def _make_words(self) -> None:
-        if len(self._trunk.subsets) < self._words + self._largest_set:
+        if len(self._upper.subsets) < self._words + self._largest_set:
             n_words = 2 * self._words + 64 * self._largest_set
-            self._trunk = with_room(self._trunk, self._used, len(self._trunk.whole), n_words)
+            self._upper = with_room(self._upper, self._used, len(self._upper.record), n_words)
 
     def _features(self, node: int) -> tuple[np.ndarray, int]:
-        """The features in the order in which they are looked at, the same as in a block."""
+        """The features in the order in which they are looked at, the same as in a subtree."""
         d = len(self._columns.n_codes)
         features = np.arange(d)
         if self._rules.max_features < d:
-            _shuffle(features, np.uint64(self._trunk.whole[node, KEY].view(np.uint64)))
+            _shuffle(features, np.uint64(self._upper.record.key[node].view(np.uint64)))
         return features, self._rules.max_features
 
-    def _searched(self, feature: int, node: int, m: int, ranks: Scratch) -> _Candidate | None:
+    def _n_rows(self, node: int) -> int:
+        return int(self._upper.record.end[node] - self._upper.record.start[node])
+
+    def _searched(self, feature: int, node: int, ranks: GeneralBuffers) -> _Candidate | None:
         """The best split of a large node by one feature; None if the feature is constant."""
         columns, rules, targets = self._columns, self._rules, self._targets
-        start, end = (int(self._trunk.whole[node, k]) for k in (START, END))
-        own = new_nodes(1, self._trunk.stats.shape[1], self._n_numbers, 0)
-        for mine, theirs in zip(own[:-1], self._trunk[:-1], strict=True):
+        start, end = int(self._upper.record.start[node]), int(self._upper.record.end[node])
+        m = end - start
+        copy = new_nodes(1, self._upper.stats.shape[1], self._n_numbers, 0)
+        for mine, theirs in zip(copy[:-1], self._upper[:-1], strict=True):
             mine[0] = theirs[node]
-        basic = new_basic(len(columns.n_codes), own.stats.shape[1])
-        basic.best[0] = -1
-        basic.offset[:] = ranks.offset
+        buffers = new_search_buffers(len(columns.n_codes), copy.stats.shape[1])
+        buffers.best[0] = -1
+        buffers.offset[:] = ranks.offset
         n_groups = int(columns.n_codes[feature]) + 1
-        too_sparse = n_groups * own.stats.shape[1] > 16 * m
+        too_sparse = n_groups * copy.stats.shape[1] > 16 * m
         by_entries = rules.random or rules.criterion == ABSOLUTE or too_sparse
-        scratch = new_scratch(basic, m, m if by_entries else n_groups, rules.criterion)
+        general = new_general_buffers(buffers, m, m if by_entries else n_groups, rules.criterion)
         if by_entries:
             if rules.criterion == ABSOLUTE:
-                scratch = scratch._replace(ranks=ranks.ranks, by_rank=ranks.by_rank)
+                general = general._replace(ranks=ranks.ranks, by_rank=ranks.by_rank)
             entries = _sorted_entries(columns, feature, self._rows, start, end)
-            own.whole[0, START], own.whole[0, END] = 0, m
-            if not search_feature(entries, 0, m, _HALF_WORD, _ALL_BITS, feature, columns,
-                                  np.arange(columns.narrow.shape[1]), targets, rules, own, 0,
-                                  scratch):  # fmt: skip
+            in_order = SortedRows(entries, 0, m, m, _HALF_WORD, _ALL_BITS)
+            copy.record.start[0], copy.record.end[0] = 0, m
+            rows = np.arange(columns.narrow.shape[1])
+            if not search_feature(in_order, feature, columns, rows, targets, rules, copy, 0,
+                                  general):  # fmt: skip
                 return None
         else:
-            n_found = _group_rows(columns, feature, self._rows, start, end, targets, scratch)
+            n_found = _group_rows(columns, feature, self._rows, start, end, targets, general)
             if n_found < 2:
                 return None
-            search_in_orders(n_found, feature, columns, targets, rules, own, 0, scratch)
-        return _Candidate(feature, basic, scratch, own)
+            search_in_orders(n_found, feature, columns, targets, rules, copy, 0, general)
+        return _Candidate(feature, buffers, general, copy)
 
     def _keep(self, node: int, base: float, found: list[_Candidate]) -> None:
         """The best of the features' best splits becomes the node's."""
         rules = self._rules
-        found = [one for one in found if one.basic.best[0] >= 0]
+        found = [one for one in found if one.buffers.best[0] >= 0]
         if not found:
             return
         if rules.criterion == GAIN_RATIO:
             found.sort(key=lambda one: one.feature)
-            winner = _best_ratio(found, base, int(self._trunk.whole[node, WEIGHT]))
+            winner = _best_ratio(found, base, int(self._upper.record.weight[node]))
         else:
-            best, score = np.full_like(found[0].basic.best, -1), np.zeros(1)
+            best, score = np.full_like(found[0].buffers.best, -1), np.zeros(1)
             known = rules.criterion
             if self._n_numbers > 1 and known != ABSOLUTE:
                 known = CUSTOM  # sums over outputs have no exact form
             for one in sorted(found, key=lambda one: one.feature):
-                own = one.basic.best
-                if consider(known, rules.counted, own[1], own[2], own[3], own[4],
-                            one.basic.score[0], one.feature, own[5], best, score):  # fmt: skip
+                _, a, left, b, right, position, _ = one.buffers.best
+                if consider(known, rules.counted, a, left, b, right, one.buffers.score[0],
+                            one.feature, position, best, score):  # fmt: skip
                     winner = one
-        for column in (CODE, NEXT_CODE):
-            self._trunk.whole[node, column] = winner.nodes.whole[0, column]
-        self._trunk.real[node, DRAWN] = winner.nodes.real[0, DRAWN]
+        record, found_record = self._upper.record, winner.nodes.record
+        for name in ("code", "next_code", "drawn"):
+            record[name][node] = found_record[name][0]
         self._words = int(
-            keep_split(self._trunk, node, base, self._words, self._columns, self._targets, rules,
-                       winner.scratch)
+            keep_split(self._upper, node, base, self._words, self._columns, self._targets, rules,
+                       winner.general)
         )  # fmt: skip
-
-    def _halve(self, node: int) -> None:
-        """The most even split there is; see `subtree`."""
-        whole = self._trunk.whole
-        rows = self._rows[whole[node, START] : whole[node, END]]
-        most, feature, code, following = 0, -1, 0, 0
-        for j in range(len(self._columns.n_codes)):
-            counts = _count_codes(self._columns, j, rows)
-            present = np.flatnonzero(counts)
-            below = np.cumsum(counts[present])[:-1]
-            if len(below):
-                even = np.minimum(below, len(rows) - below)
-                k = int(np.argmax(even))
-                if even[k] > most:
-                    most, feature = int(even[k]), j
-                    code, following = int(present[k]), int(present[k + 1])
-        if feature < 0:
-            return
-        left = rows[_codes_of(self._columns, feature, rows) <= code]
-        samples, weight = self._targets.samples[left].sum(), self._targets.weight[left].sum()
-        if (
-            min(samples, whole[node, SAMPLES] - samples) < self._rules.min_samples_leaf
-            or min(weight, whole[node, WEIGHT] - weight) < self._rules.min_weight
-        ):
-            return
-        whole[node, FEATURE], whole[node, BALANCED] = feature, 1
-        whole[node, CODE], whole[node, NEXT_CODE] = code, following
-        whole[node, SUBSET], whole[node, MISSING_LEFT] = -1, 0
-        self._trunk.real[node, DECREASE], self._trunk.real[node, DRAWN] = 0.0, np.nan
-        self._words = int(make_subset(self._trunk, node, self._words, self._columns))
 
 
 def _cost_of_candidate(targets: Targets, rules: Rules) -> float:
@@ -493,18 +449,18 @@ class _Candidate:
     """The best split by one feature, with all that `keep_split` needs."""
 
     feature: int
-    basic: Basic
-    scratch: Scratch
+    buffers: SearchBuffers
+    general: GeneralBuffers
     nodes: Nodes
 
 
 def _best_ratio(found: list[_Candidate], base: float, weight: int) -> _Candidate:
     """C4.5's choice; see `node_search`."""
-    gains = [max(float(one.basic.score[0]) - base, 0.0) for one in found]
+    gains = [max(float(one.buffers.score[0]) - base, 0.0) for one in found]
     average = sum(gains) / len(gains)
     winner, best = None, 0.0
     for one, gain in zip(found, gains, strict=True):
-        shares = np.array([one.basic.best[2], weight - one.basic.best[2]]) / weight
+        shares = np.array([one.buffers.best[2], weight - one.buffers.best[2]]) / weight
         ratio = gain / (-weight * float((shares * np.log2(shares)).sum()))
         if gain >= average * (1.0 - 1e-9) and (winner is None or ratio > best * (1.0 + 1e-12)):
             winner, best = one, ratio
@@ -516,22 +472,6 @@ def _shuffle(features, state):
     for j in range(len(features)):
         state, k = random_below(state, len(features) - j)
         features[j], features[j + k] = features[j + k], features[j]
-
-
-@kernel
-def _codes_of(columns, feature, rows):
-    codes = np.empty(len(rows), np.int64)
-    for i in range(len(rows)):
-        codes[i] = code_of(columns, feature, rows[i])
-    return codes
-
-
-@kernel
-def _count_codes(columns, feature, rows):
-    counts = np.zeros(columns.n_codes[feature] + 1, np.int64)
-    for i in range(len(rows)):
-        counts[code_of(columns, feature, rows[i])] += 1
-    return counts
 
 
 @kernel
@@ -547,10 +487,10 @@ def _sorted_entries(columns, feature, rows, start, end):
 
 
 @kernel
-def _group_rows(columns, feature, rows, start, end, targets, scratch):
-    """Statistics of each code, those that are there by ascending code in scratch; how many."""
+def _group_rows(columns, feature, rows, start, end, targets, buffers):
+    """Statistics of each code, those that are there by ascending code in the buffers; how many."""
     place = columns.place[feature]
-    stats, weights, samples = scratch.group_stats, scratch.group_weight, scratch.group_samples
+    stats, weights, samples = buffers.group_stats, buffers.group_weight, buffers.group_samples
     if columns.width[feature] == 0:
         _add_rows(columns.narrow[place], rows, start, end, targets, stats, weights, samples)
     elif columns.width[feature] == 1:
@@ -565,7 +505,7 @@ def _group_rows(columns, feature, rows, start, end, targets, scratch):
                     stats[found, k] = stats[code, k]
                 weights[found] = weights[code]
                 samples[found] = samples[code]
-            scratch.group_code[found] = code
+            buffers.group_code[found] = code
             found += 1
     return found
 
@@ -589,29 +529,12 @@ def _add_rows(codes, rows, start, end, targets, stats, weights, samples):
 
 
 @kernel
-def _part_rows(rows, start, end, columns, whole, subsets, node):
-    """Rows of the left child first, then those of the right one, in order; where these begin."""
-    feature, code, subset = whole[node, FEATURE], whole[node, CODE], whole[node, SUBSET]
-    missing_left, missing = whole[node, MISSING_LEFT], columns.n_codes[feature]
-    spare = np.empty(end - start, np.int64)
-    left, right = start, 0
-    whole[node, MISSING_LEFT] = -1
-    for p in range(start, end):
-        row = rows[p]
-        own = code_of(columns, feature, row)
-        if own == missing:
-            goes_left = missing_left == 1
-            whole[node, MISSING_LEFT] = missing_left
-        elif subset >= 0:
-            goes_left = (subsets[subset + own // 32] >> np.uint32(own % 32)) & np.uint32(1) == 1
-        else:
-            goes_left = own <= code
-        if goes_left:
-            rows[left] = row
-            left += 1
-        else:
-            spare[right] = row
-            right += 1
-    for p in range(right):
-        rows[left + p] = spare[p]
-    return left
+def _partition(rows, columns, nodes, node):
+    """Rows of the left child first, then those of the right one; where these begin."""
+    spare = np.empty(nodes.record.end[node] - nodes.record.start[node], np.int64)
+    return partition_rows(rows, spare, columns, nodes, node)
+
+
+@kernel(bare=True)
+def _may_split(nodes, node, pure, rules):
+    return may_split(nodes, node, pure, rules)

@@ -8,7 +8,7 @@ import numpy as np
 
 from margrove._data import read_only
 from margrove._runtime import kernel
-from margrove.grove.grow import SQUARED
+from margrove.grove.grow.search import SQUARED
 from margrove.grove.serve.packed_trees import FEATURE_AT, MISSING_AT, SET_AT, Kind, PackedTree
 
 __all__ = ["Arena", "arena_of", "features_of", "have_sets", "new_ways", "starts_of", "walk"]

@@ -8,30 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from margrove._runtime import kernel
-from margrove.grove.grow import (
-    ABSOLUTE,
-    CODE,
-    DECREASE,
-    DRAWN,
-    ENTROPY,
-    ERROR_LEFT,
-    FEATURE,
-    GINI,
-    HIGH,
-    LEFT,
-    LOW,
-    MISSING_LEFT,
-    NEXT_CODE,
-    SAMPLES,
-    SQUARED,
-    WEIGHT,
-    Nodes,
-    Rules,
-    impurity_of_shares,
-)
-from margrove.grove.grow import (
-    SUBSET as SUBSET_AT,
-)
+from margrove.grove.grow import Nodes, Rules, fields_of, impurity_of_shares
+from margrove.grove.grow.search import ABSOLUTE, ENTROPY, GINI, SQUARED
 from margrove.grove.serve.packed_trees import FEATURE_AT, MISSING_AT, SET_AT, PackedTree
 from margrove.grove.table import BinnedDataset, Columns, Targets
 
@@ -73,17 +51,17 @@ def pack(
     """
     is_class = len(targets.labels) > 0
     n_outputs = len(targets.starts) - 1
-    whole, real = nodes.whole[:n], nodes.real[:n]
-    is_leaf = whole[:, LEFT] < 0
-    words, set_at = _sets(nodes, np.flatnonzero(~is_leaf & (whole[:, SUBSET_AT] >= 0)), cuts,
+    record = fields_of(nodes)[:n]
+    is_leaf = record["left"] < 0
+    words, set_at = _sets(nodes, np.flatnonzero(~is_leaf & (record["subset"] >= 0)), cuts,
                           columns, n_categories, n)  # fmt: skip
     packed = np.empty(2 * n, np.int64)
     row_of = np.zeros(n, np.int64)
     is_whole = targets.unit == 1.0
-    counts = np.int32 if max(whole[0, WEIGHT], whole[0, SAMPLES]) < 2**31 else np.int64
+    counts = np.int32 if max(record["weight"][0], record["samples"][0]) < 2**31 else np.int64
     constrained = len(rules.monotone) > 0
     if is_class and n_outputs == 1 and not constrained:
-        n_rows = _number_leaves(whole, nodes.stats, n, row_of)
+        n_rows = _number_leaves(nodes, n, row_of)
         values = np.empty((n_rows, nodes.stats.shape[1]), counts if is_whole else np.float64)
         _take_rows(nodes.stats, row_of, n, targets.unit, values)
     elif is_class or n_outputs > 1:
@@ -92,30 +70,30 @@ def pack(
         row_of[is_kept] = n_pure + np.arange(int(is_kept.sum()))
         values = nodes.value[:n][is_kept] if not is_class else nodes.stats[:n][is_kept] * 1.0
         if constrained and is_class:
-            values = _bounded(values, real[is_leaf]) * whole[is_leaf, WEIGHT][:, None]
+            values = _bounded(values, record[is_leaf]) * record["weight"][is_leaf][:, None]
     else:
         values = np.empty((0, 1))
-    _fill(whole, real, nodes.value, n, cuts, set_at, row_of, len(values) > 0 or is_class, packed)
+    _fill(nodes, n, cuts, set_at, row_of, len(values) > 0 or is_class, packed)
     tree = PackedTree(
         packed,
-        whole[:, WEIGHT].astype(counts) if is_whole else whole[:, WEIGHT] * targets.unit,
+        record["weight"].astype(counts) if is_whole else record["weight"] * targets.unit,
         values,
         words,
     )
     if not weights_count:
-        tree = replace(tree, samples=whole[:, SAMPLES].astype(counts))
+        tree = replace(tree, samples=record["samples"].astype(counts))
     simple = is_whole and n_outputs == 1 and not constrained
     known = rules.criterion in (GINI, ENTROPY) or (
-        rules.criterion == SQUARED and not real[is_leaf, ERROR_LEFT].any()
+        rules.criterion == SQUARED and not record["error_left"][is_leaf].any()
     )
     if simple and known:
         return tree
     return _with_losses(tree, nodes, n, targets, rules)
 
 
-def _bounded(sums: np.ndarray, real: np.ndarray) -> np.ndarray:
+def _bounded(sums: np.ndarray, record: np.ndarray) -> np.ndarray:
     """Shares of two classes within the bounds that monotone constraints set."""
-    second = np.clip(sums[:, 1] / sums.sum(axis=1), real[:, LOW], real[:, HIGH])
+    second = np.clip(sums[:, 1] / sums.sum(axis=1), record["low"], record["high"])
     return np.column_stack([1.0 - second, second])
 
 
@@ -123,23 +101,23 @@ def _with_losses(
     tree: PackedTree, nodes: Nodes, n: int, targets: Targets, rules: Rules
 ) -> PackedTree:
     """Impurities that only the training rows tell."""
-    whole, real = nodes.whole[:n], nodes.real[:n]
+    record = fields_of(nodes)[:n]
     n_outputs = len(targets.starts) - 1
-    inner = whole[:, LEFT] >= 0
-    decrease = np.where(inner, real[:, DECREASE], 0.0) / n_outputs
+    inner = record["left"] >= 0
+    decrease = np.where(inner, record["decrease"], 0.0) / n_outputs
     if len(targets.labels):
-        shares = nodes.stats[:n] / whole[:, WEIGHT][:, None].astype(np.float64)
+        shares = nodes.stats[:n] / record["weight"][:, None].astype(np.float64)
         parts = [
             shares[:, a:b] for a, b in zip(targets.starts[:-1], targets.starts[1:], strict=True)
         ]
         impurity = np.mean([impurity_of_shares(rules.criterion, part) for part in parts], axis=0)
     else:
-        error = real[:, ERROR_LEFT] / n_outputs
-        left = whole[:, LEFT]
+        error = record["error_left"] / n_outputs
+        left = record["left"]
         for node in range(n - 1, -1, -1):
             if inner[node]:
                 error[node] = error[left[node]] + error[left[node] + 1] + decrease[node]
-        impurity = error / (whole[:, WEIGHT] * targets.unit)
+        impurity = error / (record["weight"] * targets.unit)
     has_medians = rules.criterion == ABSOLUTE and n_outputs == 1
     medians = nodes.value[:n, 0].copy() if has_medians else None
     return replace(tree, impurity=impurity, decrease=decrease, medians=medians)
@@ -157,19 +135,20 @@ def _sets(
     set_at = np.full(n, -1, np.int64)
     if not len(which):
         return np.empty(0, np.uint32), set_at
-    features = nodes.whole[which, FEATURE]
+    features = fields_of(nodes)["feature"][which]
     sizes = n_categories[features] // 32 + 1
     set_at[which] = np.cumsum(sizes) - sizes
     words = np.zeros(int(sizes.sum()), np.uint32)
-    _translate_sets(nodes.whole, nodes.subsets, which, set_at, cuts.lows, cuts.first,
+    _translate_sets(nodes, which, set_at, cuts.lows, cuts.first,
                     columns.n_codes, words)  # fmt: skip
     return words, set_at
 
 
 @kernel
-def _translate_sets(whole, subsets, which, set_at, lows, first, n_codes, words):
+def _translate_sets(nodes, which, set_at, lows, first, n_codes, words):
+    record, subsets = nodes.record, nodes.subsets
     for node in which:
-        feature, begin = whole[node, FEATURE], whole[node, SUBSET_AT]
+        feature, begin = record.feature[node], record.subset[node]
         for code in range(n_codes[feature]):
             if (subsets[begin + code // 32] >> np.uint32(code % 32)) & np.uint32(1):
                 category = np.int64(lows[first[feature] + code])
@@ -177,16 +156,17 @@ def _translate_sets(whole, subsets, which, set_at, lows, first, n_codes, words):
 
 
 @kernel
-def _number_leaves(whole, stats, n, row_of):
+def _number_leaves(nodes, n, row_of):
     """The class of a pure leaf, a number beyond the classes for others; how many those are."""
+    record, stats = nodes.record, nodes.stats
     n_classes = stats.shape[1]
     count = 0
     for node in range(n):
-        if whole[node, LEFT] >= 0:
+        if record.left[node] >= 0:
             continue
         row_of[node] = -1
         for k in range(n_classes):
-            if stats[node, k] == whole[node, WEIGHT]:
+            if stats[node, k] == record.weight[node]:
                 row_of[node] = k
         if row_of[node] < 0:
             row_of[node] = n_classes + count
@@ -205,27 +185,28 @@ def _take_rows(stats, row_of, n, unit, values):
 
 
 @kernel
-def _fill(whole, real, value, n, cuts, set_at, row_of, has_rows, packed):
+def _fill(nodes, n, cuts, set_at, row_of, has_rows, packed):
     """The two words of each node."""
+    record, value = nodes.record, nodes.value
     words = packed.view(np.float64)
     for node in range(n):
-        left = whole[node, LEFT]
+        left = record.left[node]
         if left < 0:
             words[2 * node] = float(row_of[node]) if has_rows else value[node, 0]
             packed[2 * node + 1] = node
             continue
         feature, code, following = (
-            whole[node, FEATURE], whole[node, CODE], whole[node, NEXT_CODE],
+            record.feature[node], record.code[node], record.next_code[node],
         )  # fmt: skip
-        goes_left = whole[node, MISSING_LEFT] == 1
-        if whole[node, MISSING_LEFT] < 0:  # there were none: with the larger part
-            goes_left = whole[left, SAMPLES] > whole[left + 1, SAMPLES]
+        goes_left = record.missing_left[node] == 1
+        if record.missing_left[node] < 0:  # there were none: with the larger part
+            goes_left = record.samples[left] > record.samples[left + 1]
         link = left | (feature << FEATURE_AT) | (np.int64(goes_left) << MISSING_AT)
         if set_at[node] >= 0:
             words[2 * node] = float(set_at[node])
             link |= np.int64(1) << SET_AT
         else:
-            words[2 * node] = _threshold(cuts, feature, code, following, real[node, DRAWN])
+            words[2 * node] = _threshold(cuts, feature, code, following, record.drawn[node])
         packed[2 * node + 1] = link
 
 

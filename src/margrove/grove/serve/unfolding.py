@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from margrove._runtime import kernel
-from margrove.grove.grow import ABSOLUTE, impurity_of_shares, preorder
+from margrove.grove.grow import impurity_of_shares, preorder
+from margrove.grove.grow.search import ABSOLUTE
 from margrove.grove.serve.packed_trees import (
     FEATURE_AT,
     FEATURE_BITS,

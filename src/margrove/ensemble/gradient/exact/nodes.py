@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove.ensemble.gradient.record_arrays import record_type
+from margrove._runtime import record_type
 
 __all__ = [
     "FEW_ROWS",

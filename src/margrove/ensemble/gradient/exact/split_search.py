@@ -20,7 +20,7 @@ import numpy as np
 
 from margrove._runtime import kernel
 from margrove.ensemble.gradient.exact.nodes import LeftSums, SearchedNode
-from margrove.grove.grow import SQUARED, consider
+from margrove.grove.grow.search import SQUARED, consider
 from margrove.grove.table import code_of
 
 __all__ = [

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime import run_tiles
+from margrove._runtime import first_records, records, run_tiles
 from margrove.ensemble.gradient.exact.growth import (
     finish,
     grow_alone,
@@ -35,7 +35,6 @@ from margrove.ensemble.gradient.exact.nodes import (
     Workspace,
 )
 from margrove.ensemble.gradient.exact.tables import ENTRIES_AT_ONCE, FeatureGroup, read_groups
-from margrove.ensemble.gradient.record_arrays import first_records, records
 from margrove.grove.serve import FEATURE_AT, MISSING_AT, PackedTree, cuts_of
 from margrove.grove.table import BITS_OF_SUMS, BinnedDataset, whole_weights
 

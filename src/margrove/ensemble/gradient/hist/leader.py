@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime import kernel
+from margrove._runtime import kernel, record_type, records
 from margrove.ensemble.gradient.hist.children import (
     allow_features_of_children,
     join_children,
@@ -37,7 +37,6 @@ from margrove.ensemble.gradient.hist.packed_words import SAMPLES_OF_A_WORD
 from margrove.ensemble.gradient.hist.root import bits_of_gradients, power_for, start_root
 from margrove.ensemble.gradient.hist.shards import ORDER
 from margrove.ensemble.gradient.hist.tables import GradientTable
-from margrove.ensemble.gradient.record_arrays import record_type, records
 
 __all__ = ["Expansions", "begin_root", "choose_scales", "go_on", "in_usual_order", "new_expansions",
            "search_root", "write_values"]  # fmt: skip

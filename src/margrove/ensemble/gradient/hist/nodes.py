@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime import kernel
+from margrove._runtime import first_records, kernel, record_type, records
 from margrove.ensemble.gradient.hist.tables import GradientTable
-from margrove.ensemble.gradient.record_arrays import first_records, record_type, records
 
 __all__ = [
     "ADDED",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._runtime import are_scattered, fetch, kernel, row_ahead, row_behind
+from margrove._runtime import are_scattered, fetch, kernel, record_type, row_ahead, row_behind
 from margrove.ensemble.gradient.hist.histograms import clear, count_entries
 from margrove.ensemble.gradient.hist.leaves import add_up_leaf
 from margrove.ensemble.gradient.hist.packed_words import SAMPLES_OF_A_WORD, unpacked
@@ -23,7 +23,6 @@ from margrove.ensemble.gradient.hist.partitioning import (
     partition_by_list,
 )
 from margrove.ensemble.gradient.hist.root import find_largest, write_packed, write_wide
-from margrove.ensemble.gradient.record_arrays import record_type
 
 __all__ = [
     "ORDER",

@@ -23,9 +23,7 @@ def record_type(fields: Sequence[tuple[Any, ...]]) -> np.dtype:
 
 def records(shape: int | tuple[int, ...], kind: np.dtype) -> np.recarray:
     """Zeros of such a type."""
-    found = np.recarray(shape, kind)
-    found[...] = np.zeros((), kind)
-    return found
+    return np.zeros(shape, kind).view(np.recarray)
 
 
 def first_records(given: np.recarray, n: int) -> np.recarray:

@@ -1,8 +1,9 @@
-"""One node and one feature of a forest's tree: the codes are gathered and sorted when asked for.
+"""The best split of a node by one feature, for forests: codes are gathered when asked for.
 
 A tree that looks at few features of each node does not keep all its rows sorted by all of them, as
 `subtree` does. It gathers the codes of the node's rows, and then either counts, one cell for each
-code and class, or sorts, whichever is less work. What it finds is what `split_search_fast` finds.
+code and class, or sorts, whichever is less work. It finds the splits of
+`split_search_fast`.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from margrove._runtime import kernel
-from margrove.grove.grow.nodes import random_below
-from margrove.grove.grow.scores import GINI, SQUARED, consider, weighted_log
+from margrove.grove.grow.search.node_search import drawn_between
+from margrove.grove.grow.search.scores import GINI, SQUARED, consider, weighted_log
 
-__all__ = ["Desk", "differs", "gather", "new_desk", "search_by_count", "search_by_draw",
-           "search_in_order", "sort_codes"]  # fmt: skip
+__all__ = ["LocalRows", "differs", "gather", "new_local_rows", "search_by_count",
+           "search_by_draw", "search_in_order", "sort_codes"]  # fmt: skip
 
 _BY_ROW = 256  # rows of a node, up to which their codes are better looked up row by row
 _FEW = 24  # that insertion sorts fastest
@@ -24,13 +25,18 @@ _MASK = np.uint64(0xFFFFFFFF)
 _SHIFT = np.uint64(32)
 
 
-class Desk(NamedTuple):
-    """Room for the rows of one node, in their order, and for one search.
+class LocalRows(NamedTuple):
+    """Copies of what the rows of one node have, in their order, and the arrays of a search.
 
-    labels int32, weight int64, numbers int64: of the rows. codes uint32: of one feature. keys,
-    spare uint64: code and place, to be sorted. cells int64: counts. left int64: zeros, of classes.
-    found int64 (2,): code and next code of the best split; drawn float64 (1,): its threshold.
-    by_rows: whether each row is one sample, whatever its weight; counts int64: rows by code, then.
+    labels int32, weight int64, numbers int64    of the rows
+    codes          uint32  of the rows, by one feature
+    keys, spare    uint64  code << 32 | place in the node, to be sorted
+    cells          int64  sums by code, or by code and class
+    left           int64 (n_classes,)  zeros between two searches
+    found          int64 (2,)  code and next code of the best split
+    drawn          float64 (1,)  its threshold, if it was drawn
+    by_rows        whether each row is one sample, whatever its weight
+    counts         int64  rows by code, if so
     """
 
     labels: np.ndarray
@@ -47,8 +53,11 @@ class Desk(NamedTuple):
     counts: np.ndarray
 
 
-def new_desk(n_rows: int, n_stats: int, *, is_class: bool, by_rows: bool = False) -> Desk:
-    return Desk(
+def new_local_rows(
+    n_rows: int, n_stats: int, *, is_class: bool, by_rows: bool = False
+) -> LocalRows:
+    """Arrays for nodes of at most so many rows."""
+    return LocalRows(
         np.empty(n_rows if is_class else 0, np.int32),
         np.empty(n_rows, np.int64),
         np.empty(0 if is_class else n_rows, np.int64),
@@ -120,9 +129,9 @@ def _differs(column, rows, start, n):
 
 
 @kernel(inner=True, inlined=True)
-def sort_codes(codes, n, least, most, desk):
-    """(code - least, place) of all rows, by code and then by place, in desk.keys."""
-    keys = desk.keys
+def sort_codes(codes, n, least, most, local):
+    """(code - least, place) of all rows, by code and then by place, in local.keys."""
+    keys = local.keys
     low = np.uint32(least)
     if n <= _FEW:
         for i in range(n):
@@ -135,7 +144,7 @@ def sort_codes(codes, n, least, most, desk):
         return
     span = most - least + 1
     if span <= 2 * n + 256:
-        cells = desk.cells
+        cells = local.cells
         for k in range(span + 1):
             cells[k] = 0
         for i in range(n):
@@ -150,12 +159,12 @@ def sort_codes(codes, n, least, most, desk):
         return
     for i in range(n):
         keys[i] = (np.uint64(codes[i] - low) << _SHIFT) | np.uint64(i)
-    _sort_by_digits(keys, desk.spare, desk.cells, n, span)
+    _sort_by_digits(keys, local.spare, local.cells, n, span)
 
 
 @kernel(inner=True)
 def _sort_by_digits(keys, spare, cells, n, span):
-    """By the code's bytes, the lowest first; two passes at least, so that the end is in `keys`."""
+    """By the code's bytes, the lowest first; an even number of passes, so it ends in `keys`."""
     digit, low = 0, np.uint64(255)
     while digit < 2 or span >> (8 * digit) > 0 or digit % 2:
         source, target = (keys, spare) if digit % 2 == 0 else (spare, keys)
@@ -167,29 +176,53 @@ def _sort_by_digits(keys, spare, cells, n, span):
         for k in range(256):
             cells[k + 1] += cells[k]
         for i in range(n):
-            own = (source[i] >> shift) & low
-            target[np.uint64(cells[own])] = source[i]
-            cells[own] += 1
+            byte = (source[i] >> shift) & low
+            target[np.uint64(cells[byte])] = source[i]
+            cells[byte] += 1
         digit += 1
 
 
 @kernel(inner=True, inlined=True)
-def search_by_count(desk, n, least, most, rules, total, weight, squares, offset, feature, best,
-                    score):  # fmt: skip
-    """Search one feature by a histogram; whether it is the best so far."""
-    if len(desk.labels) > 0:
-        return _count_classes(desk, n, least, most, rules, total, weight, squares, feature, best,
-                              score)  # fmt: skip
-    return _count_numbers(desk, n, least, most, rules, total[0], weight, offset[0], feature, best,
-                          score)  # fmt: skip
+def _move(gini, moved, in_left, in_right, table, scale):
+    """What weight of one class that goes from right to left adds to the sums of both sides."""
+    if gini:
+        return moved * (2 * in_left + moved), -moved * (2 * in_right - moved)
+    return (
+        weighted_log(in_left + moved, table, scale) - weighted_log(in_left, table, scale),
+        weighted_log(in_right - moved, table, scale) - weighted_log(in_right, table, scale),
+    )
 
 
 @kernel(inner=True, inlined=True)
-def _count_classes(desk, n, least, most, rules, total, weight, squares, feature, best, score):
+def _score_of_children(gini, squares_left, squares_right, weight_left, weight_right, table, scale):
+    """The score of two children by the sums of their classes, and its exact number."""
+    if gini:
+        return squares_left / weight_left + squares_right / weight_right, squares_left
+    exact = (
+        squares_left
+        + squares_right
+        - weighted_log(weight_left, table, scale)
+        - weighted_log(weight_right, table, scale)
+    )
+    return exact / scale, exact
+
+
+@kernel(inner=True, inlined=True)
+def search_by_count(local, n, least, most, rules, total, weight, squares, feature, buffers):
+    """Search one feature by a histogram; whether it is the best so far."""
+    if len(local.labels) > 0:
+        return _count_classes(local, n, least, most, rules, total, weight, squares, feature,
+                              buffers.best, buffers.score)  # fmt: skip
+    return _count_numbers(local, n, least, most, rules, total[0], weight, buffers.offset[0],
+                          feature, buffers.best, buffers.score)  # fmt: skip
+
+
+@kernel(inner=True, inlined=True)
+def _count_classes(local, n, least, most, rules, total, weight, squares, feature, best, score):
     n_classes = len(total)
     span = most - least + 1
     cells, codes, labels, weights, left = (
-        desk.cells, desk.codes, desk.labels, desk.weight, desk.left,
+        local.cells, local.codes, local.labels, local.weight, local.left,
     )  # fmt: skip
     gini, table, scale = rules.criterion == GINI, rules.table, rules.scale
     smallest = rules.min_samples_leaf
@@ -198,12 +231,12 @@ def _count_classes(desk, n, least, most, rules, total, weight, squares, feature,
     low, width = np.uint32(least), np.uint64(n_classes)
     for i in range(np.uint64(n)):
         cells[np.uint64(codes[i] - low) * width + np.uint64(labels[i])] += weights[i]
-    by_rows = desk.by_rows and smallest > 1
+    by_rows = local.by_rows and smallest > 1
     if by_rows:
         for k in range(span):
-            desk.counts[k] = 0
+            local.counts[k] = 0
         for i in range(np.uint64(n)):
-            desk.counts[np.uint64(codes[i] - low)] += 1
+            local.counts[np.uint64(codes[i] - low)] += 1
     squares_left, squares_right = 0, squares
     weight_left, samples_left, n_samples = 0, 0, n if by_rows else weight
     bar = score[0] - 1e-13 * abs(score[0]) if best[0] >= 0 else -np.inf
@@ -211,62 +244,44 @@ def _count_classes(desk, n, least, most, rules, total, weight, squares, feature,
     for k in range(n_classes):
         left[k] = 0
     for code in range(span):
-        here = 0
+        at_code = 0
         for k in range(n_classes):
-            own = cells[code * n_classes + k]
-            here += own
-        if here == 0:
+            at_code += cells[code * n_classes + k]
+        if at_code == 0:
             continue
         if pending:  # the best split so far ends where the next rows begin
-            desk.found[1] = least + code
+            local.found[1] = least + code
             pending = False
         for k in range(n_classes):
-            own = cells[code * n_classes + k]
-            if own:
-                before = left[k]
-                after = total[k] - before
-                left[k] = before + own
-                if gini:
-                    squares_left += own * (2 * before + own)
-                    squares_right -= own * (2 * after - own)
-                else:
-                    squares_left += weighted_log(before + own, table, scale) - weighted_log(
-                        before, table, scale
-                    )
-                    squares_right += weighted_log(after - own, table, scale) - weighted_log(
-                        after, table, scale
-                    )
-        weight_left += here
-        samples_left += desk.counts[code] if by_rows else here
+            moved = cells[code * n_classes + k]
+            if moved:
+                more, less = _move(gini, moved, left[k], total[k] - left[k], table, scale)
+                squares_left += more
+                squares_right += less
+                left[k] += moved
+        weight_left += at_code
+        samples_left += local.counts[code] if by_rows else at_code
         weight_right = weight - weight_left
         if n_samples - samples_left < smallest or weight_right == 0:
             break
         if samples_left < smallest:
             continue
-        if gini:
-            whole = squares_left
-            value = squares_left / weight_left + squares_right / weight_right
-        else:
-            whole = (
-                squares_left
-                + squares_right
-                - weighted_log(weight_left, table, scale)
-                - weighted_log(weight_right, table, scale)
-            )
-            value = whole / scale
+        value, exact = _score_of_children(
+            gini, squares_left, squares_right, weight_left, weight_right, table, scale
+        )
         if value < bar:
             continue
         if consider(
-            rules.criterion, True, np.int64(whole), np.int64(weight_left), np.int64(squares_right),
+            rules.criterion, True, np.int64(exact), np.int64(weight_left), np.int64(squares_right),
             np.int64(weight_right), value, feature, np.int64(least + code), best, score,
         ):  # fmt: skip
             bar = score[0] - 1e-13 * abs(score[0])
-            desk.found[0] = least + code
+            local.found[0] = least + code
             found, pending = True, True
     for k in range(n_classes):
         left[k] = 0
     if pending:
-        desk.found[1] = _next_code(codes, n, desk.found[0])
+        local.found[1] = _next_code(codes, n, local.found[0])
     return found
 
 
@@ -289,9 +304,9 @@ def _next_code(codes, n, code):
 
 
 @kernel(inner=True, inlined=True)
-def _count_numbers(desk, n, least, most, rules, total, weight, offset, feature, best, score):
+def _count_numbers(local, n, least, most, rules, total, weight, offset, feature, best, score):
     span = most - least + 1
-    cells, codes, numbers, weights = desk.cells, desk.codes, desk.numbers, desk.weight
+    cells, codes, numbers, weights = local.cells, local.codes, local.numbers, local.weight
     smallest = rules.min_samples_leaf
     total -= weight * offset
     for k in range(2 * span):
@@ -305,14 +320,14 @@ def _count_numbers(desk, n, least, most, rules, total, weight, offset, feature, 
     sum_left, weight_left = 0, 0
     found, pending = False, False
     for code in range(span):
-        here = cells[2 * code + 1]
-        if here == 0:
+        at_code = cells[2 * code + 1]
+        if at_code == 0:
             continue
         if pending:
-            desk.found[1] = least + code
+            local.found[1] = least + code
             pending = False
-        sum_left += cells[2 * code] - here * offset
-        weight_left += here
+        sum_left += cells[2 * code] - at_code * offset
+        weight_left += at_code
         weight_right = weight - weight_left
         if weight_right < smallest or weight_right == 0:
             break
@@ -328,24 +343,26 @@ def _count_numbers(desk, n, least, most, rules, total, weight, offset, feature, 
             np.int64(weight_right), value, feature, np.int64(least + code), best, score,
         ):  # fmt: skip
             bar = score[0] * (1.0 - 1e-13)
-            desk.found[0] = least + code
+            local.found[0] = least + code
             found, pending = True, True
     if pending:
-        desk.found[1] = _next_code(codes, n, desk.found[0])
+        local.found[1] = _next_code(codes, n, local.found[0])
     return found
 
 
 @kernel(inner=True, inlined=True)
-def search_in_order(desk, n, least, rules, total, weight, squares, offset, feature, best, score):
+def search_in_order(local, n, least, rules, total, weight, squares, feature, buffers):
     """Search one feature by its sorted keys; whether it is the best so far."""
-    if len(desk.labels) > 0:
-        return _order_classes(desk, n, least, rules, total, weight, squares, feature, best, score)
-    return _order_numbers(desk, n, least, rules, total[0], weight, offset[0], feature, best, score)
+    if len(local.labels) > 0:
+        return _order_classes(local, n, least, rules, total, weight, squares, feature, buffers.best,
+                              buffers.score)  # fmt: skip
+    return _order_numbers(local, n, least, rules, total[0], weight, buffers.offset[0], feature,
+                          buffers.best, buffers.score)  # fmt: skip
 
 
 @kernel(inner=True, inlined=True)
-def _order_classes(desk, n, least, rules, total, weight, squares, feature, best, score):
-    keys, labels, weights, left = desk.keys, desk.labels, desk.weight, desk.left
+def _order_classes(local, n, least, rules, total, weight, squares, feature, best, score):
+    keys, labels, weights, left = local.keys, local.labels, local.weight, local.left
     gini, table, scale = rules.criterion == GINI, rules.table, rules.scale
     smallest = rules.min_samples_leaf
     squares_left, squares_right = 0, squares
@@ -353,63 +370,46 @@ def _order_classes(desk, n, least, rules, total, weight, squares, feature, best,
     bar = score[0] - 1e-13 * abs(score[0]) if best[0] >= 0 else -np.inf
     found = False
     code = keys[0] >> _SHIFT
-    moved = n - 1
+    n_moved = n - 1
     for p in range(n - 1):
         i = keys[p] & _MASK
-        k, own = np.uint64(labels[i]), weights[i]
-        before = left[k]
-        after = total[k] - before
-        left[k] = before + own
-        if gini:
-            squares_left += own * (2 * before + own)
-            squares_right -= own * (2 * after - own)
-        else:
-            squares_left += weighted_log(before + own, table, scale) - weighted_log(
-                before, table, scale
-            )
-            squares_right += weighted_log(after - own, table, scale) - weighted_log(
-                after, table, scale
-            )
-        weight_left += own
-        here, code = code, keys[p + 1] >> _SHIFT
-        if here == code:
+        k, moved = np.uint64(labels[i]), weights[i]
+        more, less = _move(gini, moved, left[k], total[k] - left[k], table, scale)
+        squares_left += more
+        squares_right += less
+        left[k] += moved
+        weight_left += moved
+        last, code = code, keys[p + 1] >> _SHIFT
+        if last == code:
             continue
         weight_right = weight - weight_left
-        samples_left = p + 1 if desk.by_rows else weight_left
-        if (n if desk.by_rows else weight) - samples_left < smallest:
-            moved = p + 1
+        samples_left = p + 1 if local.by_rows else weight_left
+        if (n if local.by_rows else weight) - samples_left < smallest:
+            n_moved = p + 1
             break
         if samples_left < smallest:
             continue
-        if gini:
-            whole = squares_left
-            value = squares_left / weight_left + squares_right / weight_right
-        else:
-            whole = (
-                squares_left
-                + squares_right
-                - weighted_log(weight_left, table, scale)
-                - weighted_log(weight_right, table, scale)
-            )
-            value = whole / scale
+        value, exact = _score_of_children(
+            gini, squares_left, squares_right, weight_left, weight_right, table, scale
+        )
         if value < bar:
             continue
         if consider(
-            rules.criterion, True, np.int64(whole), np.int64(weight_left), np.int64(squares_right),
-            np.int64(weight_right), value, feature, np.int64(here) + least, best, score,
+            rules.criterion, True, np.int64(exact), np.int64(weight_left), np.int64(squares_right),
+            np.int64(weight_right), value, feature, np.int64(last) + least, best, score,
         ):  # fmt: skip
             bar = score[0] - 1e-13 * abs(score[0])
-            desk.found[0] = np.int64(here) + least
-            desk.found[1] = np.int64(code) + least
+            local.found[0] = np.int64(last) + least
+            local.found[1] = np.int64(code) + least
             found = True
-    for p in range(moved):
+    for p in range(n_moved):
         left[np.uint64(labels[keys[p] & _MASK])] = 0
     return found
 
 
 @kernel(inner=True, inlined=True)
-def _order_numbers(desk, n, least, rules, total, weight, offset, feature, best, score):
-    keys, numbers, weights = desk.keys, desk.numbers, desk.weight
+def _order_numbers(local, n, least, rules, total, weight, offset, feature, best, score):
+    keys, numbers, weights = local.keys, local.numbers, local.weight
     smallest = rules.min_samples_leaf
     total -= weight * offset
     sum_left, weight_left = 0, 0
@@ -418,11 +418,10 @@ def _order_numbers(desk, n, least, rules, total, weight, offset, feature, best, 
     code = keys[0] >> _SHIFT
     for p in range(n - 1):
         i = keys[p] & _MASK
-        own = weights[i]
-        sum_left += numbers[i] - own * offset
-        weight_left += own
-        here, code = code, keys[p + 1] >> _SHIFT
-        if here == code:
+        sum_left += numbers[i] - weights[i] * offset
+        weight_left += weights[i]
+        last, code = code, keys[p + 1] >> _SHIFT
+        if last == code:
             continue
         weight_right = weight - weight_left
         if weight_right < smallest:
@@ -436,95 +435,82 @@ def _order_numbers(desk, n, least, rules, total, weight, offset, feature, best, 
             continue
         if consider(
             SQUARED, True, np.int64(sum_left), np.int64(weight_left), np.int64(sum_right),
-            np.int64(weight_right), value, feature, np.int64(here) + least, best, score,
+            np.int64(weight_right), value, feature, np.int64(last) + least, best, score,
         ):  # fmt: skip
             bar = score[0] * (1.0 - 1e-13)
-            desk.found[0] = np.int64(here) + least
-            desk.found[1] = np.int64(code) + least
+            local.found[0] = np.int64(last) + least
+            local.found[1] = np.int64(code) + least
             found = True
     return found
 
 
 @kernel(inner=True, inlined=True)
-def search_by_draw(desk, n, least, most, columns, rules, key, total, weight, offset, feature, best,
-                   score):  # fmt: skip
+def search_by_draw(local, n, least, most, columns, rules, total, weight, key, feature, buffers):
     """One threshold, drawn between the extremes; whether it is the best so far."""
     first = columns.first[feature]
     low, high = columns.values[first + least], columns.values[first + most]
-    _, bits = random_below(
-        key ^ (np.uint64(feature + 1) * np.uint64(0xD1342543DE82EF95)), np.int64(1) << 52
-    )
-    share = bits / float(np.int64(1) << 52)
-    drawn = low * (1.0 - share) + high * share
-    if not low <= drawn < high:
-        drawn = low
-    codes, weights = desk.codes, desk.weight
-    if n <= _FEW:  # the largest code of the rows below it; else of all there are
-        a = least
-        for i in range(n):
-            own_code = np.int64(codes[i])
-            if own_code > a and columns.values[first + own_code] <= drawn:
-                a = own_code
-    else:
-        a, b = least, most  # value(a) <= drawn < value(b)
-        while b - a > 1:
-            middle = (a + b) // 2
-            if columns.values[first + middle] <= drawn:
-                a = middle
-            else:
-                b = middle
-    code = np.uint32(a)
-    weight_left = 0
-    if len(desk.labels) > 0:
-        left = desk.left
-        for i in range(np.uint64(n)):
-            own = weights[i] * np.int64(codes[i] <= code)
-            left[np.uint64(desk.labels[i])] += own
-            weight_left += own
-        weight_right = weight - weight_left
-        squares, rest = 0, 0
-        for k in range(len(total)):
-            here, there = left[k], total[k] - left[k]
-            left[k] = 0
-            squares += (
-                here * here
-                if rules.criterion == GINI
-                else weighted_log(here, rules.table, rules.scale)
-            )
-            rest += (
-                there * there
-                if rules.criterion == GINI
-                else weighted_log(there, rules.table, rules.scale)
-            )
-        if rules.criterion == GINI:
-            value = squares / weight_left + rest / weight_right
-        else:
-            squares += (
-                rest
-                - weighted_log(weight_left, rules.table, rules.scale)
-                - weighted_log(weight_right, rules.table, rules.scale)
-            )
-            value = squares / rules.scale
-    else:
-        squares = 0
-        for i in range(np.uint64(n)):
-            side = np.int64(codes[i] <= code)
-            squares += side * desk.numbers[i]
-            weight_left += side * weights[i]
-        squares -= weight_left * offset[0]
-        weight_right = weight - weight_left
-        rest = total[0] - weight * offset[0] - squares
-        value = float(squares) * float(squares) / weight_left
-        value += float(rest) * float(rest) / weight_right
+    drawn = drawn_between(low, high, feature, key)
+    last = _last_code_below(local.codes, n, least, most, columns.values, first, drawn)
+    value, a, weight_left, b = _score_at(local, n, last, rules, total, weight, buffers.offset)
+    weight_right = weight - weight_left
     if min(weight_left, weight_right) < rules.min_samples_leaf:
         return False
     if consider(
-        rules.criterion, True, np.int64(squares), np.int64(weight_left), np.int64(rest),
-        np.int64(weight_right), value, feature, np.int64(a), best, score,
+        rules.criterion, True, np.int64(a), np.int64(weight_left), np.int64(b),
+        np.int64(weight_right), value, feature, np.int64(last), buffers.best, buffers.score,
     ):  # fmt: skip
         # Where values are merged the threshold is the end of the last bin that has rows.
-        desk.found[0] = _last_code(codes, n, a) if n > _FEW else a
-        desk.found[1] = desk.found[0] + 1
-        desk.drawn[0] = drawn
+        local.found[0] = _last_code(local.codes, n, last) if n > _FEW else last
+        local.found[1] = local.found[0] + 1
+        local.drawn[0] = drawn
         return True
     return False
+
+
+@kernel(inner=True, inlined=True)
+def _last_code_below(codes, n, least, most, values, first, threshold):
+    """The largest code whose value is not above the threshold; of few rows, that one has."""
+    a, b = least, most  # value(a) <= threshold < value(b)
+    if n <= _FEW:
+        for i in range(n):
+            code = np.int64(codes[i])
+            if code > a and values[first + code] <= threshold:
+                a = code
+        return a
+    while b - a > 1:
+        middle = (a + b) // 2
+        if values[first + middle] <= threshold:
+            a = middle
+        else:
+            b = middle
+    return a
+
+
+@kernel(inner=True, inlined=True)
+def _score_at(local, n, last, rules, total, weight, offset):
+    """Score of the split after a code, its first exact number, weight on the left, its second."""
+    codes, weights, left = local.codes, local.weight, local.left
+    code = np.uint32(last)
+    weight_left, a, b = 0, 0, 0
+    if len(local.labels) == 0:
+        for i in range(np.uint64(n)):
+            side = np.int64(codes[i] <= code)
+            a += side * local.numbers[i]
+            weight_left += side * weights[i]
+        a -= weight_left * offset[0]
+        b = total[0] - weight * offset[0] - a
+        value = float(a) * float(a) / weight_left
+        value += float(b) * float(b) / (weight - weight_left)
+        return value, a, weight_left, b
+    gini, table, scale = rules.criterion == GINI, rules.table, rules.scale
+    for i in range(np.uint64(n)):
+        moved = weights[i] * np.int64(codes[i] <= code)
+        left[np.uint64(local.labels[i])] += moved
+        weight_left += moved
+    for k in range(len(total)):
+        in_left, in_right = left[k], total[k] - left[k]
+        left[k] = 0
+        a += in_left * in_left if gini else weighted_log(in_left, table, scale)
+        b += in_right * in_right if gini else weighted_log(in_right, table, scale)
+    value, exact = _score_of_children(gini, a, b, weight_left, weight - weight_left, table, scale)
+    return value, exact, weight_left, b

@@ -1,4 +1,4 @@
-"""A tree of a forest is, in every array, the tree that `TreeGrower` grows of the same rows."""
+"""A tree of a forest is, in every array, the tree that `TreeBuilder` grows of the same rows."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 from margrove.ensemble.bootstrap.resampling import Line, multiplicities, stream
 from margrove.grove.criteria import CRITERIA, class_criteria, number_criteria
 from margrove.grove.grow.assembly import assemble
-from margrove.grove.grow.forest_tree_builder import Sapling
-from margrove.grove.grow.scores import log_table
-from margrove.grove.grow.split_search import Rules
-from margrove.grove.grow.tree_builder import TreeGrower, columns_of
+from margrove.grove.grow.forest_tree_builder import ForestTreeBuilder
+from margrove.grove.grow.rules import Rules
+from margrove.grove.grow.search.scores import log_table
+from margrove.grove.grow.tree_builder import TreeBuilder, columns_of
 from margrove.grove.serve.forest_walk import leaves_of_rows
 from margrove.grove.serve.packed_trees import Kind, values_of_nodes
 from margrove.grove.serve.tree_arrays import LEAF, SUBSET, THRESHOLD
@@ -52,8 +52,8 @@ def target(rng, X, criterion, n_outputs=1, n_classes=3):
 
 
 def both(X, y, criterion, *, times, seed=7, factors=None, categorical=None, max_bins=None,
-         max_leaves=0, slices=1e18, sapling=None, **changes):  # fmt: skip
-    """The tree of a sapling, unfolded, and that of the grower; rows `times` as often."""
+         max_leaves=0, slices=1e18, builder=None, **changes):  # fmt: skip
+    """The tree of a builder, unfolded, and that of the grower; rows `times` as often."""
     n, d = X.shape
     y = y.reshape(n, -1)
     is_class = criterion in OF_CLASSES
@@ -81,27 +81,29 @@ def both(X, y, criterion, *, times, seed=7, factors=None, categorical=None, max_
     )._replace(**changes)  # fmt: skip
     columns = columns_of(data, with_values=rules.random)
     key = int(stream(seed, 3))
-    if sapling is None:
-        sapling = Sapling(data, columns, targets, rules, n_categories, max_leaves=max_leaves,
-                          weights_count=factors is None)  # fmt: skip
-    sapling.start(weight, times.astype(np.int64), key)
-    while not sapling.finished:
-        sapling.advance(slices)
-    packed = sapling.packed()
+    if builder is None:
+        builder = ForestTreeBuilder(
+            data, columns, targets, rules, n_categories, max_leaves=max_leaves,
+            weights_count=factors is None,
+        )  # fmt: skip
+    builder.start(weight, times.astype(np.int64), key)
+    while not builder.finished:
+        builder.advance(slices)
+    packed = builder.packed()
 
     own = targets._replace(
         weight=weight, samples=times.astype(np.int64), plain=False, real=weight * targets.unit,
         numbers=targets.numbers.copy(),
     )  # fmt: skip
     seeded = rules._replace(seed=int(np.uint64(key).view(np.int64)))
-    grower = TreeGrower(columns, own, seeded, np.flatnonzero(weight), max_leaves=max_leaves)
+    grower = TreeBuilder(columns, own, seeded, np.flatnonzero(weight), max_leaves=max_leaves)
     while not grower.finished:
         grower.advance(1e9)
     expected = assemble(grower.result(), data, own, rules, n_categories)
     kind = Kind(rules.criterion, tuple(counts), y.shape[1], n_categories)
     packed.require_sound(kind, d)
     return SimpleNamespace(
-        found=unfolded(packed, kind), expected=expected, packed=packed, kind=kind, sapling=sapling,
+        found=unfolded(packed, kind), expected=expected, packed=packed, kind=kind, builder=builder,
         weight=weight,
     )  # fmt: skip
 
@@ -266,7 +268,7 @@ def test_a_chain_beyond_the_greedy_depth(criterion) -> None:
     for times in (np.ones(n, np.int64), drawn(n)):
         grown = both(X, y, criterion, times=times, greedy_depth=40)
         assert not differences(grown, UNKNOWN_TO_HALVING)
-        assert grown.sapling.n_balanced > 0
+        assert grown.builder.n_balanced > 0
         assert grown.found.depth.max() > 40
 
 
@@ -360,11 +362,11 @@ def test_room_serves_tree_after_tree() -> None:
         X = table(rng, 3000, 4, missing=missing, n_categories=labels)
         y = target(rng, X, criterion)
         given = {"max_features": 2, "categorical": [3] if labels else None}
-        sapling = None
+        builder = None
         for seed, slices in ((0, 1e18), (1, 1.0), (2, 5000.0), (0, 1e5)):
             grown = both(X, y, criterion, times=drawn(3000, seed), seed=seed, slices=slices,
-                         sapling=sapling, **given)  # fmt: skip
-            sapling = grown.sapling
+                         builder=builder, **given)  # fmt: skip
+            builder = grown.builder
             assert not differences(grown)
 
 

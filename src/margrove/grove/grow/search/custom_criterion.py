@@ -170,7 +170,7 @@ class CustomSearch:
                 if self._is_class and sums.shape[1] > 2
                 else sums[:, [1 if self._is_class else 0]]
             )
-            return [np.argsort(own / total, kind="stable") for own in by.T]
+            return [np.argsort(sums / total, kind="stable") for sums in by.T]
         if present[-1] != missing:
             return [everything]
         return [everything, np.roll(everything, 1)]  # missing values right, then left
@@ -244,7 +244,7 @@ def _scan_for(impurity: Any) -> Any:
             right += sums[g]
             weight_right += weights[g]
             n_right += samples[g]
-        whole = weight_right * impurity(right, weight_right)
+        before = weight_right * impurity(right, weight_right)
         best, position = -np.inf, 0
         for g in range(len(sums) - 1):
             left += sums[g]
@@ -257,9 +257,9 @@ def _scan_for(impurity: Any) -> Any:
                 continue
             if min(n_left, n_right) < min_samples or min(weight_left, weight_right) < min_weight:
                 continue
-            gain = whole - weight_left * impurity(left, weight_left)
+            gain = before - weight_left * impurity(left, weight_left)
             gain -= weight_right * impurity(right, weight_right)
-            if gain > best + 1e-12 * abs(whole):
+            if gain > best + 1e-12 * abs(before):
                 best, position = gain, g + 1
         return best, position
 

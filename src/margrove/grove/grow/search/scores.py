@@ -16,7 +16,7 @@ two squared-error or Gini scores that float64 cannot tell apart are compared in 
 So ties are ties: the lowest feature wins, then the lowest threshold.
 
 The codes say which criterion a kernel is to follow; which name has which code is told by
-`margrove.grove.criteria`. CUSTOM is a function of sums, which no kernel here knows.
+`margrove.grove.criteria`. CUSTOM is a function of sums, which no kernel of this module knows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from __future__ import annotations
 import numpy as np
 
 from margrove._runtime import kernel
-from margrove.grove.grow.double_doubles import fraction, pair_sum, square_of, whole_pair
+from margrove.grove.grow.search.double_doubles import fraction, pair_sum, square_of, whole_pair
 
 __all__ = [
     "ABSOLUTE",
@@ -55,7 +55,7 @@ CUSTOM: int = 8
 
 _LONGEST_TABLE = 1 << 20
 _NEARLY = 1e-14  # of a score: where float64 is in doubt
-_SURELY = 1e-29  # of a score: what double precision twice cannot tell apart
+_SURELY = 1e-29  # of a score: what twice the precision of float64 cannot tell apart
 
 
 def log_table(total_weight: int, n_outputs: int = 1) -> tuple[np.ndarray, float]:
@@ -101,10 +101,10 @@ def score_of_node(criterion, counted, stats, starts, weight, table, scale):
                 total += float(stats[k]) * float(stats[k]) / weight
         elif criterion == ENTROPY or criterion == GAIN_RATIO:
             if counted:
-                own = -weighted_log(weight, table, scale)
+                entropy = -weighted_log(weight, table, scale)
                 for k in range(starts[o], starts[o + 1]):
-                    own += weighted_log(stats[k], table, scale)
-                total += own / scale
+                    entropy += weighted_log(stats[k], table, scale)
+                total += entropy / scale
             else:
                 total -= float_log(float(weight))
                 for k in range(starts[o], starts[o + 1]):
@@ -171,7 +171,7 @@ def consider(criterion, counted, a, left, b, right, score, feature, position, be
     """Whether a candidate is better than the best so far; if so, its numbers replace those.
 
     best: feature (-1: none yet), a, left, b, right, position. a and b are what the criterion
-    has exactly: sums of squared counts, sums around the mean, a whole score.
+    has exactly: sums of squared counts, sums around the mean, a score in fixed point.
     """
     before = best_score[0]
     if best[0] >= 0:
