@@ -407,7 +407,7 @@ def test_the_bias_of_the_hard_margin() -> None:
 def test_the_hard_margin_needs_separable_classes() -> None:
     """Where the hulls meet there is no such plane, and the error names the point they share."""
     X, y = make_xor(4, noise=0.0, return_X_y=True)
-    with pytest.raises(NotSeparableError, match="No plane separates") as caught:
+    with pytest.raises(NotSeparableError, match="No hyperplane separates") as caught:
         SVC(kernel="linear", C=np.inf).fit(X, y)
     rows, weights = np.asarray(caught.value.rows), np.asarray(caught.value.weights)
     shared = [weights[y[rows] == k] @ X[rows[y[rows] == k]] for k in (0, 1)]

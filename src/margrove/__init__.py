@@ -1,6 +1,6 @@
 """margrove: margin machines and groves of trees.
 
-Public names are imported when they are first used, so that `import margrove` stays cheap.
+Public names are imported when they are first used, so that `import margrove` is fast.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""Errors and warnings of this library. Each builds its own message: what, on what, the way out."""
+"""Errors and warnings of this library. Messages say what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ __all__ = [
 
 
 class InvalidDataError(ValueError):
-    """X, y or sample_weight cannot be used as they are."""
+    """X, y or sample_weight are not valid."""
 
 
 class MalformedSparseError(InvalidDataError):
-    """A sparse matrix whose index arrays contradict each other."""
+    """The index arrays of a sparse matrix contradict each other."""
 
     def __init__(self, argument: str, problem: str) -> None:
         super().__init__(
             f"The sparse matrix {argument} is malformed: {problem}. "
-            "Build it anew from its (row, column, value) triples, for example with "
+            "Build it again from its (row, column, value) triples, for example with "
             "scipy.sparse.coo_array((values, (rows, columns)), shape=...).tocsr()."
         )
 
@@ -48,7 +48,7 @@ class NumericalOverflowError(ValueError):
 
 
 class InfeasibleNuError(ValueError):
-    """No solution has so large a nu: the smaller class cannot hold its half of it."""
+    """nu is too large for a solution: the smaller class has too little weight for half of it."""
 
     def __init__(self, nu: float, feasible: float) -> None:
         self.feasible = feasible
@@ -59,10 +59,10 @@ class InfeasibleNuError(ValueError):
 
 
 class NotSeparableError(ValueError):
-    """A hard margin was asked for, but no plane separates the classes.
+    """A hard margin was requested, but no hyperplane separates the classes.
 
-    `rows` with `weights` prove it: in feature space, a weighted average of those of one class is
-    one of those of the other.
+    `rows` and `weights` prove it: in feature space, the weighted average of the rows of one class
+    equals the weighted average of the rows of the other class.
     """
 
     def __init__(self, message: str, rows: Any = (), weights: Any = ()) -> None:
@@ -72,21 +72,21 @@ class NotSeparableError(ValueError):
 
 
 class InexactExplanationError(ArithmeticError):
-    """The parts that an explanation has found do not add up to the model's answer."""
+    """The contributions of an explanation do not add up to the prediction of the model."""
 
     def __init__(self, model: str, off: float, allowed: float) -> None:
         self.off = off
         super().__init__(
-            f"The SHAP values of this {model} do not add up to its answers: a sum is off by "
+            f"The SHAP values of this {model} do not add up to its predictions: a sum is off by "
             f"{off:.3g}, and {allowed:.3g} is allowed. Targets or weights may span too many orders "
             "of magnitude: scale them, or use check=False."
         )
 
 
 class ModelFileError(ValueError):
-    """A file that is not one of ours, or not whole, or that contradicts itself.
+    """A file that is not a margrove file, is incomplete, or contradicts itself.
 
-    `offset` is the byte at which that was noticed, where there is one.
+    `offset` is the byte at which the error was found, if it is known.
     """
 
     def __init__(self, reason: str, offset: int | None = None, source: str = "") -> None:
@@ -99,7 +99,7 @@ class ModelFileError(ValueError):
 
 
 class UnsavableModelError(TypeError):
-    """A model has something in it that a model file does not hold; nothing was written."""
+    """A model contains a value that model files cannot hold; nothing was written."""
 
     def __init__(self, where: str, what: str, way_out: str) -> None:
         super().__init__(where, what, way_out)
@@ -110,7 +110,7 @@ class UnsavableModelError(TypeError):
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that a fit cannot go on from: of another learner, other parameters or data."""
+    """A checkpoint cannot be resumed: another learner, other parameters or other data."""
 
     def __init__(self, file: str, reason: str, way_out: str) -> None:
         super().__init__(file, reason, way_out)
@@ -121,7 +121,7 @@ class CheckpointError(ValueError):
 
 
 class ConversionError(ValueError):
-    """A model has something in it that the other library does not have."""
+    """A model uses something that the other library does not support."""
 
     def __init__(self, model: str, problem: str, way_out: str) -> None:
         super().__init__(model, problem, way_out)
@@ -132,7 +132,7 @@ class ConversionError(ValueError):
 
 
 class ClusterError(RuntimeError):
-    """A cluster cannot do what was asked of it, or has lost what it needs for it."""
+    """A cluster cannot do what was requested, or has lost data that it needs."""
 
 
 class FitCancelled(Exception):  # noqa: N818, cancelling is not an error
@@ -140,16 +140,16 @@ class FitCancelled(Exception):  # noqa: N818, cancelling is not an error
 
 
 class InterruptedFitWarning(UserWarning):
-    """A fit was interrupted and what had been learnt so far was kept."""
+    """A fit was interrupted and kept what it had learnt so far."""
 
 
 class CheckpointWarning(UserWarning):
-    """A fit inside a `checkpoint` block goes on, but is not, or not yet, kept in the file."""
+    """A fit inside a `checkpoint` block goes on, but the file does not contain its state."""
 
 
 class FallbackWarning(UserWarning):
-    """A fit ran in scikit-learn, because margrove refuses what scikit-learn accepts."""
+    """A fit ran in scikit-learn, because margrove does not support it."""
 
 
 class DataWarning(UserWarning):
-    """The data were usable, but something about them is probably not as intended."""
+    """The data can be used, but something about them is probably not intended."""

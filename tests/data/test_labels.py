@@ -122,7 +122,7 @@ def test_targets() -> None:
         (["a", "b", "c"], "string"),
         (np.ma.array([1.0, 1.0, 1.0], mask=[1, 0, 0]), "masked"),
         (np.array([1, 1, 1], "M8[s]"), "datetime64"),
-        ([10**400, 1, 1], "beyond floating point"),
+        ([10**400, 1, 1], "too large for float64"),
     ],
 )
 def test_bad_weights(weight, message) -> None:

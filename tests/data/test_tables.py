@@ -151,7 +151,7 @@ def test_columns_are_matched_by_name_at_predict() -> None:
         ({"a": [1.0]}, "2D array"),
         ((row for row in X), "2D array"),
         (None, "2D array|None"),
-        ([[10**400]], "beyond floating point"),
+        ([[10**400]], "too large for float64"),
         (np.array([[1.0, np.nan]]), "NaN .first at row 0, column 1"),
         (np.array([[1.0, 2.0], [-np.inf, 1.0]]), "infinity .first at row 1, column 0"),
         (sp.csr_array([[0.0, np.inf]]), "infinity .first at row 0, column 1"),

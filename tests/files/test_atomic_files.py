@@ -82,9 +82,9 @@ def test_only_plain_files_are_replaced(tmp_path) -> None:
     with pytest.raises(IsADirectoryError):
         write_atomically(tmp_path, [b"x"])
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError, match="not a plain file"):
+    with pytest.raises(OSError, match="not a regular file"):
         write_atomically(tmp_path / "pipe", [b"x"])
-    with pytest.raises(FileNotFoundError, match=r"no folder .*nowhere\. Make it first"):
+    with pytest.raises(FileNotFoundError, match=r"no folder .*nowhere\. Create it first"):
         write_atomically(tmp_path / "nowhere" / "a", [b"x"])
     assert os.listdir(tmp_path) == ["pipe"]
 

@@ -185,7 +185,7 @@ def test_what_is_registered_wrongly_is_refused() -> None:
         return (X @ Z.T) ** power
 
     for wrong in ("", None):
-        with pytest.raises(ValueError, match="name must be a word"):
+        with pytest.raises(ValueError, match="name must be a nonempty string"):
             margrove.register_kernel(wrong, product)
     with pytest.raises(ValueError, match=r"invariances must be among .* Got 'mirrored'"):
         margrove.register_kernel("product", product, invariances=("mirrored",))

@@ -256,7 +256,7 @@ def test_pickles_forget_the_data_but_predict():
     model = LinearSVC().fit(X, y)
     copy = pickle.loads(pickle.dumps(model))
     assert np.array_equal(copy.predict(X), model.predict(X))
-    with pytest.raises(AttributeError, match="not remembered"):
+    with pytest.raises(AttributeError, match="not available after pickling"):
         _ = copy.certificate_
     again = margrove.certificate(copy, X, y)
     assert again.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
@@ -360,7 +360,7 @@ def test_streams_go_on_after_pickling_and_from_a_fit():
     fitted.partial_fit(X[1000:1010], y[1000:1010])
     assert fitted.coef_.shape == before.shape
     assert not np.array_equal(fitted.coef_, before)
-    with pytest.raises(AttributeError, match="not remembered"):
+    with pytest.raises(AttributeError, match="not available after pickling"):
         _ = fitted.certificate_
 
 

@@ -560,9 +560,9 @@ def test_problems_that_are_not_theirs_are_refused() -> None:
         hard_margin(K, np.ones(4))
     with pytest.raises(ValueError, match="no rows"):
         soft_margin(K, np.ones(4), C)
-    with pytest.raises(ValueError, match="sum is fixed"):
+    with pytest.raises(ValueError, match="without a fixed sum"):
         CoordinateProcess(K, c_svc(XOR_SIGNS, C))
-    with pytest.raises(ValueError, match="every pair"):
+    with pytest.raises(ValueError, match="K must be square"):
         CoordinateProcess(np.eye(3), c_svc(XOR_SIGNS, C, has_bias=False))
     with pytest.raises(ValueError, match="c_svc"):
         SubgradientProcess(K, epsilon_svr(C, C, 0.1))

@@ -16,7 +16,7 @@ from margrove import KernelPerceptron, Perceptron, watch
 from margrove._data import canonical_form
 from margrove.datasets import load_iris, make_separable_clouds, make_xor
 from margrove.exceptions import ConvergenceWarning, NumericalOverflowError
-from margrove.margin.solvers.perceptron.row_order import shuffle
+from margrove.margin.solvers.perceptron.epochs import shuffle
 
 whole_numbers = st.integers(0, 2**32 - 1)
 

@@ -531,7 +531,7 @@ def test_a_hard_margin_that_does_not_exist_is_disproved(kernel) -> None:
     model = SVC(kernel=kernel).fit(X, y)
     before = model.decision_function(X)
     model.set_params(C=np.inf)
-    with pytest.raises(NotSeparableError, match="No plane separates the classes") as caught:
+    with pytest.raises(NotSeparableError, match="No hyperplane separates the classes") as caught:
         model.fit(X, y)
     assert_common_point(caught.value, kernel, X, y)
     assert np.array_equal(model.decision_function(X), before)

@@ -5,23 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from margrove._runtime.jit import compiled_for_user
-from margrove._runtime.team import Team, ring
+from margrove._runtime.team import Team, wake_helpers
 
 __all__ = ["run_team"]
 
 
 @compiled_for_user
-def call_now(bell, call):
-    ring(bell, call)
+def call_now(last_call, call):
+    wake_helpers(last_call, call)
 
 
 def run_team(lead, assist, n_threads):
     if n_threads > 1:
         call_now(np.zeros(1, np.int64), 0)  # helpers do not wait for a compiler
 
-    def ring_and_lead(bell, call, words):
+    def wake_and_lead(last_call, call, words):
         if n_threads > 1:
-            call_now(bell, call)
+            call_now(last_call, call)
         return lead(words)
 
-    return Team(n_threads).run(ring_and_lead, lambda bell, call, words: assist(words))
+    return Team(n_threads).run(wake_and_lead, lambda last_call, call, words: assist(words))

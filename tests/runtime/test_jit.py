@@ -158,7 +158,7 @@ def test_an_edit_of_a_module_changes_the_stamps_of_all_that_import_it(tmp_path) 
         path.write_text(source + "\n")
         after = SourceStamps(copy)
         changed = {module for module in modules if after.stamp(module) != before[module]}
-        assert changed == {module for module in modules if edited in stamps.reached(module)}
+        assert changed == {module for module in modules if edited in stamps.dependencies(module)}
         assert edited in changed
         path.write_text(source)
 
@@ -169,7 +169,7 @@ def test_kernels_take_nothing_from_modules_that_are_not_in_their_stamp() -> None
     looked_at = 0
     for name in modules_with_kernels(PACKAGE):
         module = importlib.import_module(name)
-        reached = stamps.reached(name)
+        reached = stamps.dependencies(name)
         for value in vars(module).values():
             function = getattr(value, "py_func", None)
             if function is None or function.__module__ != name:
@@ -195,7 +195,7 @@ def test_imports_of_every_form_are_followed(tmp_path) -> None:
         "def f():\n    from margrove.d import nothing\n"
     )
     expected = {"margrove.user", "margrove.a", "margrove.b", "margrove.c", "margrove.inner.e"}
-    assert SourceStamps(package).reached("margrove.user") == expected
+    assert SourceStamps(package).dependencies("margrove.user") == expected
 
 
 @pytest.mark.nightly
@@ -227,7 +227,7 @@ def test_old_machine_code_makes_room(tmp_path, monkeypatch) -> None:
         path = tmp_path / name
         path.write_bytes(b"?" * 100)
         os.utime(path, (1e9 - age, 1e9 - age))
-    jit._forget_oldest.__wrapped__(tmp_path)
+    jit._limit_size.__wrapped__(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new.nbc", "old.nbc"]
 
 

@@ -16,18 +16,18 @@ from margrove._runtime.instructions import (
     atomic_read,
     atomic_swap,
     atomic_write,
-    give_way,
+    yield_core,
 )
 from margrove._runtime.jit import compiled_for_user
 from margrove._runtime.team import (
-    await_order,
-    call_up,
-    dismiss,
-    enlist,
-    meet,
-    report,
-    size_of_order,
-    wait_for_reports,
+    barrier,
+    join_team,
+    release_helpers,
+    report_done,
+    size_of_step,
+    start_step,
+    wait_for_helpers,
+    wait_for_step,
 )
 
 NUMBERS = np.arange(1000)
@@ -41,39 +41,39 @@ def add_up(team, rank, size, numbers, shares, totals):
     for k in range((len(numbers) * rank) // size, (len(numbers) * (rank + 1)) // size):
         total += numbers[k]
     shares[rank] = total
-    meet(team, size)
+    barrier(team, size)
     for other in range(size):
         totals[rank] += shares[other]
-    meet(team, size)  # before shares are written again
+    barrier(team, size)  # before shares are written again
 
 
 @compiled_for_user
 def lead(team, numbers, sizes, shares, totals):
     """As many steps as there are sizes, which are written down."""
     for step in range(len(sizes)):
-        sizes[step] = call_up(team, step + 1)
+        sizes[step] = start_step(team, step + 1)
         add_up(team, 0, sizes[step], numbers, shares, totals)
-        wait_for_reports(team, sizes[step] - 1)
-    dismiss(team)
+        wait_for_helpers(team, sizes[step] - 1)
+    release_helpers(team)
     return totals[0]
 
 
 @compiled_for_user
 def assist(team, numbers, shares, totals):
     """The rank that it had, -1 for who came too late."""
-    rank = enlist(team)
+    rank = join_team(team)
     if rank < 0:
         return rank
     order = 0
     while True:
-        order = await_order(team, order)
+        order = wait_for_step(team, order)
         if order < 0:
-            report(team)
+            report_done(team)
             return rank
-        size = size_of_order(order)
+        size = size_of_step(order)
         if rank < size:
             add_up(team, rank, size, numbers, shares, totals)
-            report(team)
+            report_done(team)
 
 
 class Sums:
@@ -146,18 +146,18 @@ def test_helpers_may_come_while_the_leader_is_at_work() -> None:
 
 @compiled_for_user
 def first_step(team, numbers, shares, totals):
-    size = call_up(team, 1)
+    size = start_step(team, 1)
     add_up(team, 0, size, numbers, shares, totals)
-    wait_for_reports(team, size - 1)
+    wait_for_helpers(team, size - 1)
     return size
 
 
 @compiled_for_user
 def last_step(team, numbers, sizes, shares, totals):
-    sizes[1] = call_up(team, 2)
+    sizes[1] = start_step(team, 2)
     add_up(team, 0, sizes[1], numbers, shares, totals)
-    wait_for_reports(team, sizes[1] - 1)
-    dismiss(team)
+    wait_for_helpers(team, sizes[1] - 1)
+    release_helpers(team)
     return totals[0]
 
 
@@ -276,7 +276,7 @@ def use_words(words):
     atomic_write(words, 1, 5)
     before = atomic_add(words, 1, 3)
     swapped = atomic_swap(words, 1, 40)
-    give_way()
+    yield_core()
     return before, swapped, atomic_read(words, 1)
 
 

@@ -1,16 +1,17 @@
-"""The canonical form of a training set: the law behind `sample_weight`.
+"""The canonical form of a training set: the rules behind `sample_weight`.
 
     weight k = the row repeated k times        weight 0 = the row removed
     the order of the rows does not matter
 
-A learner that draws random numbers or stops at a tolerance obeys this exactly only if it never
-sees the difference. So it trains on the canonical form: rows of weight zero dropped, identical
-(row, target) pairs merged with summed weights, in an order that depends on their content alone.
+A learner that draws random numbers or stops at a tolerance follows these rules exactly only if it
+gets the same input in all these cases. So it trains on the canonical form: rows of weight zero are
+dropped, identical (row, target) pairs are merged and their weights added, and the order depends on
+the content only.
 
-No copy of X is made: the form is a list of representative rows, their weights, and the way back.
-Rows are sorted by a 64-bit hash of their content, which is fast and, being a fixed pseudo-random
-order, also a good first shuffle. Equal hashes are compared value by value, so a collision can cost
-time but never an answer.
+X is not copied: the form is a list of representative rows, their weights, and the group of every
+row. Rows are sorted by a 64-bit hash of their content, which is fast and, as a pseudo-random order,
+also a good first shuffle. Rows with equal hashes are compared value by value, so a collision can
+cost time but never changes a result.
 """
 
 from __future__ import annotations
@@ -21,8 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._data.rows import kernel_rows
-from margrove._data.scan import RowScan, scan_rows, scramble
+from margrove._data.rows import RowScan, kernel_rows, scan_rows, scramble
 from margrove._runtime import kernel
 
 __all__ = ["CanonicalForm", "canonical_form", "canonical_form_by_hash", "given_order"]
@@ -44,10 +44,10 @@ class CanonicalForm:
     row_weight: np.ndarray
 
     def share_out(self, values: np.ndarray) -> np.ndarray:
-        """Spread a figure of each group (m, ...) over its rows (n, ...), in proportion to weight.
+        """Divide a value of each group (m, ...) among its rows (n, ...), in proportion to weight.
 
-        The sum over rows is the sum over groups, and no row exceeds a bound that is proportional
-        to its weight if no group did.
+        The sum over rows is the sum over groups. If no group exceeds a bound proportional to its
+        weight, no row does.
         """
         kept = self.group_of >= 0
         shares = np.zeros((len(self.group_of), *values.shape[1:]), dtype=np.float64)
@@ -58,7 +58,7 @@ class CanonicalForm:
 
 
 def given_order(weight: np.ndarray) -> CanonicalForm:
-    """The rows of nonzero weight as they stand, unmerged: for learners told to keep the order."""
+    """The rows of nonzero weight in their given order, not merged."""
     rows = np.flatnonzero(weight > 0)
     group_of = np.full(len(weight), -1, dtype=np.int64)
     group_of[rows] = np.arange(len(rows))
@@ -76,20 +76,20 @@ def canonical_form(
     X       dense or CSR, as `check_table` returns it
     target  int64 codes or float64 (n,)
     weight  float64 (n,), >= 0
-    scan    of X, where it has been made already
+    scan    the scan of X, if there is one already
     """
     rows = np.flatnonzero(weight > 0)
     target_bits = _bits(target)
     row_hashes = (scan or scan_rows(X)).hashes
     rows, hashes = _sorted_by_hash(rows, _with_targets(row_hashes, target_bits)[rows])
     new_group = np.ones(len(rows), dtype=bool)
-    alike = np.flatnonzero(hashes[1:] == hashes[:-1]) + 1
-    if len(alike):
+    same_hash = np.flatnonzero(hashes[1:] == hashes[:-1]) + 1
+    if len(same_hash):
         view = kernel_rows(X)
-        _mark_differences(view, target_bits, rows, alike, new_group)
-        if new_group[alike].any():
+        _mark_differences(view, target_bits, rows, same_hash, new_group)
+        if new_group[same_hash].any():
             rows = _sort_collisions(X, target, rows, hashes)
-            _mark_differences(view, target_bits, rows, alike, new_group)
+            _mark_differences(view, target_bits, rows, same_hash, new_group)
     return _grouped(rows, new_group, weight)
 
 
@@ -99,14 +99,14 @@ def canonical_form_by_hash(
     weight: np.ndarray,
     is_unique: np.ndarray | None = None,
 ) -> CanonicalForm:
-    """Find the canonical form of rows of which only the hashes are here; all rows are kept.
+    """Find the canonical form of rows of which only the hashes are known; all rows are kept.
 
     hashes      uint64 (n,), of the rows, as `scan_rows` computes them
     target      int64 codes or float64 (n,)
     weight      float64 (n,), >= 0
     is_unique   bool (n,): rows that are equal to no other, such as rows with NaN
 
-    Other rows of equal hash and target count as equal: there is nothing to compare them by.
+    Other rows with equal hash and target count as equal.
     """
     pairs = _with_targets(hashes, _bits(target))
     rows, sorted_pairs = _sorted_by_hash(np.arange(len(weight)), pairs)
@@ -117,7 +117,7 @@ def canonical_form_by_hash(
 
 
 def _bits(target: np.ndarray) -> np.ndarray:
-    """uint64 (n,); adding 0 turns -0.0 into 0.0."""
+    """The bits of the targets, uint64 (n,); adding 0 turns -0.0 into 0.0."""
     return (np.asarray(target) + 0).view(np.uint64)
 
 
@@ -145,7 +145,7 @@ def _grouped(rows: np.ndarray, new_group: np.ndarray, weight: np.ndarray) -> Can
         group_of[rows] = np.arange(len(rows))
         return CanonicalForm(rows, weight[rows], group_of, weight)
     group = np.cumsum(new_group) - 1
-    # Float sums depend on their order; within a group, the weights' own order is canonical.
+    # Float sums depend on their order; within a group, weights are added in ascending order.
     rows = rows[np.lexsort((weight[rows], group))]
     group_of[rows] = group
     return CanonicalForm(rows[starts], np.add.reduceat(weight[rows], starts), group_of, weight)
@@ -154,7 +154,7 @@ def _grouped(rows: np.ndarray, new_group: np.ndarray, weight: np.ndarray) -> Can
 def _sort_collisions(
     X: Any, target: np.ndarray, rows: np.ndarray, hashes: np.ndarray
 ) -> np.ndarray:
-    """Rows of equal hash but different content, put in lexicographic order. Practically never."""
+    """Sort rows of equal hash but different content lexicographically; there are hardly any."""
     rows = rows.copy()
     edges = np.flatnonzero(np.r_[True, hashes[1:] != hashes[:-1], True])
     for start, end in pairwise(edges):
@@ -173,10 +173,10 @@ _LARGEST_BUCKET = 4096
 
 @kernel
 def _sort_by_hash(hashes, rows, starts, sorted_hashes, sorted_rows):
-    """Sort (hash, row) pairs: into buckets by the upper bits, then each small bucket by insertion.
+    """Sort (hash, row) pairs: into buckets by the upper bits, then each bucket by insertion.
 
     starts: zeros (2^_BUCKET_BITS + 1,). Hashes are evenly spread, so buckets are small, unless a
-    row is repeated very often: then nothing is done and the answer is False.
+    row is repeated very often: then nothing is sorted and False is returned.
     """
     shift = np.uint64(64 - _BUCKET_BITS)
     for k in range(len(hashes)):
@@ -187,7 +187,7 @@ def _sort_by_hash(hashes, rows, starts, sorted_hashes, sorted_rows):
         starts[bucket] += starts[bucket - 1]
     for k in range(len(hashes)):
         bucket = np.int64(hashes[k] >> shift)
-        # The bucket fills from its start; what is there already is kept in order.
+        # The bucket is filled from its start, in the order of the input.
         place = starts[bucket]
         starts[bucket] = place + 1
         sorted_hashes[place] = hashes[k]
@@ -209,9 +209,9 @@ def _sort_by_hash(hashes, rows, starts, sorted_hashes, sorted_rows):
 
 
 @kernel
-def _mark_differences(X, target_bits, rows, alike, new_group):
-    """new_group[k] = whether row k really differs from row k - 1, for each k of `alike`."""
-    for k in alike:
+def _mark_differences(X, target_bits, rows, same_hash, new_group):
+    """new_group[k] = whether row k differs from row k - 1, for each k of `same_hash`."""
+    for k in same_hash:
         a, b = rows[k], rows[k - 1]
         new_group[k] = target_bits[a] != target_bits[b] or not _same_row(X, a, b)
 

@@ -1,7 +1,7 @@
 """Any table as a matrix of numbers, and what its columns were before.
 
-Estimators refuse what they cannot use; here nothing is refused that has rows and columns. Labels
-become codes, dates become numbers, and a column that nothing can be made of is empty and marked.
+Estimators refuse what they cannot use. Here everything with rows and columns is accepted: labels
+become codes, dates become numbers, and a column that cannot be read becomes NaN, with a note.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _CELLS_AT_ONCE = 1 << 22
 
 @dataclass(frozen=True)
 class CodedColumn:
-    """One column: values float64 (n,), NaN where missing; labels[k] is what k stands for."""
+    """One column: values float64 (n,), NaN if missing; labels[k] is the label with code k."""
 
     values: np.ndarray
     kind: ColumnKind = "number"
@@ -66,10 +66,10 @@ class CodedTable:
     """A table of n rows and d columns.
 
     X        float64 or float32 (n, d) in C order, or CSR; NaN is missing
-    names    of the columns; their numbers, where they have none
-    kinds    what each column was
-    labels   {column: what the numbers of a column of labels stand for}
-    notes    {column: what there is to say about it}
+    names    the names of the columns, or their numbers if they have no names
+    kinds    what each column was before
+    labels   {column: the labels of its codes}
+    notes    {column: a remark, for people}
     """
 
     X: Any
@@ -95,7 +95,7 @@ class CodedTable:
         return np.array([kind in kinds for kind in self.kinds], dtype=bool)
 
     def of_rows(self, rows: np.ndarray) -> CodedTable:
-        """The table of some rows."""
+        """The table with these rows only."""
         return replace(self, X=self.X[rows])
 
     def column(self, j: int) -> np.ndarray:
@@ -103,9 +103,9 @@ class CodedTable:
         if not self.is_sparse:
             return np.ascontiguousarray(self.X[:, j], dtype=np.float64)
         by_column = self._by_column
-        own = slice(by_column.indptr[j], by_column.indptr[j + 1])
+        stored = slice(by_column.indptr[j], by_column.indptr[j + 1])
         values = np.zeros(self.n_rows)
-        values[by_column.indices[own]] = by_column.data[own]
+        values[by_column.indices[stored]] = by_column.data[stored]
         return values
 
     @cached_property
@@ -113,7 +113,7 @@ class CodedTable:
         return self.X.tocsc()
 
     def blocks(self) -> Iterator[tuple[int, np.ndarray]]:
-        """(first column, float64 (k, n)) over all columns of a dense table, few at a time."""
+        """Yield (first column, float64 (k, n)) over all columns of a dense table, k at a time."""
         step = max(1, _CELLS_AT_ONCE // max(1, self.n_rows))
         for first in range(0, self.n_columns, step):
             yield (
@@ -126,21 +126,21 @@ def code_table(X: Any) -> CodedTable:
     """Read any table: array, sparse matrix, dataframe, mapping of columns, or list of rows."""
     X = collected(X)
     if sp.issparse(X):
-        return _of_sparse(X)
+        return _code_sparse(X)
     if isinstance(X, Mapping):
-        return _of_columns([(name, _code_sequence(cells)) for name, cells in X.items()])
+        return _join_columns([(name, _code_sequence(cells)) for name, cells in X.items()])
     if isinstance(X, np.ndarray) and X.dtype.names:
-        return _of_columns([(name, code_array(X[name])) for name in X.dtype.names])
+        return _join_columns([(name, code_array(X[name])) for name in X.dtype.names])
     if is_frame(X):
-        return _of_columns([(name, code_series(series)) for name, series in frame_series(X)])
+        return _join_columns([(name, code_series(series)) for name, series in frame_series(X)])
     array = as_matrix(X)
     if array.dtype.kind in "biuf":
-        return _of_numbers(array)
+        return _code_numbers(array)
     columns = [(j, code_array(array[:, j])) for j in range(array.shape[1])]
-    return _of_columns(columns, n_rows=len(array))
+    return _join_columns(columns, n_rows=len(array))
 
 
-def _of_sparse(X: Any) -> CodedTable:
+def _code_sparse(X: Any) -> CodedTable:
     if X.dtype.kind not in "biuf":
         raise InvalidDataError(
             f"X is a sparse matrix of {X.dtype}, not of numbers. Use X.astype(float)."
@@ -151,7 +151,7 @@ def _of_sparse(X: Any) -> CodedTable:
     return CodedTable(X, tuple(range(d)), ("number",) * d, {}, {})
 
 
-def _of_numbers(array: np.ndarray) -> CodedTable:
+def _code_numbers(array: np.ndarray) -> CodedTable:
     d = array.shape[1]
     notes = {}
     if array.dtype.kind in "iu" and array.dtype.itemsize == 8 and array.size:
@@ -163,33 +163,33 @@ def _of_numbers(array: np.ndarray) -> CodedTable:
     return CodedTable(X, tuple(range(d)), ("number",) * d, {}, notes)
 
 
-def _of_columns(columns: list[tuple[Any, CodedColumn]], n_rows: int = 0) -> CodedTable:
-    lengths = {len(own.values) for _, own in columns} or {n_rows}
+def _join_columns(columns: list[tuple[Any, CodedColumn]], n_rows: int = 0) -> CodedTable:
+    lengths = {len(column.values) for _, column in columns} or {n_rows}
     if len(lengths) > 1:
         shown = ", ".join(map(str, sorted(lengths)))
         raise InvalidDataError(f"The columns of X differ in length: {shown} rows.")
     X = np.empty((lengths.pop(), len(columns)))
-    for j, (_, own) in enumerate(columns):
-        X[:, j] = own.values
+    for j, (_, column) in enumerate(columns):
+        X[:, j] = column.values
     return CodedTable(
         X,
         tuple(name if isinstance(name, int) else str(name) for name, _ in columns),
-        tuple(own.kind for _, own in columns),
-        {j: own.labels for j, (_, own) in enumerate(columns) if own.labels},
-        {j: own.note for j, (_, own) in enumerate(columns) if own.note},
+        tuple(column.kind for _, column in columns),
+        {j: column.labels for j, (_, column) in enumerate(columns) if column.labels},
+        {j: column.note for j, (_, column) in enumerate(columns) if column.note},
     )
 
 
 def as_matrix(X: Any) -> np.ndarray:
-    """X as an array of two dimensions, or an error that says how to make it one."""
+    """X as an array of two dimensions, or InvalidDataError."""
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(float), np.nan)
     if isinstance(X, (list, tuple)):
-        X = _of_row_list(list(X))
+        X = _array_of_rows(list(X))
     elif not isinstance(X, np.ndarray):
         if isinstance(X, (str, bytes)) or not hasattr(X, "__array__"):
             raise InvalidDataError(
-                f"X is a {type(X).__name__}, not a table. Give an array, a sparse matrix, a "
+                f"X is a {type(X).__name__}, not a table. Pass an array, a sparse matrix, a "
                 "dataframe, or a list of rows."
             )
         X = np.asarray(X)
@@ -201,13 +201,15 @@ def as_matrix(X: Any) -> np.ndarray:
     return np.asarray(X)
 
 
-def _of_row_list(rows: list[Any]) -> np.ndarray:
+def _array_of_rows(rows: list[Any]) -> np.ndarray:
     if not rows:
         return np.empty((0, 0))
     if isinstance(rows[0], Mapping):
-        raise InvalidDataError("X is a list of dicts. Give pandas.DataFrame(X) or its like.")
+        raise InvalidDataError(
+            "X is a list of dicts. Pass a dataframe, for example pandas.DataFrame(X)."
+        )
     if not all(isinstance(row, (list, tuple, np.ndarray)) for row in rows):
-        return np.empty(len(rows), dtype=object)  # not a table: refused by its dimensions
+        return np.empty(len(rows), dtype=object)  # not a table: the caller refuses one dimension
     widths = [len(row) for row in rows]
     if len(set(widths)) > 1:
         odd = next(k for k, width in enumerate(widths) if width != widths[0])
@@ -228,7 +230,7 @@ def _of_row_list(rows: list[Any]) -> np.ndarray:
 
 
 def code_series(series: Any) -> CodedColumn:
-    """A narwhals Series as numbers."""
+    """Code a narwhals Series."""
     try:
         return _code(cells_of_series("", series))
     except Exception:  # a type that its own library cannot convert
@@ -242,17 +244,17 @@ def _code_sequence(cells: Any) -> CodedColumn:
         return code_objects(list(cells))
     except TypeError as error:
         raise InvalidDataError(
-            f"X maps names to columns, but one of them is a {type(cells).__name__}."
+            f"X maps names to columns, but one of the columns is a {type(cells).__name__}."
         ) from error
 
 
 def code_array(cells: np.ndarray) -> CodedColumn:
-    """An array of one dimension and any type as numbers."""
+    """Code an array of one dimension and any type."""
     return _code(cells_of_array("", cells))
 
 
 def code_objects(cells: list[Any]) -> CodedColumn:
-    """Python objects as numbers."""
+    """Code a list of Python objects."""
     return _code(cells_of_objects("", cells))
 
 
@@ -272,7 +274,7 @@ def _code_labels(cells: LabelCells) -> CodedColumn:
     types = cells.types
     if not types:  # all are missing
         return CodedColumn(np.full(len(cells), np.nan))
-    if cells.is_category and types != {"text"}:  # numbers or dates that are called categories
+    if cells.is_category and types != {"text"}:  # numbers or dates in a categorical column
         read = code_objects(cells.labels)
         return replace(read, values=np.append(read.values, np.nan)[cells.codes])
     if "other" in types:

@@ -1,7 +1,7 @@
-"""Dataframes of any library: what is one, its columns and rows, and columns as numbers.
+"""Dataframes of any library: their columns and rows, and conversions to arrays.
 
-pandas, polars (also lazy), Arrow tables and record batches, and whatever else narwhals reads. No
-other module of the library asks which library a frame is of.
+The libraries are pandas, polars (also lazy), Arrow tables and record batches, and everything else
+that narwhals reads. No other module depends on the library of a frame.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ __all__ = [
     "collected",
     "column_names",
     "column_to_list",
+    "data_frame",
     "feature_names",
     "frame_like",
     "frame_series",
@@ -40,7 +41,7 @@ __all__ = [
 
 
 def collected(X: Any) -> Any:
-    """Lazy frames are read in and Arrow batches made tables; everything else is left as it is."""
+    """Read lazy frames and make Arrow batches tables; return everything else unchanged."""
     library = type(X).__module__.partition(".")[0]
     if library == "polars" and hasattr(X, "collect"):
         return X.collect()
@@ -62,7 +63,7 @@ def is_frame(X: Any) -> bool:
 
 
 def library_of(X: Any) -> str:
-    """ "polars", "pandas", "pyarrow", another's name, or "numpy" for all that is no frame."""
+    """The library of a frame, such as "polars", "pandas" or "pyarrow"; "numpy" if X is no frame."""
     return type(X).__module__.partition(".")[0] if is_frame(X) else "numpy"
 
 
@@ -75,34 +76,34 @@ def column_names(X: Any) -> list[Any]:
 
 
 class _Names:
-    """Takes what scikit-learn would have written to the estimator."""
+    """Receives `feature_names_in_` from scikit-learn, in place of the estimator."""
 
 
 def feature_names(X: Any) -> np.ndarray | None:
-    """The names of the columns of a dataframe, if all are strings; None if it has none."""
+    """The column names of a dataframe, if all are strings; None if X has no names."""
     if not hasattr(X, "columns") and not hasattr(X, "column_names"):
         return None
     columns = [name for name in column_names(X) if isinstance(name, str)]
     if len(set(columns)) < len(columns):
-        twice = sorted({name for name in columns if columns.count(name) > 1})
+        repeated = sorted({name for name in columns if columns.count(name) > 1})
         raise InvalidDataError(
-            f"X has more than one column named {', '.join(map(repr, twice))}. Rename or drop them: "
-            "columns are matched by name."
+            f"X has more than one column named {', '.join(map(repr, repeated))}. Rename or drop "
+            "them: columns are matched by name."
         )
-    taker = _Names()
-    _check_feature_names(taker, X, reset=True)
-    return getattr(taker, "feature_names_in_", None)
+    names = _Names()
+    _check_feature_names(names, X, reset=True)
+    return getattr(names, "feature_names_in_", None)
 
 
 def frame_series(X: Any) -> list[tuple[Any, Any]]:
-    """(name, column as a narwhals Series), by position: a name may occur twice."""
+    """List (name, column as a narwhals Series) by position, because a name may occur twice."""
     import narwhals.stable.v2 as nw
 
-    return [(name, nw.from_native(own, series_only=True)) for name, own in _native_series(X)]
+    return [(name, nw.from_native(column, series_only=True)) for name, column in _native_series(X)]
 
 
 def as_series(column: Any) -> Any | None:
-    """A column of any library as a narwhals Series; None if it is of none."""
+    """A column of any library as a narwhals Series; None if it is not such a column."""
     import narwhals.stable.v2 as nw
 
     found = nw.from_native(column, series_only=True, pass_through=True)
@@ -117,19 +118,19 @@ def _native_series(X: Any) -> list[tuple[Any, Any]]:
         return [(name, X.to_series(j)) for j, name in enumerate(names)]
     if hasattr(X, "column_names"):
         return [(name, X.column(j)) for j, name in enumerate(names)]
-    frame = _narwhal(X)
+    frame = _narwhals_frame(X)
     return [(name, frame.get_column(name).to_native()) for name in frame.columns]
 
 
-def _narwhal(X: Any) -> Any:
+def _narwhals_frame(X: Any) -> Any:
     import narwhals.stable.v2 as nw
 
     return nw.from_native(X, eager_only=True)
 
 
 def select_columns(X: Any, names: Sequence[str]) -> Any:
-    """A frame of these columns, of the same library."""
-    return _narwhal(X)[list(names)].to_native()
+    """A frame of the same library with these columns only."""
+    return _narwhals_frame(X)[list(names)].to_native()
 
 
 def has_numbers_only(X: Any) -> bool:
@@ -144,7 +145,7 @@ def has_numbers_only(X: Any) -> bool:
 
 
 def frame_to_array(X: Any) -> np.ndarray:
-    """A frame of numbers and booleans as float64, or float32 if all columns are; missing is NaN."""
+    """A frame of numbers and booleans as float64, or float32 if all columns are; NaN if missing."""
     import narwhals.stable.v2 as nw
 
     columns = []
@@ -165,7 +166,7 @@ def frame_to_array(X: Any) -> np.ndarray:
 
 
 def series_to_float(series: Any, name: Any) -> np.ndarray:
-    """A narwhals Series of numbers as float64 or float32 (n,); missing becomes NaN."""
+    """A narwhals Series of numbers as float64 or float32 (n,); NaN if missing."""
     import narwhals.stable.v2 as nw
 
     if series.dtype in (nw.Object, nw.Unknown):  # Python objects, pandas' sparse columns
@@ -198,16 +199,16 @@ def column_to_list(X: Any, j: int) -> list[Any]:
     return list(frame_series(X)[j][1].to_list())
 
 
-# -- frames from frames --
+# -- new frames --
 
 
 def to_polars(X: Any) -> Any:
     """A frame of any library as a polars.DataFrame."""
-    return _narwhal(collected(X)).to_polars()
+    return _narwhals_frame(collected(X)).to_polars()
 
 
 def frame_like(X: Any, columns: Mapping[str, np.ndarray]) -> Any | None:
-    """Columns as a frame of the library that X is of; None if X is no frame."""
+    """Columns as a frame of the same library as X; None if X is no frame."""
     import narwhals.stable.v2 as nw
 
     frame = nw.from_native(X, pass_through=True)
@@ -217,23 +218,23 @@ def frame_like(X: Any, columns: Mapping[str, np.ndarray]) -> Any | None:
 
 
 def take_rows(X: Any, rows: np.ndarray) -> Any:
-    """Some rows of an array, a CSR matrix or a frame, by their numbers; types are kept."""
+    """Rows of an array, a CSR matrix or a frame, by their numbers; types are kept."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     if isinstance(X, np.ndarray) or sp.issparse(X):
         return X[rows]
-    return _narwhal(X)[rows.tolist(), :].to_native()
+    return _narwhals_frame(X)[rows.tolist(), :].to_native()
 
 
 def replace_cells(X: Any, j: int, rows: np.ndarray, others: np.ndarray) -> Any:
-    """Rows `rows` of a table, with the cells that rows `others` have in column j; types are kept.
+    """Take the rows `rows` of a table, but the cells of column j from the rows `others`.
 
-    X is an array, a CSR matrix or a frame; `others` has as many rows as `rows`.
+    X is an array, a CSR matrix or a frame; types are kept. `others` is as long as `rows`.
     """
     if sp.issparse(X):
-        own = X[rows]
-        parts = [own[:, :j], X[others][:, [j]], own[:, j + 1 :]]
-        return sp.hstack([part for part in parts if part.shape[1]], format="csr")
+        taken = X[rows]
+        blocks = [taken[:, :j], X[others][:, [j]], taken[:, j + 1 :]]
+        return sp.hstack([block for block in blocks if block.shape[1]], format="csr")
     if isinstance(X, np.ndarray):
         changed = X[rows]
         changed[:, j] = X[others, j]
@@ -242,7 +243,18 @@ def replace_cells(X: Any, j: int, rows: np.ndarray, others: np.ndarray) -> Any:
         changed = X.iloc[rows].copy()
         changed.isetitem(j, X.iloc[others, j].array)
         return changed
-    frame = _narwhal(X)
+    frame = _narwhals_frame(X)
     name = frame.columns[j]
     cells = frame.get_column(name)[others.tolist()]
     return frame[rows.tolist(), :].with_columns(cells.alias(name)).to_native()
+
+
+def data_frame(columns: Mapping[str, Any]) -> Any:
+    """A pandas.DataFrame of results; pandas is imported only here."""
+    try:
+        import pandas as pd  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise ImportError(
+            "frame() needs pandas, which is not installed: pip install pandas."
+        ) from error
+    return pd.DataFrame(dict(columns))

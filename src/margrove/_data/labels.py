@@ -1,4 +1,4 @@
-"""y: class labels as codes that survive any round trip, and regression targets."""
+"""Checks y: class labels become codes, and regression targets become float64."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ class Labels:
     classes: np.ndarray
 
     def codes_among(self, classes: np.ndarray) -> np.ndarray:
-        """int64 (n,): the place of each label among other classes; -1 if it is not there."""
-        place = {label: code for code, label in enumerate(classes.tolist())}
-        found = np.array([place.get(label, -1) for label in self.classes.tolist()], np.int64)
+        """int64 (n,): the code of each label in `classes`; -1 if it is not one of them."""
+        code_of = {label: code for code, label in enumerate(classes.tolist())}
+        found = np.array([code_of.get(label, -1) for label in self.classes.tolist()], np.int64)
         codes: np.ndarray = found[self.codes]
         return codes
 
 
 def check_labels(y: Any, n_rows: int) -> Labels:
-    """Class labels of any type as codes; the classes are sorted as `numpy.unique` sorts."""
+    """Check class labels of any type and return codes; classes are sorted by `numpy.unique`."""
     if y is None:
         raise InvalidDataError(
-            "This estimator requires y to be passed, but the target y is None: give one class "
+            "This estimator requires y to be passed, but the target y is None: pass one class "
             "label for each row of X."
         )
     array = _label_array(y)
@@ -50,7 +50,7 @@ def check_labels(y: Any, n_rows: int) -> Labels:
         array = column_or_1d(array, warn=True)
     _require_length(array, n_rows, "y")
     classes, codes = np.unique(array, return_inverse=True)
-    if is_plain and 2 * len(classes) > len(array):  # else integers need no second look
+    if is_plain and 2 * len(classes) > len(array):  # few distinct integers are always valid
         check_classification_targets(array)
     if classes.dtype == object:
         classes = _readable_classes(classes)
@@ -59,7 +59,7 @@ def check_labels(y: Any, n_rows: int) -> Labels:
 
 
 def _label_array(y: Any) -> np.ndarray:
-    """As an array, with strings kept as Python objects: NumPy's own drop trailing NULs."""
+    """y as an array; strings stay Python objects, because NumPy's strings drop trailing NULs."""
     if isinstance(y, (list, tuple)) and any(isinstance(label, str) for label in y):
         array = np.empty(len(y), dtype=object)
         array[:] = y
@@ -69,7 +69,9 @@ def _label_array(y: Any) -> np.ndarray:
     elif not isinstance(y, (np.ndarray, list, tuple)) and hasattr(y, "to_numpy"):
         y = y.to_numpy()
     if isinstance(y, np.ma.MaskedArray):
-        raise InvalidDataError("y is a masked array, whose mask would be ignored. Drop those rows.")
+        raise InvalidDataError(
+            "y is a masked array, whose mask would be ignored. Drop the masked rows."
+        )
     y = np.asarray(y)
     if y.dtype.kind in "mMV":
         raise InvalidDataError(f"y has dtype {y.dtype}. Use y.astype(str) for labels.")
@@ -94,7 +96,7 @@ def _label_array(y: Any) -> np.ndarray:
 
 
 def _readable_classes(classes: np.ndarray) -> np.ndarray:
-    """Plain string arrays where they hold every label exactly, else Python objects."""
+    """Classes as a string array if it represents every label exactly, else as Python objects."""
     if not all(isinstance(label, str) for label in classes):
         return np.asarray(classes.tolist()) if len(classes) else classes
     if any(label.endswith("\0") or len(label) > _LONG_LABEL for label in classes):
@@ -119,17 +121,17 @@ def _warn_of_lookalikes(classes: np.ndarray) -> None:
 
 
 def check_targets(y: Any, n_rows: int, *, multi_output: bool = False) -> np.ndarray:
-    """Regression targets as finite float64."""
+    """Check regression targets and return them as finite float64."""
     if y is None:
         raise InvalidDataError(
-            "This estimator requires y to be passed, but the target y is None: give one number "
+            "This estimator requires y to be passed, but the target y is None: pass one number "
             "for each row of X."
         )
     if getattr(getattr(y, "dtype", None), "kind", "") in ("m", "M"):
         raise InvalidDataError(
-            f"y holds {y.dtype}, which is a time. Turn it into numbers first, for example seconds."
+            f"y has dtype {y.dtype}, which is a time. Convert it to numbers, for example seconds."
         )
-    with np.errstate(over="ignore", invalid="ignore"):  # of a sum that only looks for NaN
+    with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn looks for NaN by a sum
         targets = check_array(
             y, ensure_2d=False, dtype=np.float64, input_name="y", allow_nd=False, order="C"
         )

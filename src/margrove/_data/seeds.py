@@ -1,4 +1,4 @@
-"""One seed from whatever is given as `random_state`."""
+"""One seed from any `random_state`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["seed_of"]
 
 
 def seed_of(random_state: Any) -> int:
-    """One 32-bit seed from anything scikit-learn takes as random_state, or a Generator."""
+    """A 32-bit seed from anything that scikit-learn takes as random_state, or a Generator."""
     if random_state is None:
         return kept_seed(int(np.random.SeedSequence().generate_state(1)[0]))
     if isinstance(random_state, np.random.Generator):

@@ -1,4 +1,4 @@
-"""Sparse matrices: every index is checked before compiled code, SciPy's included, trusts it."""
+"""Checks every index of a sparse matrix, before compiled code (also SciPy's) trusts it."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ __all__ = ["canonical_csr", "sound_structure"]
 
 
 def sound_structure(X: Any) -> Any:
-    """The same matrix with index arrays of its own, checked to agree with each other.
+    """The same matrix with copies of its index arrays, which are checked; values are shared.
 
-    Copies, because compiled code, SciPy's included, trusts them for as long as a fit takes and
-    another thread may write to the user's. The values are shared.
+    The index arrays are copied because compiled code trusts them during the whole fit, and another
+    thread could change the arrays of the user.
     """
     if X.ndim != 2:
         raise InvalidDataError(f"Expected 2D array, got a sparse array of {X.ndim} dimension(s).")
     if X.format in ("csr", "csc", "bsr"):
-        own = copy(X)
-        own.indptr, own.indices = X.indptr.copy(), X.indices.copy()
-        _check_compressed(own)
-        return own
+        checked = copy(X)
+        checked.indptr, checked.indices = X.indptr.copy(), X.indices.copy()
+        _check_compressed(checked)
+        return checked
     if X.format == "coo":
-        own = copy(X)
-        own.coords = tuple(index.copy() for index in X.coords)
-        for axis, index in enumerate(own.coords):
-            _check_index(index, own.shape[axis], "row" if axis == 0 else "column")
-            if len(index) != len(own.data):
-                raise MalformedSparseError("X", f"{len(index)} indices for {len(own.data)} values")
-        return own
+        checked = copy(X)
+        checked.coords = tuple(index.copy() for index in X.coords)
+        for axis, index in enumerate(checked.coords):
+            _check_index(index, checked.shape[axis], "row" if axis == 0 else "column")
+            if len(index) != len(X.data):
+                raise MalformedSparseError("X", f"{len(index)} indices for {len(X.data)} values")
+        return checked
     if X.format == "lil":
         return _from_lists(X)
     if X.format == "dia" and X.data.shape[0] != len(X.offsets):
@@ -42,7 +42,7 @@ def sound_structure(X: Any) -> Any:
 
 
 def _from_lists(X: Any) -> sp.csr_array:
-    """A list-of-lists matrix as CSR, by Python: SciPy's compiled code would trust the lists."""
+    """A list-of-lists matrix as CSR, in Python, because SciPy's compiled code trusts the lists."""
     lengths = [len(row) for row in X.rows]
     if len(lengths) != X.shape[0] or lengths != [len(row) for row in X.data]:
         raise MalformedSparseError("X", "rows and data of the lists have different lengths")
@@ -96,11 +96,11 @@ def _check_index(index: np.ndarray, size: int, axis: str) -> None:
 
 
 def canonical_csr(X: Any) -> sp.csr_array:
-    """Sorted, unique column indices; the user's matrix is never changed."""
+    """A CSR matrix with sorted, unique column indices; the user's matrix is not changed."""
     if X.shape[1] > np.iinfo(np.int32).max:
         raise InvalidDataError(
             f"X has {X.shape[1]} columns; sparse input may have up to {np.iinfo(np.int32).max}. "
-            "Hash the columns to fewer, for example with sklearn.feature_extraction.FeatureHasher."
+            "Hash them to fewer columns, for example with sklearn.feature_extraction.FeatureHasher."
         )
     stored = int(X.indptr[-1])
     indptr, indices, data = X.indptr, X.indices[:stored], X.data[:stored]
@@ -109,8 +109,8 @@ def canonical_csr(X: Any) -> sp.csr_array:
     ascending[indptr[:-1][indptr[:-1] < stored]] = True  # a row's first entry may be anything
     if not ascending.all():
         row_of = np.repeat(np.arange(X.shape[0]), np.diff(indptr))
-        tidy = sp.coo_array((data, (row_of, indices)), shape=X.shape).tocsr()
-        tidy.sum_duplicates()
-        return tidy
-    # SciPy narrows both index arrays to int32 where that is enough, and copies nothing else.
+        sorted_rows = sp.coo_array((data, (row_of, indices)), shape=X.shape).tocsr()
+        sorted_rows.sum_duplicates()
+        return sorted_rows
+    # SciPy converts both index arrays to int32 if that is enough, and copies nothing else.
     return sp.csr_array((data, indices, indptr), shape=X.shape)

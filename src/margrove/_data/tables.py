@@ -1,4 +1,4 @@
-"""X: arrays of any layout and type, sparse matrices and dataframes become one of two forms."""
+"""Checks X: arrays, sparse matrices and dataframes become a C-contiguous array or CSR."""
 
 from __future__ import annotations
 
@@ -13,31 +13,30 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
+from margrove._data.columns import EXACT_INTEGERS
 from margrove._data.frames import collected, feature_names, frame_to_array, is_frame
-from margrove._data.scan import RowScan, scan_rows
+from margrove._data.rows import RowScan, scan_rows
 from margrove._data.sparse import canonical_csr, sound_structure
 from margrove.exceptions import DataWarning, InvalidDataError
 
 __all__ = ["ScannedTable", "Table", "check_and_scan", "check_table", "count_rows", "like_fitted",
            "numeric_matrix", "require_finite"]  # fmt: skip
 
-_EXACT_INTEGERS = 2**53
-
 
 @dataclass(frozen=True)
 class Table:
-    """A checked X and what an estimator remembers of it."""
+    """A checked X and the names of its columns."""
 
     X: Any
     feature_names: np.ndarray | None
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """`n_features_in_` and, where the columns have names, `feature_names_in_`."""
-        remembered: dict[str, Any] = {"n_features_in_": int(self.X.shape[1])}
+        """`n_features_in_` and, if the columns have names, `feature_names_in_`."""
+        attributes: dict[str, Any] = {"n_features_in_": int(self.X.shape[1])}
         if self.feature_names is not None:
-            remembered["feature_names_in_"] = self.feature_names
-        return remembered
+            attributes["feature_names_in_"] = self.feature_names
+        return attributes
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ def check_table(
     allow_nan: bool = False,
     min_rows: int = 1,
 ) -> Table:
-    """Check X as given to `fit`; nothing is stored on the estimator."""
+    """Check the X of `fit`; nothing is stored in the estimator."""
     X = collected(X)
     names = feature_names(X)
     array = numeric_matrix(X, estimator, accept_sparse, min_rows)
@@ -65,7 +64,7 @@ def check_table(
 
 
 def check_and_scan(X: Any, estimator: Any, *, n_threads: int = 1) -> ScannedTable:
-    """The same, and the scan that replaces the check for finite numbers, at no extra time."""
+    """Check the X of `fit`, and scan it; the scan replaces the check for finite numbers."""
     table = check_table(X, estimator, allow_nan=True)
     scan = scan_rows(table.X, n_threads=n_threads)
     require_finite(table.X, table.feature_names, estimator, scan)
@@ -80,8 +79,8 @@ def like_fitted(
     allow_nan: bool = False,
     min_rows: int = 1,
 ) -> Any:
-    """Check X as given to `predict` and its like, against the columns seen in `fit`."""
-    if _is_as_wanted(X, estimator, min_rows):
+    """Check the X of `predict` and similar methods, against the columns seen in `fit`."""
+    if _needs_no_check(X, estimator, min_rows):
         array = X
     else:
         X = collected(X)
@@ -94,9 +93,8 @@ def like_fitted(
     return array
 
 
-def _is_as_wanted(X: Any, estimator: Any, min_rows: int) -> bool:
-    """Whether no check but that for finite numbers could find anything: for one row, checks take
-    longer than predictions."""
+def _needs_no_check(X: Any, estimator: Any, min_rows: int) -> bool:
+    """Whether X is valid up to NaN and infinity; the full checks take longer than a prediction."""
     return (
         type(X) is np.ndarray
         and X.ndim == 2
@@ -109,12 +107,12 @@ def _is_as_wanted(X: Any, estimator: Any, min_rows: int) -> bool:
 
 
 def count_rows(X: Any) -> int:
-    """Of a table that is not checked yet."""
+    """The number of rows of a table that is not checked yet."""
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def numeric_matrix(X: Any, estimator: Any, accept_sparse: bool, min_rows: int) -> Any:
-    """X as a C-contiguous array or CSR of float64 or float32; NaN and infinity are let through."""
+    """X as a C-contiguous array or CSR of float64 or float32; NaN and infinity are allowed."""
     if sp.issparse(X):
         X = sound_structure(X)
     elif is_frame(X):
@@ -141,11 +139,11 @@ def _checked(X: Any, **settings: Any) -> Any:
     try:
         return check_array(X, **settings)
     except OverflowError as error:  # Python integers beyond any float
-        raise InvalidDataError(f"X holds a number beyond floating point: {error}.") from error
+        raise InvalidDataError(f"X contains a number too large for float64: {error}.") from error
 
 
 def _plain_array(X: Any) -> Any:
-    """Refuse what NumPy would silently reinterpret, and say when a conversion loses bits."""
+    """Refuse input that NumPy would misinterpret, and warn if a conversion loses precision."""
     if isinstance(X, np.ma.MaskedArray):
         raise InvalidDataError(
             "X is a masked array, whose mask would be ignored. Pass X.filled(value), or use an "
@@ -161,8 +159,8 @@ def _plain_array(X: Any) -> Any:
     kind = X.dtype.kind
     if kind in "mMV":
         raise InvalidDataError(
-            f"X has dtype {X.dtype}, which is not a number. Turn dates and durations into numbers "
-            "first, for example days since a date of your choice."
+            f"X has dtype {X.dtype}, which is not a number. Convert dates and durations to numbers "
+            "first, for example to days since a date of your choice."
         )
     if kind in "US":
         cell = f"X[{', '.join('0' * X.ndim)}] = {str(X.flat[0])!r}" if X.size else "an empty array"
@@ -170,10 +168,10 @@ def _plain_array(X: Any) -> Any:
             f"dtype='numeric' is not compatible with arrays of bytes/strings: {cell}. Convert your "
             "data to numeric values explicitly, for example X.astype(float)."
         )
-    if kind in "iu" and X.dtype.itemsize == 8 and X.size and _max_abs(X) > _EXACT_INTEGERS:
+    if kind in "iu" and X.dtype.itemsize == 8 and X.size and _max_abs(X) > EXACT_INTEGERS:
         warnings.warn(
-            "X holds integers beyond 2**53, which float64 cannot tell apart. Subtract an offset "
-            "or treat them as categories.",
+            "X contains integers above 2**53, which float64 cannot represent exactly. Subtract an "
+            "offset or treat them as categories.",
             DataWarning,
             stacklevel=5,
         )
@@ -191,11 +189,11 @@ def _max_abs(X: np.ndarray) -> int:
 def require_finite(
     X: Any, names: np.ndarray | None, estimator: Any, scan: RowScan | None = None
 ) -> None:
-    """Raise for NaN or infinity, naming the first."""
+    """Raise InvalidDataError for NaN or infinity; the message names the first one."""
     values = X.data if sp.issparse(X) else X
     with np.errstate(over="ignore", invalid="ignore"):
         total = values.sum() if scan is None else scan.squared_norms.sum()
-        if np.isfinite(total):  # one fast pass; only a doubt costs a second one
+        if np.isfinite(total):  # one fast pass; a second one only if the sum is not finite
             return
     bad = ~np.isfinite(values)
     if not bad.any():

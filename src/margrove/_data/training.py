@@ -1,4 +1,4 @@
-"""X, y and both kinds of weight together, for a fit of all rows or of one batch of a stream."""
+"""Checks X, y and weights together, for `fit` and for the batches of `partial_fit`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from margrove._data.canonical import CanonicalForm
 from margrove._data.labels import Labels, check_labels, check_targets
-from margrove._data.scan import RowScan, scan_rows
+from margrove._data.rows import RowScan, scan_rows
 from margrove._data.tables import check_table, like_fitted
 from margrove._data.weights import check_weights, class_factors, moderate
 from margrove.exceptions import DataWarning, InvalidDataError
@@ -27,16 +27,16 @@ __all__ = [
 
 
 class OneClassLeftError(InvalidDataError):
-    """The weights leave rows of one class only."""
+    """All rows with positive weight have the same class."""
 
 
 @dataclass(frozen=True)
 class TrainingLabels:
-    """Labels, the weight of each row as given, and the factor of each class.
+    """Labels, the given weight of each row, and the factor of each class.
 
-    A row counts weight * factors[code]. The two stay apart until equal rows are merged: sums of
-    the given weights are exact where they are counts, sums of their products would not be.
-    Codes of rows of weight zero mean nothing.
+    A row counts weight * factors[code]. The two are multiplied after equal rows are merged: sums of
+    weights that are counts are exact, sums of the products would not be. Codes of rows of weight
+    zero mean nothing.
     """
 
     codes: np.ndarray
@@ -45,7 +45,7 @@ class TrainingLabels:
     factors: np.ndarray
 
     def counted(self, form: CanonicalForm) -> np.ndarray:
-        """What each group of the canonical form counts, class weights included."""
+        """The weight of each group of the canonical form, times the factor of its class."""
         with np.errstate(over="ignore", invalid="ignore"):
             return moderate(form.weight * self.factors[self.codes[form.rows]])
 
@@ -59,7 +59,7 @@ def check_training_labels(
     min_classes: int = 2,
     leave_out_negative: bool = False,
 ) -> TrainingLabels:
-    """Check y and both kinds of weight together: a row of weight zero is as good as absent."""
+    """Check y, sample_weight and class_weight; classes with weight zero only are left out."""
     weight = check_weights(sample_weight, n_rows, leave_out_negative=leave_out_negative)
     labels = check_labels(y, n_rows)
     kept = weight > 0
@@ -77,7 +77,7 @@ def check_training_labels(
 
 
 def _require_classes(present: np.ndarray, min_classes: int) -> None:
-    """Refuse weights that leave too few classes."""
+    """Raise OneClassLeftError if too few classes have a positive weight."""
     if len(present) < min_classes:
         raise OneClassLeftError(
             "Invalid input - all samples with positive weights belong to the same class "
@@ -89,7 +89,7 @@ def _require_classes(present: np.ndarray, min_classes: int) -> None:
 
 @dataclass(frozen=True)
 class Batch:
-    """One batch of a stream, its classes those of the whole stream."""
+    """One batch of a stream; its classes are those of the whole stream."""
 
     X: Any
     labels: TrainingLabels
@@ -100,7 +100,7 @@ class Batch:
 def check_batch(
     estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any, class_weight: Any
 ) -> Batch | None:
-    """Check what `partial_fit` was given; None for a batch without rows."""
+    """Check the arguments of `partial_fit`; None for a batch without rows of positive weight."""
     if class_weight == "balanced":
         raise ValueError(
             "class_weight='balanced' is not supported for partial_fit: the counts of a stream "
@@ -108,7 +108,7 @@ def check_batch(
             "sklearn.utils.class_weight.compute_class_weight."
         )
     stream_classes = _stream_classes(estimator, classes)
-    X, remembered = _batch_table(estimator, X, hasattr(estimator, "classes_"))
+    X, attributes = _batch_table(estimator, X, hasattr(estimator, "classes_"))
     if X.shape[0] == 0:
         return None
     weight = check_weights(sample_weight, X.shape[0], allow_all_zero=True)
@@ -125,12 +125,12 @@ def check_batch(
     weight = moderate(weight)
     factors = class_factors(class_weight, Labels(codes, stream_classes), weight)
     training = TrainingLabels(codes, stream_classes, weight, factors)
-    return Batch(X, training, remembered, scan_rows(X))
+    return Batch(X, training, attributes, scan_rows(X))
 
 
 @dataclass(frozen=True)
 class TargetBatch:
-    """One batch of a stream of numbers to be predicted."""
+    """One batch of a stream, for regression."""
 
     X: Any
     targets: np.ndarray
@@ -140,27 +140,27 @@ class TargetBatch:
 
 
 def check_target_batch(estimator: Any, X: Any, y: Any, sample_weight: Any) -> TargetBatch | None:
-    """Check what `partial_fit` of a regression was given; None for a batch without rows."""
-    X, remembered = _batch_table(estimator, X, hasattr(estimator, "coef_"))
+    """Check the arguments of `partial_fit` of a regressor; None as in `check_batch`."""
+    X, attributes = _batch_table(estimator, X, hasattr(estimator, "coef_"))
     if X.shape[0] == 0:
         return None
     weight = check_weights(sample_weight, X.shape[0], allow_all_zero=True)
     targets = check_targets(y, X.shape[0])
     if not weight.any():
         return None
-    return TargetBatch(X, targets, moderate(weight), remembered, scan_rows(X))
+    return TargetBatch(X, targets, moderate(weight), attributes, scan_rows(X))
 
 
 def _batch_table(estimator: Any, X: Any, is_fitted: bool) -> tuple[Any, dict[str, Any]]:
-    """X as the stream has it, and what the estimator remembers of it."""
+    """The checked X, and the fitted attributes that describe its columns."""
     if not is_fitted:
         table = check_table(X, estimator, min_rows=0)
         return table.X, table.attributes
     X = like_fitted(X, estimator, min_rows=0)
-    remembered = {"n_features_in_": X.shape[1]}
+    attributes = {"n_features_in_": X.shape[1]}
     if hasattr(estimator, "feature_names_in_"):
-        remembered["feature_names_in_"] = estimator.feature_names_in_
-    return X, remembered
+        attributes["feature_names_in_"] = estimator.feature_names_in_
+    return X, attributes
 
 
 def _stream_classes(estimator: Any, classes: Any) -> np.ndarray:
@@ -179,7 +179,7 @@ def _stream_classes(estimator: Any, classes: Any) -> np.ndarray:
         )
     if len(given) < 2:
         raise InvalidDataError(
-            f"classes has 1 class ({given.tolist()}), at least 2 classes are needed."
+            f"classes has 1 class ({given.tolist()}), but at least 2 classes are needed."
         )
     return given
 

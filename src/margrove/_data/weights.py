@@ -1,4 +1,4 @@
-"""Weights of rows and of classes."""
+"""Checks weights of rows and of classes."""
 
 from __future__ import annotations
 
@@ -24,14 +24,17 @@ def check_weights(
     allow_all_zero: bool = False,
     leave_out_negative: bool = False,
 ) -> np.ndarray:
-    """One finite weight >= 0 a row; without any, ones.
+    """Check sample_weight: one finite weight >= 0 for each row; None means ones.
 
-    Rows of negative weight are refused, or left out with a warning, as support vector machines do.
+    Negative weights raise an error, or, with `leave_out_negative` (as in support vector machines),
+    become zero with a warning.
     """
     if sample_weight is None:
         return np.ones(n_rows)
     if isinstance(sample_weight, np.ma.MaskedArray):
-        raise InvalidDataError("sample_weight is a masked array, whose mask would be ignored.")
+        raise InvalidDataError(
+            "sample_weight is a masked array, whose mask would be ignored. Drop the masked rows."
+        )
     weight = np.asarray(sample_weight)
     if weight.dtype.kind in "mMV":
         raise InvalidDataError(f"sample_weight has dtype {weight.dtype}, which is not a number.")
@@ -52,14 +55,14 @@ def check_weights(
             weight, ensure_2d=False, dtype=np.float64, order="C", input_name="sample_weight"
         )
     except OverflowError as error:
-        raise InvalidDataError(f"sample_weight is beyond floating point: {error}.") from error
+        raise InvalidDataError(f"sample_weight is too large for float64: {error}.") from error
     if len(weight) != n_rows:
         raise ValueError(f"sample_weight.shape == ({len(weight)},), expected ({n_rows},)!")
     if not allow_all_zero and not np.any(weight > 0) and (leave_out_negative or not weight.any()):
         found = "positive for no row" if weight.any() else "zero for all rows"
         raise InvalidDataError(
             f"Invalid input - all samples have zero or negative weights. sample_weight is {found}: "
-            "give at least one row a positive weight."
+            "at least one row needs a positive weight."
         )
     return _without_negative(weight, leave_out_negative)
 
@@ -98,7 +101,7 @@ def class_factors(
         total = _class_totals(labels.codes, weight, len(classes))
         present = total > 0
         factors = np.zeros(len(classes))
-        with np.errstate(over="ignore"):  # capped when it meets the weights
+        with np.errstate(over="ignore"):  # `moderate` caps the products with the weights
             factors[present] = total.sum() / (present.sum() * total[present])
         return factors
     known = {label: code for code, label in enumerate(classes.tolist())}
@@ -120,16 +123,16 @@ def class_factors(
 
 
 def _class_totals(codes: np.ndarray, weight: np.ndarray, n_classes: int) -> np.ndarray:
-    """Sums that do not depend on the order of the rows."""
+    """The weight of each class; the sums do not depend on the order of the rows."""
     if np.all(weight == np.floor(weight)):  # counts add up exactly in any order
         return np.bincount(codes, weights=weight, minlength=n_classes)
     return np.array([math.fsum(weight[codes == code]) for code in range(n_classes)])
 
 
 def moderate(weight: np.ndarray) -> np.ndarray:
-    """Weights at the edge of floating point, brought to where sums and products are safe.
+    """Bring extreme weights to a range in which sums and products neither overflow nor vanish.
 
-    Tiny ones are multiplied by a power of two, which is exact; huge ones are capped.
+    Tiny weights are multiplied by a power of two, which is exact; huge weights are capped.
     """
     largest = weight.max()
     if largest < 1e-150:

@@ -1,23 +1,23 @@
-"""Files: written in one step or not at all, and the container of model files and checkpoints.
+"""Atomic writing of files, and the archive format of model files and checkpoints.
 
-An archive is a kind, a tree of plain values, and a digest over both. It knows nothing about
-models. It holds None, booleans, integers, floats, strings, bytes, lists, tuples, dictionaries with
-string keys, NumPy arrays and scalars of a closed list of types, and sparse rows (CSR). Its bytes
-depend on these values alone.
+An archive has a kind (a string), nested plain values, and a digest of both. It knows nothing about
+models. Values are None, booleans, integers, floats, strings, bytes, lists, tuples, dictionaries
+with string keys, NumPy arrays and scalars of a fixed list of types, and sparse matrices (CSR). The
+bytes of an archive depend on these values only.
 
 All numbers are little-endian; `length` is an unsigned 64-bit integer.
 
     magic      14 bytes, see MAGIC
     version    unsigned 16-bit integer
-    size       length of the whole file, the digest included
+    size       length of the file, including the digest
     kind       a string without its tag: length, UTF-8
-    values     a dictionary: a tag and what belongs to it, see the writer and the reader
+    values     a dictionary: a tag and its contents, see the writer and the reader
     digest     32 bytes: SHA-256 of all bytes before it
 
-archive_layout    what the writer and the reader of archives agree on
-archive_reading   the bytes of an archive to plain values
-archive_writing   plain values to the bytes of an archive
-atomic_files      files that are either there as a whole or not at all
+archive_layout    the constants of the format: sizes, limits and type codes
+archive_reading   reads the bytes of an archive into plain values
+archive_writing   writes plain values as the bytes of an archive
+atomic_files      writes a file completely or not at all
 """
 
 import lazy_loader

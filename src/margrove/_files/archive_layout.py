@@ -1,4 +1,4 @@
-"""What the writer and the reader of archives agree on: sizes, limits and codes of types."""
+"""The constants of the archive format, for its writer and reader: sizes, limits, type codes."""
 
 from __future__ import annotations
 
@@ -30,9 +30,11 @@ __all__ = [
     "require_file",
 ]
 
-MAGIC = b"\x8eMARGROVE\r\n\x1a\n\x00"  # a text-mode transfer breaks it, which shows at once
+MAGIC = (
+    b"\x8eMARGROVE\r\n\x1a\n\x00"  # a transfer in text mode changes these bytes, so it is detected
+)
 FORMAT_VERSION = 1
-DEEPEST = 32
+DEEPEST = 32  # levels of nesting
 HEADER = struct.Struct("<14sHQ")
 DIGEST_SIZE = 32
 LARGEST_INTEGER = 32  # bytes
@@ -57,12 +59,12 @@ def require_file(file: Any, method: str, mode: str) -> None:
         raise TypeError(f"file is open as text. Open it with mode {mode!r}.")
     if not isinstance(file, (str, os.PathLike)) and not hasattr(file, method):
         raise TypeError(
-            "file must be a path or a file object; of bytes, io.BytesIO makes one. "
+            "file must be a path or a file object; use io.BytesIO(data) for bytes. "
             f"Got {type(file).__name__} instead."
         )
 
 
 def is_valid_text(array: np.ndarray) -> bool:
-    """Whether all texts of an array are valid Unicode."""
+    """Whether all strings of an array are valid Unicode."""
     codes = array.reshape(-1).view(np.uint32)
     return not np.any((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000)))

@@ -1,7 +1,7 @@
-"""The bytes of an archive to plain values.
+"""Reads the bytes of an archive into plain values.
 
-Reading trusts nothing: each declared length is compared with the bytes that remain before memory
-is asked for, nesting is limited, and nothing in a file is ever looked up as a name of Python.
+The reader trusts nothing in a file: it compares each declared length with the bytes that remain
+before it allocates memory, it limits nesting, and it never looks up a Python name from the file.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ _READ_AT_ONCE = 1 << 24
 
 
 def unpack(data: bytes | bytearray | memoryview) -> tuple[str, dict[str, Any]]:
-    """The kind and the values of an archive; ModelFileError if anything is wrong with it."""
+    """Return the kind and the values of an archive; raise ModelFileError if it is not valid."""
     _check_header(bytes(data[: HEADER.size]), len(data))
     body = len(data) - DIGEST_SIZE
     view = memoryview(data)
     if hashlib.sha256(view[:body]).digest() != view[body:]:
         raise ModelFileError(
-            "its contents do not match the digest at its end: it was damaged or altered. Fetch it "
-            "anew or save the model again.",
+            "its contents do not match the digest at its end: it was damaged or altered. Download "
+            "it again or save the model again.",
             body,
         )
     reader = _Reader(view[:body])
@@ -76,10 +76,10 @@ def read_archive(file: str | os.PathLike[str] | BinaryIO) -> tuple[str, dict[str
 
 
 def _read(file: BinaryIO, size: int | None = None) -> bytearray:
-    """All bytes that the header declares, or as many as there are.
+    """Read as many bytes as the header declares, or as many as the file has.
 
-    Memory is asked for as bytes arrive: what a header says is not believed. `size` is what the
-    file system says, where there is one.
+    Memory is allocated as bytes arrive, because the declared size may be false. `size` is the size
+    that the file system reports, if it is known.
     """
     data = bytearray()
     _fill(data, file, HEADER.size)
@@ -96,10 +96,10 @@ def _fill(data: bytearray, file: BinaryIO, size: int) -> None:
 
 
 def _check_header(header: bytes, size: int | None) -> int:
-    """The declared size, which must be the real one (where that is known)."""
+    """Check the header and return the declared size, which must equal `size` if that is known."""
     if not MAGIC.startswith(header[: len(MAGIC)]) or not header:
         raise ModelFileError(
-            "it is not a margrove file. Files of pickle, joblib or other libraries are not read "
+            "it is not a margrove file. Files of pickle, joblib or other libraries cannot be read "
             "here; fit the model and save it with margrove.save.",
             0,
         )
@@ -117,15 +117,15 @@ def _check_header(header: bytes, size: int | None) -> int:
     if size is not None and size != declared:
         what = "it was cut off" if size < declared else "something was added to it"
         raise ModelFileError(
-            f"it has {size} bytes and should have {declared}: {what}. Fetch it anew or save the "
-            "model again.",
+            f"it has {size} bytes and should have {declared}: {what}. Download it again or save "
+            "the model again.",
             min(size, declared),
         )
     return int(declared)
 
 
 class _Reader:
-    """Reads values one after another and refuses whatever does not fit."""
+    """Reads values one after another; raises ModelFileError for everything that is not valid."""
 
     def __init__(self, data: memoryview) -> None:
         self.data = data
@@ -169,7 +169,7 @@ class _Reader:
         return self._take(1)[0]
 
     def _length(self) -> int:
-        """Of something that takes at least one byte an item."""
+        """Read a length; each item takes at least one byte, so it cannot exceed what remains."""
         length = int(self._unpack("<Q")[0])
         if length > self.remaining:
             raise self.error(f"a length of {length} is declared and {self.remaining} bytes remain")
@@ -180,7 +180,7 @@ class _Reader:
         try:
             return str(encoded, "utf-8")
         except UnicodeDecodeError:
-            raise self.error("a text is not valid UTF-8") from None
+            raise self.error("a string is not valid UTF-8") from None
 
     def value(self, depth: int) -> Any:
         if depth > DEEPEST:
@@ -204,7 +204,7 @@ class _Reader:
         for _ in range(self._length()):
             key = self.text()
             if key in values:
-                raise self.error(f"the key {key[:50]!r} is there twice")
+                raise self.error(f"the key {key[:50]!r} occurs twice")
             values[key] = self.value(depth + 1)
         return values
 
@@ -224,15 +224,17 @@ class _Reader:
         return self._items(self._dtype(), shape)
 
     def _items(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
-        """A copy of its own, so that it is aligned, may be written to and holds nothing else."""
+        """Copy the items out of the buffer: the array is then aligned, writable and independent."""
         taken = self._take(math.prod(shape) * dtype.itemsize)
         array = np.empty(shape, dtype)
         if array.size:
             array.reshape(-1).view(np.uint8)[:] = np.frombuffer(taken, np.uint8)
-        if not all(map(_is_true_or_false, [array[name] for name in dtype.names or ()] or [array])):
-            raise self.error("a truth value is neither 0 nor 1")
+        if not all(
+            map(_has_valid_booleans, [array[name] for name in dtype.names or ()] or [array])
+        ):
+            raise self.error("a boolean is neither 0 nor 1")
         if dtype.kind == "U" and not is_valid_text(array):
-            raise self.error("a text is not valid Unicode")
+            raise self.error("a string is not valid Unicode")
         return array.astype(dtype.newbyteorder("="), copy=False)
 
     def _dtype(self) -> np.dtype[Any]:
@@ -245,7 +247,7 @@ class _Reader:
             raise self.error(f"there is no array of type {code}")
         itemsize = self._unpack("<I")[0]
         if not 0 < itemsize <= WIDEST or (code == TEXT and itemsize % 4):
-            raise self.error(f"a text of {itemsize} bytes")
+            raise self.error(f"a string of {itemsize} bytes")
         return np.dtype(f"<U{itemsize // 4}" if code == TEXT else f"|S{itemsize}")
 
     def _record(self) -> np.dtype[Any]:
@@ -260,13 +262,13 @@ class _Reader:
             name = self.text()
             code, offset = self._unpack("<BI")
             if not name or name in names or code not in DTYPE_OF or offset < end:
-                raise self.error(f"the field {name[:50]!r} of a record is not sound")
+                raise self.error(f"the field {name[:50]!r} of a record is not valid")
             names.append(name)
             formats.append(DTYPE_OF[code])
             offsets.append(offset)
             end = offset + DTYPE_OF[code].itemsize
         if end > itemsize:
-            raise self.error("a record is longer than it says")
+            raise self.error("the fields of a record are longer than the record")
         return np.dtype(
             {"names": names, "formats": formats, "offsets": offsets, "itemsize": itemsize}
         )
@@ -302,18 +304,18 @@ class _Reader:
             or indptr[-1] != len(data)
             or (len(indices) and not 0 <= indices.min() <= indices.max() < n_columns)
         ):
-            raise self.error("a sparse matrix contradicts itself")
+            raise self.error("the arrays of a sparse matrix contradict each other")
         form = sp.csr_array if is_array else sp.csr_matrix
         return form((data, indices, indptr), shape=(n_rows, n_columns))
 
     def _plain_array(self) -> np.ndarray:
         if self.byte() != ord("a"):
-            raise self.error("a sparse matrix lacks an array")
+            raise self.error("an array of a sparse matrix is missing")
         array = self._array()
         if array.ndim != 1:
-            raise self.error("a sparse matrix has an array of another shape")
+            raise self.error("an array of a sparse matrix is not one-dimensional")
         return array
 
 
-def _is_true_or_false(array: np.ndarray) -> bool:
+def _has_valid_booleans(array: np.ndarray) -> bool:
     return array.dtype.kind != "b" or not np.any(np.ascontiguousarray(array).view(np.uint8) > 1)

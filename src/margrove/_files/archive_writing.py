@@ -1,4 +1,4 @@
-"""Plain values to the bytes of an archive."""
+"""Writes plain values as the bytes of an archive."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from margrove.exceptions import UnsavableModelError
 
 __all__ = ["pack", "seal", "write_archive"]
 
-_WAY_OUT = "Leave it out or replace it by plain values; pickle holds anything, but is not safe."
+_WAY_OUT = "Leave it out or replace it by plain values; pickle saves anything, but is not safe."
 
 
 def pack(kind: str, values: dict[str, Any]) -> list[Chunk]:
-    """The bytes of an archive, in pieces; arrays are not copied.
+    """Return the bytes of an archive in chunks; arrays are not copied.
 
-    Raises UnsavableModelError if there is something in `values` that an archive does not hold.
+    Raises UnsavableModelError if `values` contains a type that archives cannot hold.
     """
     writer = _Writer()
     writer.text(kind, "the kind")
@@ -49,7 +49,7 @@ def pack(kind: str, values: dict[str, Any]) -> list[Chunk]:
 
 
 def seal(body: Sequence[Chunk], version: int = FORMAT_VERSION) -> list[Chunk]:
-    """Header, body and digest."""
+    """Put the header before the body and the digest after it."""
     size = HEADER.size + sum(len(chunk) for chunk in body) + DIGEST_SIZE
     chunks = [HEADER.pack(MAGIC, version, size), *body]
     digest = hashlib.sha256()
@@ -72,7 +72,7 @@ def write_archive(
 
 
 class _Writer:
-    """Tags and contents. Small pieces are gathered, arrays are passed on as they are."""
+    """Writes tags and contents. Small pieces are collected, arrays become chunks of their own."""
 
     def __init__(self) -> None:
         self._chunks: list[Chunk] = []
@@ -95,16 +95,16 @@ class _Writer:
             encoded = text.encode()
         except UnicodeEncodeError:
             raise UnsavableModelError(
-                where, f"{text!r}, which is no valid text", "Rename it without lone surrogates."
+                where, f"{text!r}, which is not valid Unicode", "Rename it without lone surrogates."
             ) from None
         self._length(len(encoded))
         self._small += encoded
 
     def value(self, value: Any, where: str, depth: int) -> None:
-        """Any value; `where` is how an error calls it."""
+        """Write any value; `where` names it in errors."""
         if depth > DEEPEST:
             raise UnsavableModelError(
-                where, f"nested more than {DEEPEST} deep", "Flatten it, or cut the cycle in it."
+                where, f"nested more than {DEEPEST} deep", "Flatten it, or remove the cycle in it."
             )
         kind = type(value)
         if value is None:
@@ -148,7 +148,9 @@ class _Writer:
         size = value.bit_length() // 8 + 1
         if size > LARGEST_INTEGER:
             raise UnsavableModelError(
-                where, f"an integer of {size} bytes", f"At most {LARGEST_INTEGER} are kept."
+                where,
+                f"an integer of {size} bytes",
+                f"At most {LARGEST_INTEGER} bytes are allowed.",
             )
         self._small += b"i" + bytes([size]) + value.to_bytes(size, "little", signed=True)
 
@@ -181,14 +183,14 @@ class _Writer:
         self._small += struct.pack(f"<B{len(shape)}Q", len(shape), *shape)
 
     def _items(self, array: np.ndarray, where: str) -> None:
-        """The type and the bytes of an array, row after row."""
+        """Write the type and the bytes of an array, in C order."""
         self._dtype(array.dtype, where)
         array = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
         if array.dtype.names and not _is_packed(array.dtype):
-            array = _without_gaps_filled(array)
+            array = _with_zero_padding(array)
         if array.dtype.kind == "U" and not is_valid_text(array):
             raise UnsavableModelError(
-                where, "an array with lone surrogates", "Rename these without them."
+                where, "an array with lone surrogates", "Rename its strings without them."
             )
         if array.nbytes:
             self._flush()
@@ -213,11 +215,11 @@ class _Writer:
         self._small += struct.pack("<BII", RECORD, dtype.itemsize, len(names))
         end = 0
         for name in names:
-            own, offset = fields[name][:2]
-            code = CODE_OF.get(own.newbyteorder("<").str)
-            if code is None or own.shape or offset < end:
-                raise UnsavableModelError(f"{where}[{name!r}]", f"a field of {own}", _WAY_OUT)
-            end = offset + own.itemsize
+            field, offset = fields[name][:2]
+            code = CODE_OF.get(field.newbyteorder("<").str)
+            if code is None or field.shape or offset < end:
+                raise UnsavableModelError(f"{where}[{name!r}]", f"a field of {field}", _WAY_OUT)
+            end = offset + field.itemsize
             self.text(name, where)
             self._small += struct.pack("<BI", code, offset)
 
@@ -233,8 +235,8 @@ def _is_packed(dtype: np.dtype[Any]) -> bool:
     return dtype.itemsize == sum(dtype[name].itemsize for name in names)
 
 
-def _without_gaps_filled(records: np.ndarray) -> np.ndarray:
-    """A copy in which the bytes between the fields, which may be anything, are zero."""
+def _with_zero_padding(records: np.ndarray) -> np.ndarray:
+    """A copy whose bytes between the fields are zero; in `records` they may be anything."""
     clean = np.zeros(records.nbytes, np.uint8).view(records.dtype).reshape(records.shape)
     for name in records.dtype.names or ():
         clean[name] = records[name]

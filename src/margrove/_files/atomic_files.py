@@ -1,4 +1,4 @@
-"""Files that are either there as a whole or not at all."""
+"""Writes a file completely or not at all."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 def write_atomically(
     path: str | os.PathLike[str], chunks: Iterable[bytes | bytearray | memoryview]
 ) -> None:
-    """Write a file next to its place, then put it there in one step.
+    """Write a temporary file in the same folder, then rename it to `path` in one step.
 
-    Whatever goes wrong on the way (a full disk, an interrupt), the file that was there before is as
-    it was, and the new one is removed. Only a process that is killed outright leaves its unfinished
-    file behind, named like `.NAME.1f2e3d4c.saving`.
+    If anything goes wrong (a full disk, an interrupt), an existing file stays unchanged and the
+    temporary file is removed. Only a process that is killed leaves its temporary file behind, named
+    like `.NAME.1f2e3d4c.saving`.
     """
-    target = Path(os.path.realpath(path))  # a link stays, what it points to is replaced
+    target = Path(os.path.realpath(path))  # a link stays; the file that it points to is replaced
     mode = _mode_of(target)
     unfinished = target.with_name(f".{target.name[:50]}.{secrets.token_hex(4)}.saving")
     try:
@@ -43,22 +43,24 @@ def write_atomically(
 
 
 def _mode_of(target: Path) -> int | None:
-    """The permissions of the file that will be replaced, if there is one."""
+    """The permissions of the file that will be replaced; None if there is no such file."""
     try:
-        found = target.stat().st_mode
+        mode = target.stat().st_mode
     except FileNotFoundError:
         if not target.parent.is_dir():
-            raise FileNotFoundError(f"There is no folder {target.parent}. Make it first.") from None
+            raise FileNotFoundError(
+                f"There is no folder {target.parent}. Create it first."
+            ) from None
         return None
-    if stat.S_ISDIR(found):
+    if stat.S_ISDIR(mode):
         raise IsADirectoryError(f"{target} is a folder. Name a file in it.")
-    if not stat.S_ISREG(found):
-        raise OSError(f"{target} is not a plain file and would be replaced. Give another name.")
-    return stat.S_IMODE(found)
+    if not stat.S_ISREG(mode):
+        raise OSError(f"{target} is not a regular file and would be replaced. Use another name.")
+    return stat.S_IMODE(mode)
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name outlive a power cut; Windows has no such call."""
+    """Sync the folder, so that the new name survives a power failure; not needed on Windows."""
     if os.name == "nt":
         return
     descriptor = os.open(folder, os.O_RDONLY)

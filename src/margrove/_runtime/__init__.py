@@ -1,19 +1,18 @@
-"""How compiled code runs, and how long work is watched, stopped and kept.
+"""How compiled code runs, and how fits are watched, stopped and resumed.
 
-jit             the one decorator of compiled loops, and the cache of their machine code
+jit             the decorator of compiled loops, and the cache of their machine code
 source_stamps   which source files the machine code of a kernel depends on
-instructions    instructions of processors that Numba does not offer
-prefetch        asking for memory before it is needed
-threads         tiles of work on several threads, and BLAS on one
+instructions    processor instructions that Numba does not offer: atomics, prefetching
+threads         tiles of work on several threads, with single-threaded BLAS
 team            several threads inside one compiled loop
 record_arrays   structured arrays: `nodes.gain[i]` in Python and in kernels
-matrix_tiles    products of matrices whose entries do not depend on how they were cut
-process_tasks   tasks for other processes, here or on a cluster
-slices          how iterative learners run: progress, time limits, Ctrl-C, callbacks
-process_states  what is taken from a running process, and put back into another one
-checkpoints     fits that go on in another session
-memory          how much memory there is
-estimator       what all estimators share: checks of parameters, fitted state in one step
+matrix_tiles    matrix products whose entries do not depend on how the work is divided
+process_tasks   tasks for other processes, on this machine or on a cluster
+slices          runs iterative learners: progress, time limits, Ctrl-C, callbacks
+process_states  checks and copies the states of processes for checkpoints
+checkpoints     fits that can be resumed in another session
+memory          how much memory is available
+estimator       the base class of estimators: parameter checks, commit of fitted attributes
 warmup          compiles every kernel
 """
 

@@ -1,4 +1,4 @@
-"""What all estimators have in common: parameter checks, one-step commits, versions."""
+"""The base class of all estimators: parameter checks, commit of fitted attributes, versions."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = ["RANDOM_STATE", "RUN_CONTROL", "Estimator"]
 
 _LARGEST_NUMBER = 2**1000
 
-_PLAIN = (bool, int, float, str, type(None))
-_FOUND_GOOD: set[tuple[Any, ...]] = set()
-_MOST_REMEMBERED = 1000
+_PLAIN_TYPES = (bool, int, float, str, type(None))
+_VALIDATED: set[tuple[Any, ...]] = set()
+_MOST_VALIDATED = 1000
 
 RANDOM_STATE: dict[str, list[Any]] = {
     "random_state": [
@@ -44,14 +44,14 @@ RUN_CONTROL: dict[str, list[Any]] = {
 
 
 class Estimator(BaseEstimator):
-    """Base of the estimators: fits into locals and commits at the end, in one step."""
+    """Base class of the estimators: `fit` works on local variables and commits them at the end."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     if SUPPORTS_CALLBACKS:
 
         def set_callbacks(self, *callbacks: Any) -> Self:
-            """Set scikit-learn's callbacks, which then hear of every round of a fit.
+            """Set callbacks of scikit-learn, which are then called after every round of a fit.
 
             Parameters
             ----------
@@ -67,40 +67,40 @@ class Estimator(BaseEstimator):
             return self
 
     def to_sklearn(self) -> Any:
-        """The fitted model as an estimator of scikit-learn's, which predicts the same.
+        """The fitted model as an estimator of scikit-learn that makes the same predictions.
 
-        Trees of scikit-learn's compare X rounded to float32: they agree wherever X holds float32
-        numbers, and on other numbers unless a threshold lies between one and what it is rounded to.
+        Trees of scikit-learn round X to float32. They agree if X contains float32 numbers. On other
+        numbers they differ only if a threshold lies between a number and its rounded value.
 
         Returns
         -------
         estimator of scikit-learn
-            Of the same name. Parameters that it does not have are left out.
+            It has the same name. Parameters that it does not have are left out.
 
         Raises
         ------
         ConversionError
-            If scikit-learn has nothing that could hold this model. It says why.
+            If scikit-learn has no estimator for this model. The message says why.
         """
         from margrove.exchange.scikit_learn import to_sklearn
 
         return to_sklearn(self)
 
     def _check_parameters(self) -> None:
-        """scikit-learn's parameter validation; in addition, True is not a number.
+        """Validate parameters as scikit-learn does, and refuse True and False as numbers.
 
-        Plain values that were found good once are good again: a small fit takes no longer than
-        looking through them.
+        Plain values that passed once are not validated again, because validation takes as long as
+        a small fit.
         """
         given = {name: getattr(self, name) for name in self._parameter_constraints}
-        known = None
-        if all(isinstance(value, _PLAIN) for value in given.values()):
-            known = (type(self), *((type(value), value) for value in given.values()))
-            if known in _FOUND_GOOD:
+        key = None
+        if all(isinstance(value, _PLAIN_TYPES) for value in given.values()):
+            key = (type(self), *((type(value), value) for value in given.values()))
+            if key in _VALIDATED:
                 return
         self._validate(given)
-        if known is not None and len(_FOUND_GOOD) < _MOST_REMEMBERED:
-            _FOUND_GOOD.add(known)
+        if key is not None and len(_VALIDATED) < _MOST_VALIDATED:
+            _VALIDATED.add(key)
 
     def _validate(self, given: dict[str, Any]) -> None:
         validate_parameter_constraints(self._parameter_constraints, given, type(self).__name__)
@@ -108,7 +108,7 @@ class Estimator(BaseEstimator):
             value = given[name]
             if isinstance(value, int) and abs(value) > _LARGEST_NUMBER:
                 raise InvalidParameterError(
-                    f"The {name!r} parameter of {type(self).__name__} is beyond floating point."
+                    f"The {name!r} parameter of {type(self).__name__} is too large for float64."
                 )
             if isinstance(value, (bool, np.bool_)) and not {"boolean", "verbose"} & {
                 option for option in allowed if isinstance(option, str)
@@ -119,9 +119,9 @@ class Estimator(BaseEstimator):
                 )
 
     def _commit(self, attributes: dict[str, Any]) -> None:
-        """Replace what the last fit left at once; a fit that failed has changed nothing.
+        """Replace all attributes of the last fit in one step; a fit that failed changes nothing.
 
-        What a subclass or a user has added stays.
+        Attributes that a subclass or a user has added stay.
         """
         outdated = set(vars(self).get("_committed", ()))
         kept = {name: value for name, value in vars(self).items() if name not in outdated}

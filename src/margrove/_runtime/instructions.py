@@ -1,8 +1,11 @@
-"""Instructions of processors that Numba does not offer, and LLVM does.
+"""Processor instructions that LLVM offers and Numba does not: atomics, yielding, prefetching.
 
-Words of memory that several threads of compiled code share, places of an int64 array; giving way to
-other threads; asking for memory before it is needed. There is no lock in here, so nothing can be
-left locked.
+Atomic operations work on elements of an int64 array that several threads of compiled code share.
+There are no locks, so nothing can stay locked.
+
+Prefetching: the rows of a small node lie far apart in memory, each on its own cache line, and no
+processor predicts the next one. A loop that asks for the cache line of a row some rows ahead does
+not wait for it. This helps if a row is read in several places; writes do not wait anyway.
 """
 
 from __future__ import annotations
@@ -18,55 +21,62 @@ from numba import types
 from numba.core import cgutils, config
 from numba.extending import intrinsic
 
+from margrove._runtime.jit import kernel
+
 __all__ = [
+    "are_scattered",
     "atomic_add",
     "atomic_read",
     "atomic_swap",
     "atomic_write",
     "fetch",
-    "give_way",
     "relax",
+    "row_ahead",
+    "row_behind",
+    "yield_core",
 ]
 
-_GIVE_WAY = "margrove_give_way"
-_WORD = 8
+_YIELD = "margrove_yield_core"
+_WORD = 8  # bytes
+_AHEAD = 12  # rows: about as many as are counted while memory answers
+_FAR_APART = 4  # times as many rows in between as in the node
 
 
-def _name_give_way() -> None:
-    """Tell LLVM where the operating system's function is that lets other threads run."""
+def _add_yield_symbol() -> None:
+    """Tell LLVM the address of the operating system's function that lets other threads run."""
     if sys.platform == "win32":
         function: Any = ctypes.windll.kernel32.SwitchToThread
     else:
         function = ctypes.CDLL(None).sched_yield
-    llvm.add_symbol(_GIVE_WAY, ctypes.cast(function, ctypes.c_void_p).value)
+    llvm.add_symbol(_YIELD, ctypes.cast(function, ctypes.c_void_p).value)
 
 
-_name_give_way()
+_add_yield_symbol()
 
 
-def _place(context: Any, builder: Any, kind: Any, words: Any, index: Any) -> Any:
+def _address(context: Any, builder: Any, kind: Any, words: Any, index: Any) -> Any:
     array = context.make_array(kind)(context, builder, words)
     return cgutils.get_item_pointer(context, builder, kind, array, [index])
 
 
 @intrinsic
 def atomic_read(typing: Any, words: Any, index: Any) -> Any:
-    """words[index]; what its writer wrote before can be read after."""
+    """Read words[index]; everything that its writer wrote before it is then visible."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        place = _place(context, builder, signature.args[0], *given)
-        return builder.load_atomic(place, "acquire", _WORD)
+        address = _address(context, builder, signature.args[0], *given)
+        return builder.load_atomic(address, "acquire", _WORD)
 
     return types.int64(words, types.int64), generate
 
 
 @intrinsic
 def atomic_write(typing: Any, words: Any, index: Any, value: Any) -> Any:
-    """words[index] = value, after all that was written before."""
+    """Write words[index] = value, after all earlier writes of this thread."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        place = _place(context, builder, signature.args[0], *given[:2])
-        builder.store_atomic(given[2], place, "seq_cst", _WORD)
+        address = _address(context, builder, signature.args[0], *given[:2])
+        builder.store_atomic(given[2], address, "seq_cst", _WORD)
         return context.get_dummy_value()
 
     return types.void(words, types.int64, types.int64), generate
@@ -75,21 +85,21 @@ def atomic_write(typing: Any, words: Any, index: Any, value: Any) -> Any:
 def _read_and_change(operation: str) -> Any:
     def change(typing: Any, words: Any, index: Any, value: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-            place = _place(context, builder, signature.args[0], *given[:2])
-            return builder.atomic_rmw(operation, place, given[2], "seq_cst")
+            address = _address(context, builder, signature.args[0], *given[:2])
+            return builder.atomic_rmw(operation, address, given[2], "seq_cst")
 
         return types.int64(words, types.int64, types.int64), generate
 
     return intrinsic(change)
 
 
-atomic_add = _read_and_change("add")  # returns what was there before
+atomic_add = _read_and_change("add")  # both return the old value
 atomic_swap = _read_and_change("xchg")
 
 
 @intrinsic
 def relax(typing: Any) -> Any:
-    """Wait a few cycles, and leave the core to the thread that shares it."""
+    """Wait a few cycles, in favour of the other thread of this core."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         machine, number = platform.machine().lower(), ir.IntType(32)
@@ -107,34 +117,52 @@ def relax(typing: Any) -> Any:
 
 
 @intrinsic
-def give_way(typing: Any) -> Any:
+def yield_core(typing: Any) -> Any:
     """Let another thread run, if one is waiting for this core."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         kind = ir.FunctionType(ir.IntType(32), [])
-        builder.call(cgutils.get_or_insert_function(builder.module, kind, _GIVE_WAY), [])
+        builder.call(cgutils.get_or_insert_function(builder.module, kind, _YIELD), [])
         return context.get_dummy_value()
 
     return types.void(), generate
 
 
 def _fetch(typing: Any, array: Any, index: Any) -> Any:
-    """Ask for array[index], which is to be read soon; the index may not be negative."""
+    """Prefetch array[index], which will be read soon; the index must not be negative."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        place = _place(context, builder, signature.args[0], *given)
+        address = _address(context, builder, signature.args[0], *given)
         byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         form = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
         ask = cgutils.get_or_insert_function(builder.module, form, "llvm.prefetch.p0i8")
         to_read, keep_it, is_data = number(0), number(3), number(1)
-        builder.call(ask, [builder.bitcast(place, byte), to_read, keep_it, is_data])
+        builder.call(ask, [builder.bitcast(address, byte), to_read, keep_it, is_data])
         return context.get_dummy_value()
 
     return types.void(array, types.int64), generate
 
 
 def _nothing(array: Any, index: Any) -> None:
-    """Without the compiler."""
+    """In place of `fetch` when Numba does not compile."""
 
 
 fetch: Any = _nothing if vars(config)["DISABLE_JIT"] else intrinsic(_fetch)
+
+
+@kernel(inlined=True)
+def are_scattered(rows, start, end):
+    """Whether rows[start:end], in ascending order, lie far apart."""
+    return end > start and rows[end - 1] - rows[start] > _FAR_APART * (end - start)
+
+
+@kernel(inlined=True)
+def row_ahead(rows, p, end):
+    """The row some places after rows[p], to be prefetched."""
+    return rows[min(p + _AHEAD, end - 1)]
+
+
+@kernel(inlined=True)
+def row_behind(rows, p, start):
+    """The row some places before rows[p], for loops that go backwards."""
+    return rows[max(p - _AHEAD, start)]

@@ -1,11 +1,11 @@
-"""The one kernel decorator, and a cache of machine code that cannot go stale.
+"""The decorator of compiled loops, and a cache of machine code that is never out of date.
 
 Numba's own cache stamps a compiled function with the hash of *its* file only. A kernel that
-inlines a kernel of another file keeps running the old machine code after that other file
-changed: a silent wrong answer after an upgrade. Here the name of a cache file contains a hash of
-every source file that the kernel can take something from (`source_stamps`). The cache is an
-optimisation and never a condition: no writable home, a foreign owner, a truncated file, a full
-disk all end in plain compilation.
+inlines a kernel of another file would keep running the old machine code after a change of that
+other file, and give wrong results silently after an upgrade. Here the name of a cache file contains
+a hash of every source file that the kernel depends on (`source_stamps`). Nothing depends on the
+cache: without a writable home, with a foreign owner, a truncated file or a full disk, kernels are
+compiled without it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 FAST_SUMS = {"contract", "arcp", "nsz", "reassoc"}
 
 _MOST_BYTES = 400_000_000  # of machine code for one version; all kernels together take 50 million
-_KEEP_GENERATIONS = 3
+_KEPT_VERSIONS = 3
 _SLOW_COMPILE_SECONDS = 0.5
 
 
@@ -60,22 +60,25 @@ def kernel(
     inner: bool = False,
     inlined: bool = False,
 ) -> Any:
-    """Compile a loop: nogil, no parallel, NumPy's arithmetic, cached for the library as a whole.
+    """Compile a loop with Numba: without Python's lock, with NumPy's error model, cached.
 
-    `fast_sums` lets the compiler reorder float sums so that reductions use vector registers; it
-    keeps NaN and infinity intact. `bare` is for kernels that allocate nothing and call only such:
-    without counting references, tuples of arrays are passed on at no cost. `inner` is for bare
-    kernels that only other kernels call: what would take their arguments from Python is left out,
-    which with tuples of arrays is most of what there is to compile. `inlined` ones become part of
-    whoever calls them: a tuple of ten arrays is seventy words to hand over, which a loop over few
-    rows does not earn back.
+    fast_sums   lets the compiler reorder float sums, so that reductions use vector registers; NaN
+                and infinity stay intact
+    bare        for kernels that allocate nothing and call only such kernels: references are not
+                counted, so tuples of arrays are passed on at no cost
+    inner       for bare kernels that only other kernels call: the code that converts arguments from
+                Python is left out, which is most of the code if arguments are tuples of arrays
+    inlined     makes the kernel part of its caller: a tuple of ten arrays is seventy words to pass,
+                which costs more than a loop over few rows
     """
     if function is None:
         return functools.partial(
             kernel, fast_sums=fast_sums, bare=bare, inner=inner, inlined=inlined
         )
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-    options["fastmath"] = FAST_SUMS if fast_sums else False  # said, or it is the caller's
+    options["fastmath"] = (
+        FAST_SUMS if fast_sums else False
+    )  # set explicitly, or the caller's setting is used
     if bare or inner:
         options["_nrt"] = False
     if inlined:
@@ -91,7 +94,7 @@ def kernel(
 
 
 def compiled_for_user(function: Callable[..., Any]) -> Any:
-    """Compile what a user has written, or a loop around it: for this process only, not cached."""
+    """Compile a user's function, or a loop around it, for this process only; it is not cached."""
     if hasattr(function, "py_func"):
         return function
     return numba.njit(function, nogil=True, error_model="numpy")
@@ -99,7 +102,7 @@ def compiled_for_user(function: Callable[..., Any]) -> Any:
 
 @functools.lru_cache(maxsize=1)
 def cache_directory() -> Path | None:
-    """The directory of this version's machine code; None where there can be none.
+    """The directory of this version's machine code; None if there is no usable one.
 
     `MARGROVE_CACHE_DIR` overrides the user's cache directory; set to an empty string it
     switches caching off.
@@ -122,21 +125,21 @@ def cache_directory() -> Path | None:
         probe = directory / f".probe-{os.getpid()}"
         probe.touch()
         probe.unlink()
-        _forget_old_generations(root, directory)
+        _remove_old_versions(root, directory)
     except OSError:
         return None
     return directory
 
 
 def mark_in_cache(name: str) -> Path | None:
-    """An empty file that says: what `name` needs is compiled, for the sources as they are now."""
+    """The path of an empty file; if it exists, all kernels for `name` are in the cache."""
     directory = cache_directory()
     return None if directory is None else directory / f"{name}-{digest_of_sources()}.nbi"
 
 
 def digest_of_sources() -> str:
-    """The same wherever the sources of the package are the same."""
-    return _stamps().whole()
+    """A hash of all source files of the package."""
+    return _stamps().of_package()
 
 
 def _cache_root() -> Path | None:
@@ -156,7 +159,7 @@ def _cache_root() -> Path | None:
 
 
 def _is_private(directory: Path) -> bool:
-    """Cache entries are pickles, so a directory that others can write to is code of theirs."""
+    """Whether only this user can write; cache entries are pickles, which can run any code."""
     if os.name != "posix":
         return True
     status = directory.stat()
@@ -164,7 +167,7 @@ def _is_private(directory: Path) -> bool:
 
 
 def _versions() -> str:
-    """What all machine code of a directory has in common."""
+    """A hash of the versions that all machine code of one directory has in common."""
     versions = f"{__version__} {numba.__version__} {sys.version_info[:2]}"
     return hashlib.sha256(versions.encode()).hexdigest()[:16]
 
@@ -174,24 +177,24 @@ def _stamps() -> SourceStamps:
     return SourceStamps(Path(margrove.__file__).parent)
 
 
-def _forget_old_generations(root: Path, current: Path) -> None:
-    """Remove the code of versions long gone; several may be in use side by side."""
+def _remove_old_versions(root: Path, current: Path) -> None:
+    """Remove the code of old versions; the newest ones stay, because they may still be in use."""
     others = [path for path in root.glob("kernels-*") if path != current and _is_ours(path)]
     others.sort(key=lambda path: path.stat().st_mtime, reverse=True)
-    for path in others[_KEEP_GENERATIONS:]:
+    for path in others[_KEPT_VERSIONS:]:
         shutil.rmtree(path, ignore_errors=True)
 
 
 def _is_ours(directory: Path) -> bool:
-    """By its name and by holding nothing but machine code: the root may be a user's folder."""
+    """Whether name and contents are those of our cache: the root may be a user's folder."""
     if not re.fullmatch(r"kernels-[0-9a-f]{16}", directory.name):
         return False
     return all(path.suffix in (".nbi", ".nbc") for path in directory.iterdir())
 
 
 @functools.lru_cache(maxsize=1)
-def _forget_oldest(directory: Path) -> None:
-    """Make room, once a process that compiles: sources that change leave old machine code."""
+def _limit_size(directory: Path) -> None:
+    """Remove the oldest files above the size limit; called once in each process that compiles."""
     files = sorted(directory.glob("*.nb?"), key=lambda path: path.stat().st_mtime)
     excess = sum(path.stat().st_size for path in files) - _MOST_BYTES
     for path in files:
@@ -227,7 +230,7 @@ class _LibraryCacheImpl(caching.CompileResultCacheImpl):
 
 
 class _LibraryCache(caching.FunctionCache):
-    """Numba's function cache, except that no fault of the disk ever reaches the user."""
+    """Numba's function cache, except that errors of the disk never reach the user."""
 
     _impl_class = _LibraryCacheImpl
     _announced = False
@@ -236,7 +239,7 @@ class _LibraryCache(caching.FunctionCache):
         self._started = time.perf_counter()
         try:
             return super().load_overload(sig, target_context)
-        except Exception:  # a truncated or foreign entry: throw it away and compile
+        except Exception:  # a truncated or foreign entry: remove it and compile
             self._discard()
             return None
 
@@ -246,9 +249,9 @@ class _LibraryCache(caching.FunctionCache):
             _LibraryCache._announced = True
             logger.info("Compiling numerical kernels, on the first run only.")
         try:
-            _forget_oldest(Path(self.cache_path))
+            _limit_size(Path(self.cache_path))
             super().save_overload(sig, data)
-        except Exception:  # disk full, directory gone: run uncached
+        except Exception:  # disk full or directory removed: run without the cache
             self._discard()
 
     def _discard(self) -> None:

@@ -1,9 +1,9 @@
-"""Matrix products whose every entry depends on its own row and column only.
+"""Matrix products in which every entry depends on its own row and column only.
 
-BLAS picks its code path by the shape of a product, so the same row can get another last bit when
-other rows stand beside it, and a threaded BLAS may split a sum. Here products run over tiles of
-one fixed shape (the last one padded with zeros), each on single-threaded BLAS, and our own threads
-take tiles. Results are then independent of the number of threads and of the neighbours.
+BLAS selects its code by the shape of a product, so the last bit of a row's result can depend on
+the other rows, and a threaded BLAS may split a sum. Here products run over tiles of one fixed shape
+(the last one padded with zeros), each on single-threaded BLAS, and our own threads take tiles. So
+results depend neither on the number of threads nor on the other rows.
 """
 
 from __future__ import annotations
@@ -19,29 +19,27 @@ from margrove._runtime.threads import run_tiles, single_threaded_blas
 __all__ = ["TILE_ROWS", "Scratch", "on_large_pages", "padded_tile", "row_products"]
 
 TILE_ROWS = 256
-
-
-_LARGE = 2**22
+_LARGE = 2**22  # bytes from which on NumPy asks for huge pages
 
 
 def on_large_pages(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """An empty array for which NumPy asks for huge pages, though it may be smaller than they are.
+    """An empty array on huge pages, even if the array itself is small.
 
-    The first touch of a page costs as much as a hundred computed kernel values.
+    The first access to a page costs as much as computing a hundred kernel values.
     """
     size = int(np.prod(shape))
-    room = max(size, _LARGE // np.dtype(dtype).itemsize + 1)
-    return np.empty(room, dtype=dtype)[:size].reshape(shape)
+    allocated = max(size, _LARGE // np.dtype(dtype).itemsize + 1)
+    return np.empty(allocated, dtype=dtype)[:size].reshape(shape)
 
 
 class Scratch(threading.local):
-    """A buffer for each thread, to be used again for tile after tile."""
+    """A buffer for each thread, which is used again for every tile."""
 
     def __init__(self) -> None:
         self._buffer = np.empty(0)
 
     def tile(self, n_rows: int, n_columns: int, dtype: Any) -> np.ndarray:
-        """A contiguous array with anything in it; the last one of this thread is overwritten."""
+        """An uninitialised contiguous array in the buffer; it overwrites the last one."""
         size = n_rows * n_columns
         if self._buffer.size < size or self._buffer.dtype != dtype:
             self._buffer = on_large_pages((size,), dtype)
@@ -66,7 +64,7 @@ def row_products(X: Any, W: np.ndarray, *, n_threads: int = 1) -> np.ndarray:
     def multiply(tile: int) -> None:
         start = tile * TILE_ROWS
         target = out[start : start + TILE_ROWS]
-        with np.errstate(over="ignore", invalid="ignore"):  # the caller looks at the result
+        with np.errstate(over="ignore", invalid="ignore"):  # the caller checks the result
             if sp.issparse(X):
                 target[:] = X[start : start + TILE_ROWS] @ W
             else:

@@ -1,7 +1,7 @@
-"""How much memory there is to take, asked before taking it.
+"""How much memory is available, to be asked before large allocations.
 
-An array of zeros costs nothing until it is touched, so an allocation that cannot be kept succeeds
-and the process is killed later. Whoever is about to need much asks here first.
+An array of zeros takes no memory until it is accessed. So an allocation that is too large succeeds,
+and the process is killed later. Functions that need much memory ask here first.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ _STATM = Path("/proc/self/statm")
 
 
 def available_memory() -> int | None:
-    """Bytes this process may still take: the machine's, its container's, its own limit's."""
+    """Bytes that this process may still allocate: the least of machine, container and own limit."""
     found = [_of_machine(), _of_container(), _of_process_limit()]
     known = [limit for limit in found if limit is not None]
     return max(0, min(known)) if known else None
 
 
 def require_memory(n_bytes: float, what: str, way_out: str) -> None:
-    """Raise MemoryError, in words, if `n_bytes` for `what` cannot be had.
+    """Raise MemoryError if `n_bytes` for `what` are not available; `way_out` ends the message.
 
-    Small requests are never refused: the figures are not that exact.
+    Small requests are never refused, because the numbers are not that exact.
     """
     if n_bytes < _SMALL:
         return
@@ -40,7 +40,7 @@ def require_memory(n_bytes: float, what: str, way_out: str) -> None:
 
 
 def readable_bytes(n_bytes: float) -> str:
-    """An amount of memory in words: "1.5 GB"."""
+    """An amount of memory as text, such as "1.5 GB"."""
     for unit in ("B", "kB", "MB"):
         if n_bytes < 1000:
             return f"{n_bytes:.3g} {unit}"
@@ -70,7 +70,7 @@ def _of_container() -> int | None:
 
 
 def _reclaimable_by_container() -> int:
-    """File cache counts as used, but the kernel gives it up before it refuses anybody."""
+    """File cache counts as used, but the operating system frees it when memory is needed."""
     try:
         lines = (_CGROUP / "memory.stat").read_text().splitlines()
         figures = dict(line.split() for line in lines)

@@ -1,10 +1,10 @@
-"""Tasks for other processes, here or on a cluster: whatever joblib backend is in effect.
+"""Tasks for other processes, on this machine or on a cluster, by the active joblib backend.
 
     with joblib.parallel_config(backend="dask"):
         margrove.compare(models, X, y)
 
-Without such a block work is done on threads of this process (`threads`), with the same result.
-What tasks warn of is told here, as if they had run here.
+Without such a block, work is done on threads of this process (`threads`), with the same result.
+Warnings of tasks are raised again in this process.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 def processes_wanted() -> bool:
     """Whether a `joblib.parallel_config` asks for other processes.
 
-    Backends that cannot hand over results one by one are left out: work is done on threads then.
+    Backends that cannot return results one by one do not count: threads are used instead.
     """
     backend, _ = get_active_backend(prefer="threads")
     shares_memory = getattr(backend, "supports_sharedmem", False)
@@ -48,11 +48,11 @@ def processes_wanted() -> bool:
 
 
 def tasks_wanted(estimator: Any) -> bool:
-    """Whether the parts of an estimator's fit are to be tasks of other processes.
+    """Whether the members of an estimator are to be fitted as tasks of other processes.
 
-    Not with `n_jobs=1`, nor where somebody has to do with a part while it is computed, which must
-    then be in this process: who listens to single steps, who keeps its state in a checkpoint,
-    callbacks, a limit of time, and an interrupt after which what there is is kept.
+    Not with `n_jobs=1`, and not if a fit must be watched while it runs, which is possible in this
+    process only: listeners of single steps, checkpoints, callbacks, `max_time`, and
+    `on_interrupt="keep"`.
     """
     return (
         getattr(estimator, "n_jobs", None) != 1
@@ -66,14 +66,14 @@ def tasks_wanted(estimator: Any) -> bool:
 
 
 def workers_wanted(n_jobs: int | None) -> int:
-    """How many tasks at a time `n_jobs` asks the backend in effect for; a cluster has its own."""
+    """How many tasks `n_jobs` asks the active backend to run at a time."""
     backend, configured = get_active_backend(prefer="threads")
     wanted = n_jobs if n_jobs is not None else configured
     return max(1, int(backend.effective_n_jobs(-1 if wanted is None else wanted)))
 
 
 def even_runs(costs: Iterable[float], n_runs: int) -> list[range]:
-    """Numbers 0, 1, ... cut into at most so many runs of about the same cost, none empty."""
+    """Divide the items 0, 1, ... into at most `n_runs` nonempty ranges of about equal cost."""
     before = np.concatenate([[0.0], np.cumsum(np.fromiter(costs, dtype=np.float64))])
     ends = np.searchsorted(before, np.linspace(0.0, before[-1], n_runs + 1))
     ends[-1] = len(before) - 1
@@ -82,11 +82,12 @@ def even_runs(costs: Iterable[float], n_runs: int) -> list[range]:
 
 
 class Carried:
-    """What many tasks need, and what is to travel once.
+    """Data that many tasks need and that should be sent to the cluster once.
 
-    joblib sends each argument of a Dask task along with it, except those that are large and that
-    it can remember: these it hands to the cluster first. It asks Python for the size of an object,
-    which is none of what is inside. Arrays for processes of this machine it shares in any case.
+    joblib sends each argument of a Dask task with the task, except large objects that support weak
+    references: these are scattered to the cluster first. joblib asks Python for the size of the
+    object, which does not include its contents, so `__sizeof__` returns a large number. Processes
+    of this machine share arrays in any case.
     """
 
     __slots__ = ("__weakref__", "value")
@@ -104,52 +105,54 @@ class Carried:
 def spread(
     function: Callable[..., Any], shared: Any, calls: Iterable[tuple[Any, ...]], n_workers: int
 ) -> Iterator[Any]:
-    """Results of function(shared, *call) for all calls, in their order, as they come.
+    """Yield function(shared, *call) for all calls, in their order, as results arrive.
 
-    Tasks must leave what they share as it is. Arrays that are mapped into several processes can be
-    written to all the same, each process to its own copy: kernels are compiled for such arrays.
+    Tasks must not change `shared`. Its arrays may be memory maps, which are still writable (in a
+    private copy), because kernels are compiled for writable arrays.
     """
     carried = Carried((shared, sklearn.get_config(), _filters()))
-    # Not scikit-learn's: what it does to warnings does not expect several threads of one process.
-    team = Parallel(n_jobs=n_workers, return_as="generator", mmap_mode="c")
-    return _retold(team(delayed(_called)(function, carried, *call) for call in calls))
+    # Not scikit-learn's Parallel: it changes warning filters, which is not thread-safe.
+    parallel = Parallel(n_jobs=n_workers, return_as="generator", mmap_mode="c")
+    return _warn_again(parallel(delayed(_run_task)(function, carried, *call) for call in calls))
 
 
-def _retold(told: Any) -> Iterator[Any]:
-    registry: dict[Any, Any] = {}  # what is to be said once is not said by every task
+def _warn_again(outcomes: Any) -> Iterator[Any]:
+    registry: dict[Any, Any] = {}  # shared by all tasks, so that a warning is shown once
     try:
-        for result, heard in told:
-            for message, filename, line in heard:
+        for result, recorded in outcomes:
+            for message, filename, line in recorded:
                 warnings.warn_explicit(message, type(message), filename, line, registry=registry)
             yield result
     finally:
-        with warnings.catch_warnings():  # whoever ends early knows that tasks are cancelled
+        with warnings.catch_warnings():  # joblib warns of cancelled tasks
             warnings.simplefilter("ignore")
-            told.close()
+            outcomes.close()
 
 
-def _called(function: Callable[..., Any], carried: Carried, *call: Any) -> tuple[Any, list[_Heard]]:
+def _run_task(
+    function: Callable[..., Any], carried: Carried, *call: Any
+) -> tuple[Any, list[_Recorded]]:
     shared, config, filters = carried.value
-    with sklearn.config_context(**config), _EARS.listening(filters) as heard:
+    with sklearn.config_context(**config), _RECORDER.recording(filters) as recorded:
         result = function(shared, *call)
-    return result, heard
+    return result, recorded
 
 
 # -- warnings of tasks --
 
-_Heard = tuple[Warning, str, int]  # the warning, and the file and line that it is about
+_Recorded = tuple[Warning, str, int]  # the warning, and the file and line that it is about
 
 
 def _filters() -> list[Any]:
-    current = getattr(warnings, "_get_filters", None)  # where they belong to a context
+    current = getattr(warnings, "_get_filters", None)  # in versions that have filters by context
     return list(warnings.filters if current is None else current())
 
 
-class _Ears:
-    """Hears what tasks of this process warn of.
+class _WarningRecorder:
+    """Records the warnings of tasks that run in this process.
 
     Filters are global to a process, and a worker of Dask may have several threads. So tasks that
-    overlap share one record: a warning may be told along with the result of another of them.
+    overlap share one record: a warning may be returned with the result of another of these tasks.
     """
 
     def __init__(self) -> None:
@@ -159,8 +162,8 @@ class _Ears:
         self._record: list[Any] = []
 
     @contextmanager
-    def listening(self, filters: list[Any]) -> Iterator[list[_Heard]]:
-        heard: list[_Heard] = []
+    def recording(self, filters: list[Any]) -> Iterator[list[_Recorded]]:
+        recorded: list[_Recorded] = []
         with self._lock:
             if self._depth == 0:
                 self._catching = warnings.catch_warnings(record=True)
@@ -168,17 +171,17 @@ class _Ears:
                 _set_filters(filters)
             self._depth += 1
         try:
-            yield heard
+            yield recorded
         finally:
             with self._lock:
                 caught, self._record[:] = list(self._record), []
-                heard += [(_instance(own), own.filename, own.lineno) for own in caught]
+                recorded += [(_instance(each), each.filename, each.lineno) for each in caught]
                 self._depth -= 1
                 if self._depth == 0:
                     self._catching.__exit__(None, None, None)
 
 
-_EARS = _Ears()
+_RECORDER = _WarningRecorder()
 
 
 def _instance(caught: Any) -> Warning:
@@ -187,7 +190,7 @@ def _instance(caught: Any) -> Warning:
 
 
 def _set_filters(filters: list[Any]) -> None:
-    """Those of the process that sent the task; an "error" there is one here."""
+    """Set the filters of the process that sent the task; an "error" there is an error here."""
     warnings.resetwarnings()
     for action, message, category, module, line in reversed(filters):
         pattern, module_pattern = _pattern(message), _pattern(module)

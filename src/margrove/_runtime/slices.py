@@ -1,12 +1,12 @@
-"""Slices: how every iterative learner runs, and how the world talks to it while it does.
+"""Slices: how iterative learners run, and how fits are watched, limited and cancelled.
 
 Compiled code cannot see Ctrl-C, a clock or a listener. So a learner is a `Process` that is
-advanced in slices of about 50 ms; between two slices `drive` looks for an interrupt, the time
-budget, a cancel, and tells callbacks, step listeners and the progress bar how it goes.
+advanced in slices of about 50 ms. Between two slices `drive` looks for an interrupt, the time
+limit and a cancel, and reports to callbacks, step listeners and the progress bar.
 
-Where a slice ends is decided by the clock and must not change the iterates: all state of a
-process lives in arrays that the kernel leaves consistent whenever it returns. Between two slices
-is also where `checkpoints` takes that state, to go on from it in another session.
+The clock decides where a slice ends, which must not change the iterates: the whole state of a
+process is in arrays, and they are consistent whenever the kernel returns. `checkpoints` saves this
+state between two slices.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ __all__ = [
     "watch",
 ]
 
-# scikit-learn's callback API starts with 1.9; `watch` works with every version. Importing it
-# takes as long as a small fit, so that is left until somebody sets a callback.
+# scikit-learn has callbacks from version 1.9 on; `watch` works with every version. Importing them
+# takes as long as a small fit, so they are imported only when a callback is set.
 SUPPORTS_CALLBACKS = find_spec("sklearn.callback") is not None
 
 SLICE_SECONDS = 0.05
@@ -51,7 +51,7 @@ Ending = Literal["finished", "max_time", "callback", "interrupt"]
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a fit has come: `done` of `total` rounds, and the learner's own figures."""
+    """How far a fit has come: `done` of `total` rounds, and figures of the learner."""
 
     learner: str
     unit: str
@@ -62,20 +62,22 @@ class Progress:
 
 
 class Process(Protocol):
-    """A computation that can be advanced bit by bit.
+    """A computation that can be advanced in small steps.
 
-    `unit` names a round ("epoch"), `total` says how many there are at most. `rounds` have been
-    completed and `finished` says whether another is wanted. `advance(work)` does about `work`
-    multiply-adds, at least one elementary step, never runs past the end of a round, and returns
-    how much it did.
-    `read_steps` empties the buffer of elementary steps, `figures` are for people to read.
+    unit, total     the name of a round ("epoch"), and the largest number of rounds
+    rounds          how many rounds are complete
+    finished        whether no further round is needed
+    advance(work)   does about `work` multiply-adds, at least one elementary step, but never runs
+                    past the end of a round; returns how much it did
+    read_steps()    returns the recorded elementary steps and empties their buffer
+    figures()       numbers for people to read
 
-    Processes that checkpoints can keep have two methods more. `state()`, asked for between slices,
-    gives all that another slice depends on beyond what the process was made from: a dictionary of
-    plain values and arrays that later slices do not change, the same for any number of threads.
-    `restore(state)` brings a process that was made alike and has not been advanced to that state;
-    it believes nothing that compiled code would follow out of bounds. `limit`, where there is one,
-    names the parameter of the learner that only says when to end.
+    Processes that support checkpoints have two more methods. `state()`, called between slices,
+    returns everything that the next slice depends on, except what the process was made from: a
+    dictionary of plain values and arrays that later slices do not change, the same for any number
+    of threads. `restore(state)` sets this state in a new process with the same data and parameters;
+    it checks everything that could send compiled code out of bounds. `limit`, if it exists, names
+    the parameter of the learner that only says when to stop.
     """
 
     unit: str
@@ -91,20 +93,20 @@ class Process(Protocol):
 
 
 class Keeper(Protocol):
-    """What keeps the state of processes in a file; see `checkpoints`."""
+    """Saves the states of processes to a file; see `checkpoints`."""
 
     def seed(self, drawn: int) -> int:
-        """What was drawn in place of a `random_state`, or in an earlier session."""
+        """The seed of the resumed session in place of `drawn`, if there is one, else `drawn`."""
 
     def keep(
         self, process: Process, estimator: Any, given: Mapping[str, Any]
     ) -> AbstractContextManager[Callable[[float], float]]:
-        """Restore a process, and give what is to be called in place of its `advance`."""
+        """Restore a process, and yield the function to call in place of its `advance`."""
 
 
 @dataclass(frozen=True)
 class _Watch:
-    """Everybody who watches at the moment, outermost first, and who keeps what is learnt."""
+    """The active listeners, outermost first, and the active keeper."""
 
     on_step: tuple[Callable[[Any], None], ...] = ()
     on_progress: tuple[Callable[[Progress], bool | None], ...] = ()
@@ -123,20 +125,20 @@ class _Watch:
                     listener(step)
 
     def tell_progress(self, progress: Progress) -> bool:
-        """Whether a listener wants the fit to end."""
+        """Call the listeners; True if one of them wants the fit to end."""
         with _unwatched(self):
             answers = [listener(progress) for listener in self.on_progress]
         return any(answers)
 
 
-_NOBODY = _Watch()
-_WATCH: ContextVar[_Watch] = ContextVar("margrove_watch", default=_NOBODY)
+_NO_WATCH = _Watch()
+_WATCH: ContextVar[_Watch] = ContextVar("margrove_watch", default=_NO_WATCH)
 _FITTING: ContextVar[tuple[int, ...]] = ContextVar("margrove_fitting", default=())
 
 
 @contextmanager
 def _unwatched(outer: _Watch) -> Iterator[None]:
-    """While a listener runs, its own fits are not reported to it; cancelling still reaches them."""
+    """Do not report the fits inside to listeners; they can still be cancelled."""
     token = _WATCH.set(_Watch(cancel=outer.cancel))
     try:
         yield
@@ -154,17 +156,18 @@ def watch(
 ) -> Iterator[None]:
     """Watch, steer or cancel every fit of this library inside the `with` block.
 
-    Blocks may be nested: all of them are told. What a listener fits itself is not reported, nor
-    are fits in other threads or processes, such as those of `cross_val_score(..., n_jobs=2)`.
+    Blocks may be nested: the listeners of all of them are called. Fits that a listener starts are
+    not reported, nor are fits in other threads or processes, such as those of
+    `cross_val_score(..., n_jobs=2)`.
 
     Parameters
     ----------
     on_step : callable, optional
-        Gets one small record for each elementary step (a perceptron update, ...), in order.
-        The learnt result is bit for bit the same with and without a listener.
+        Called with a small record for each elementary step (a perceptron update, ...), in order.
+        The fitted model is the same, bit for bit, with and without a listener.
     on_progress : callable, optional
-        Gets a `Progress` about twenty times a second; returning True ends the fit with what has
-        been learnt so far.
+        Called with a `Progress` about twenty times a second; if it returns True, the fit ends and
+        keeps what it has learnt so far.
     cancel : object with `is_set()`, optional
         For example a `threading.Event`. Once set, the fit raises `FitCancelled` and leaves the
         estimator as it was.
@@ -204,7 +207,7 @@ def watch(
 
 @contextmanager
 def under_keeper(keeper: Keeper | None) -> Iterator[None]:
-    """Let a keeper, or nobody, keep the fits inside."""
+    """Set the keeper of the fits inside; None for no checkpoints."""
     token = _WATCH.set(replace(_WATCH.get(), keeper=keeper))
     try:
         yield
@@ -213,25 +216,25 @@ def under_keeper(keeper: Keeper | None) -> Iterator[None]:
 
 
 def is_kept() -> bool:
-    """Whether somebody will ask for the state of processes."""
+    """Whether fits are saved in a checkpoint, so that states of processes are needed."""
     return _WATCH.get().keeper is not None
 
 
 def kept_seed(drawn: int) -> int:
-    """A seed that was drawn at random; where a fit is resumed, the one that it had."""
+    """A seed that was drawn at random, or, in a resumed fit, the seed that it had before."""
     keeper = _WATCH.get().keeper
     return drawn if keeper is None else keeper.seed(drawn)
 
 
 @contextmanager
 def unwatched() -> Iterator[None]:
-    """Fits inside are parts of another one: listeners do not hear of them, cancelling works."""
+    """The fits inside are steps of another fit: they are not reported, but can be cancelled."""
     with _unwatched(_WATCH.get()):
         yield
 
 
 def step_capacity() -> int:
-    """How many elementary steps a kernel should record before it returns; 0 if nobody listens."""
+    """How many elementary steps a kernel records before it returns; 0 if there is no listener."""
     return _STEP_CAPACITY if _WATCH.get().on_step else 0
 
 
@@ -247,12 +250,12 @@ def drive(
     fitted: Callable[[], dict[str, Any]] | None = None,
     given: Mapping[str, Any] | None = None,
 ) -> Ending:
-    """Run a process to its end, slice by slice, and say how it ended.
+    """Run a process to its end, slice by slice, and return how it ended.
 
-    A process that ends early but usably (`max_time`, an interrupt with `on_interrupt="keep"`)
-    warns. X, y and `fitted`, which gives the fitted attributes as if the process ended now, are
-    for scikit-learn's callbacks. `given` are further arguments of the fit that its result depends
-    on, such as weights: a checkpoint of other data is not resumed.
+    A process that is stopped early and keeps its result (`max_time`, or an interrupt with
+    `on_interrupt="keep"`) warns. X, y and `fitted` are for scikit-learn's callbacks; `fitted()`
+    returns the fitted attributes as if the process ended now. `given` are further arguments of the
+    fit that change its result, such as weights: a checkpoint is resumed with the same data only.
     """
     name = type(estimator).__name__
     if id(estimator) in _FITTING.get():
@@ -260,13 +263,13 @@ def drive(
             f"This {name} is being fitted already: a callback of its own fit called fit again. "
             "Fit a clone instead: sklearn.base.clone(estimator).fit(X, y)."
         )
-    # A context of its own ends with the fit, also where an interrupt comes between two lines here.
+    # A new context ends with the fit, even if an interrupt comes between two lines here.
     inside = copy_context()
     inside.run(_FITTING.set, (*_FITTING.get(), id(estimator)))
     try:
-        everything = {"X": X, "y": y, **(given or {})}
+        arguments = {"X": X, "y": y, **(given or {})}
         with (
-            _kept(process, estimator, everything) as advance,
+            _kept(process, estimator, arguments) as advance,
             _progress_bar(process, name, verbose) as bar,
         ):
             run = partial(_drive, process, advance, name, max_time, bar)
@@ -286,7 +289,7 @@ def drive(
 def _kept(
     process: Process, estimator: Any, given: Mapping[str, Any]
 ) -> Iterator[Callable[[float], float]]:
-    """How to advance a process; with a keeper, from where it was kept last."""
+    """The function that advances a process; a keeper restores the process first."""
     keeper = _WATCH.get().keeper
     if keeper is None:
         yield process.advance
@@ -336,9 +339,9 @@ def _drive(
 
 
 def _work_of_next_slice(work: float, done: float, seconds: float) -> float:
-    """What fits a slice at the speed just seen, approached in steps of at most four."""
-    fitting = done * SLICE_SECONDS / max(seconds, 1e-6)
-    return min(4.0 * work, max(0.25 * work, fitting))
+    """The work of a slice at the last speed; it changes at most by a factor of four."""
+    wanted = done * SLICE_SECONDS / max(seconds, 1e-6)
+    return min(4.0 * work, max(0.25 * work, wanted))
 
 
 def _no_callback(completed: bool) -> bool:
@@ -415,15 +418,8 @@ def _progress_bar(
         yield lambda progress: None
         return
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        TextColumn,
-        TimeElapsedColumn,
-    )
-    from rich.progress import (
-        Progress as Bar,
-    )
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
 
     columns = (
         TextColumn("{task.description}"),

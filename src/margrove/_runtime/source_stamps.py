@@ -1,10 +1,9 @@
-"""Stamps of source files: when must a compiled kernel be compiled again?
+"""Stamps of source files: they tell when a kernel must be compiled again.
 
-Machine code of a kernel contains what the kernel's module imports: kernels that it calls,
+The machine code of a kernel contains what the kernel's module imports: kernels that it calls and
 constants that it reads. So the stamp of a module is a hash of its own source and of the sources of
-all modules of this package that it imports, directly or through others. An edit of a tree's kernel
-leaves the machine code of a support vector machine valid, and makes everything that the edited
-file can reach into invalid.
+all modules of this package that it imports, directly or through others. After an edit, only the
+machine code of modules that import the edited file is invalid.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _IMPORT = re.compile(
     re.MULTILINE,
 )
 _NAME = re.compile(r"(\w+)(?:\s+as\s+\w+)?")
-_OFFER = re.compile(r"^from \.([\w.]+) import (\w+) as \w+$", re.MULTILINE)  # in a stub
+_EXPORT = re.compile(r"^from \.([\w.]+) import (\w+) as \w+$", re.MULTILINE)  # in a stub
 _COMMENT = re.compile(r"#[^\n]*")
 
 
@@ -37,13 +36,13 @@ class SourceStamps:
     def stamp(self, module: str) -> str:
         """A hash of the sources that the machine code of this module's kernels depends on."""
         digest = hashlib.sha256()
-        for name in sorted(self.reached(module)):
+        for name in sorted(self.dependencies(module)):
             digest.update(name.encode())
             digest.update(self._source(name))
         return digest.hexdigest()[:16]
 
     @functools.cache  # noqa: B019
-    def whole(self) -> str:
+    def of_package(self) -> str:
         """A hash of all sources of the package."""
         digest = hashlib.sha256()
         for path in sorted(self._package.rglob("*.py")):
@@ -51,7 +50,7 @@ class SourceStamps:
             digest.update(path.read_bytes())
         return digest.hexdigest()[:16]
 
-    def reached(self, module: str) -> set[str]:
+    def dependencies(self, module: str) -> set[str]:
         """The module and those that it imports, directly or through others."""
         found, todo = {module}, [module]
         while todo:
@@ -70,24 +69,26 @@ class SourceStamps:
                 continue
             names = _COMMENT.sub("", statement["lines"] or statement["line"])
             for name in _NAME.findall(names):
-                found.add(self._home(statement["package"], name))
-        return found - {"margrove"}  # the package itself has nothing that is compiled
+                found.add(self._module_of(statement["package"], name))
+        return found - {"margrove"}  # the package itself has no kernels
 
-    def _home(self, package: str, name: str) -> str:
-        """Where an imported name is: the module that the contents of the package name for it, a
-        module of that name, or the package itself."""
-        if name in (contents := self._contents(package)):
-            return self._home(f"{package}.{contents[name]}", name)
+    def _module_of(self, package: str, name: str) -> str:
+        """The module that defines an imported name.
+
+        It is the module that `__init__.pyi` gives, a module of that name, or the package itself.
+        """
+        if name in (exports := self._exports(package)):
+            return self._module_of(f"{package}.{exports[name]}", name)
         inner = f"{package}.{name}"
         return inner if self._path(inner) is not None else package
 
     @functools.cache  # noqa: B019
-    def _contents(self, package: str) -> dict[str, str]:
-        """What `__init__.pyi` offers: {name: module of the package that has it}."""
+    def _exports(self, package: str) -> dict[str, str]:
+        """What `__init__.pyi` exports: {name: module of the package that defines it}."""
         stub = self._package.parent.joinpath(*package.split("."), "__init__.pyi")
         if not stub.is_file():
             return {}
-        return {name: module for module, name in _OFFER.findall(stub.read_text())}
+        return {name: module for module, name in _EXPORT.findall(stub.read_text())}
 
     @functools.cache  # noqa: B019
     def _source(self, module: str) -> bytes:

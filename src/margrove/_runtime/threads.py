@@ -1,8 +1,8 @@
-"""The one way to use several cores: nogil kernels and single-threaded BLAS on our own threads.
+"""Work on several cores: kernels without Python's lock, and single-threaded BLAS, on threads.
 
-Results never depend on the number of threads: work is cut into tiles whose shapes are fixed by
-the problem, a tile is computed by one thread from start to end, and reductions over tiles run in
-tile order.
+Results never depend on the number of threads: work is cut into tiles whose shapes depend on the
+problem only, one thread computes a tile from start to end, and reductions over tiles run in the
+order of the tiles.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ __all__ = [
 
 
 def available_cores() -> int:
-    """Cores this process may use: affinity, container limits and LOKY_MAX_CPU_COUNT obeyed."""
+    """Cores that this process may use, by affinity, container limits and LOKY_MAX_CPU_COUNT."""
     return int(joblib.cpu_count())
 
 
 def resolve_n_jobs(n_jobs: int | None, *, unset: Literal["one", "all"] = "one") -> int:
     """The number of threads that scikit-learn's `n_jobs` asks for.
 
-    Where scikit-learn's estimator has `n_jobs`, None means one unless a `joblib.parallel_config`
-    says otherwise. Where it has none, `unset="all"` makes None mean all permitted cores. In
-    either case a fit inside a joblib worker gets one thread: the cores are already spoken for.
+    If scikit-learn's estimator has `n_jobs`, None means one unless a `joblib.parallel_config`
+    says otherwise. If it has no `n_jobs`, `unset="all"` makes None mean all available cores. In
+    both cases a fit inside a joblib worker gets one thread, because the other cores are in use.
     """
     if n_jobs == 0:
         raise ValueError("The 'n_jobs' parameter must not be 0. Use 1 for one core, -1 for all.")
@@ -56,9 +56,9 @@ def resolve_n_jobs(n_jobs: int | None, *, unset: Literal["one", "all"] = "one") 
 
 
 def is_nested(backend: Any) -> bool:
-    """Whether this is a task of a joblib backend: its core is all that it has.
+    """Whether this code runs inside a task of a joblib backend, which has one core.
 
-    Dask's tells its tasks nothing; the thread that runs them knows.
+    The backend of Dask does not set `nesting_level`; the thread that runs the task is asked.
     """
     if getattr(backend, "nesting_level", 0):
         return True
@@ -73,8 +73,8 @@ def is_nested(backend: Any) -> bool:
 def run_tiles(task: Callable[[int], None], n_tiles: int, n_threads: int = 1) -> None:
     """Call `task(0) ... task(n_tiles - 1)`, each exactly once, on up to `n_threads` threads.
 
-    The calling thread works too, so Ctrl-C reaches it between its tiles; the others then finish
-    the tile at hand and stop. The first error of any tile is raised here.
+    The calling thread works too, so Ctrl-C reaches it between its tiles; the other threads then
+    finish their current tile and stop. The first error of any tile is raised here.
     """
     n_threads = min(n_threads, n_tiles)
     if n_threads <= 1:
@@ -100,7 +100,7 @@ def run_tiles(task: Callable[[int], None], n_tiles: int, n_threads: int = 1) -> 
             for helper in helpers:
                 helper.start()
             work()
-        except BaseException as error:  # an interrupt between two lines of ours
+        except BaseException as error:  # an interrupt between two lines here
             queue.abandon(error)
         finally:
             _join_all(helpers, queue)
@@ -109,7 +109,7 @@ def run_tiles(task: Callable[[int], None], n_tiles: int, n_threads: int = 1) -> 
 
 
 def _join_all(helpers: list[threading.Thread], queue: _TileQueue) -> None:
-    """Wait for helpers whatever happens: they write to arrays that the caller will read."""
+    """Wait for all helpers in any case: they write to arrays that the caller will read."""
     for helper in helpers:
         while helper.is_alive():
             try:
@@ -119,30 +119,30 @@ def _join_all(helpers: list[threading.Thread], queue: _TileQueue) -> None:
 
 
 class _Finishing:
-    """A function for the threads of joblib, which an interrupt leaves running.
+    """A function for threads of joblib, which go on running after an interrupt.
 
-    A thread that is still in compiled code when the interpreter ends takes the process down.
+    A thread that is still in compiled code when the interpreter ends crashes the process.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
-        self._begun: list[None] = []  # one for each running call; lists are changed in one step
+        self._running: list[None] = []  # an item for each running call; list changes are atomic
         self._is_closed = False
 
     def __call__(self, *given: Any) -> Any:
-        self._begun.append(None)
+        self._running.append(None)
         try:
             return None if self._is_closed else self._function(*given)
         finally:
-            self._begun.pop()
+            self._running.pop()
 
-    def __reduce__(self) -> tuple[Any, ...]:  # for workers of other processes
-        return _itself, (self._function,)
+    def __reduce__(self) -> tuple[Any, ...]:  # in other processes it is the plain function
+        return _identity, (self._function,)
 
     def close(self) -> None:
-        """Calls from now on do nothing; wait for those that have begun, whatever happens."""
+        """Make further calls do nothing, and wait until all running calls have ended."""
         interrupted = False
-        while not self._is_closed or self._begun:
+        while not self._is_closed or self._running:
             try:
                 self._is_closed = True
                 time.sleep(0.002)
@@ -152,13 +152,13 @@ class _Finishing:
             raise KeyboardInterrupt
 
 
-def _itself(function: Callable[..., Any]) -> Callable[..., Any]:
+def _identity(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
 @contextmanager
 def finishing(function: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
-    """The function, to be called on threads of joblib; an error waits for calls that run."""
+    """The function, for threads of joblib; after an error, running calls are waited for."""
     task = _Finishing(function)
     try:
         yield task
@@ -168,10 +168,10 @@ def finishing(function: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
 
 
 class _TileQueue:
-    """Hands out tile numbers; after `abandon`, none.
+    """Returns tile numbers one by one; after `abandon`, None.
 
-    Without a lock, which an interrupt between two lines could leave held: counting is one step of
-    the interpreter.
+    It has no lock, because an interrupt between two lines could leave a lock held. `next` of a
+    counter is one step of the interpreter.
     """
 
     def __init__(self, n_tiles: int) -> None:
@@ -190,9 +190,9 @@ class _TileQueue:
 
 
 class _BlasLimit:
-    """BLAS thread counts are global to the process, so overlapping sections share one limit.
+    """Limits BLAS to one thread. The limit is global, so overlapping sections share it.
 
-    Where BLAS runs on OpenMP they belong to a thread instead; `in_helper` covers that.
+    If BLAS uses OpenMP, each thread has its own limit, which `in_helper` sets.
     """
 
     def __init__(self) -> None:
@@ -231,7 +231,7 @@ class _BlasLimit:
 
 
 def _let_any_thread_set_limits() -> None:
-    """threadpoolctl leaves OpenBLAS to the thread that limited it first; ours may be another."""
+    """threadpoolctl lets only the thread that set a limit change it; ours may be another one."""
     clear = getattr(OpenBLASController, "clear_controlling_thread", None)
     if clear is not None:
         clear(force=True)
@@ -242,7 +242,7 @@ _BLAS_LIMIT = _BlasLimit()
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """BLAS on one thread inside, whatever it was before restored after; nests and overlaps."""
+    """BLAS uses one thread inside; blocks may be nested, and may overlap on several threads."""
     _BLAS_LIMIT.enter()
     try:
         yield

@@ -1,7 +1,7 @@
-"""Runs every kernel of the library once, for each type of array it can be given.
+"""Runs every kernel of the library once, for each type of array that it supports.
 
-Compiling takes minutes, and one process compiles on one core only. So there are parts, which other
-processes can compile into the cache side by side; whoever runs them afterwards loads what is there.
+Compiling takes minutes, and a process compiles on one core only. So there are parts, which several
+processes compile into the cache at the same time; later processes load them from the cache.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from margrove._runtime.threads import resolve_n_jobs
 
 __all__ = ["EVERYTHING", "PARTS", "fill_cache", "run_parts", "run_side_by_side", "warmup"]
 
-EVERYTHING = "everything"  # the mark that says that all kernels are compiled
+EVERYTHING = "everything"  # name of the cache mark that means: all kernels are compiled
 _MANY_ROWS = 2100  # more than 2048: from there on Gram matrices are float32
 
 
@@ -33,8 +33,8 @@ def warmup(n_jobs: int | None = None) -> float:
     Parameters
     ----------
     n_jobs : int, optional
-        Processes that compile side by side, by default as many as there are cores. Where there is
-        no cache, through which they could hand over what they have compiled, it is one.
+        Number of processes that compile at the same time, by default the number of cores. Without
+        a cache, through which they share the machine code, it is one.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def warmup(n_jobs: int | None = None) -> float:
 
 
 def fill_cache(n_jobs: int | None = None) -> bool:
-    """Have every kernel in the cache, and load none of them; False where there is no cache."""
+    """Compile every kernel into the cache, without loading any; False if there is no cache."""
     mark = mark_in_cache(EVERYTHING)
     if mark is None or not sys.executable:
         return False
@@ -61,7 +61,7 @@ def fill_cache(n_jobs: int | None = None) -> bool:
 
 
 def run_parts(names: Sequence[str]) -> None:
-    """Fit and use learners on toy data, in this process."""
+    """Fit learners on toy data and predict, in this process."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in names:
@@ -69,9 +69,9 @@ def run_parts(names: Sequence[str]) -> None:
 
 
 def run_side_by_side(programs: Sequence[tuple[str, ...]], n_processes: int) -> None:
-    """Run programs of Python with their arguments, each in a process of its own, so many at a time.
+    """Run Python programs with their arguments in processes, `n_processes` at a time.
 
-    Nobody looks at how they end: what they leave in the cache is what they are for.
+    Exit codes are ignored: the programs only fill the cache.
     """
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     waiting, running = list(programs), list[subprocess.Popen[bytes]]()
@@ -96,7 +96,7 @@ def run_side_by_side(programs: Sequence[tuple[str, ...]], n_processes: int) -> N
 def _run_machines(dtype: Any, form: Callable[[Any], Any]) -> None:
     y = np.arange(12) % 3
     X = np.random.default_rng(0).random((12, 4)) + y[:, None]
-    X[-1] = X[-4]  # a row that is there twice
+    X[-1] = X[-4]  # a row that occurs twice
     table = form(X.astype(dtype))
     _run_perceptrons(table, y)
     _run_support_vector_machines(table, y)
@@ -113,7 +113,7 @@ def _run_perceptrons(X: Any, y: np.ndarray) -> None:
 
 
 def _run_support_vector_machines(X: Any, y: np.ndarray) -> None:
-    """Two classes and three, regression, a region, and each solver."""
+    """Two and three classes, regression, one-class machines, and each solver."""
     from margrove.margin.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
     for machine in (SVC(), NuSVC(nu=0.2), SVC(solver="hull"), SVC(C=np.inf, kernel="linear")):
@@ -131,7 +131,7 @@ def _run_support_vector_machines(X: Any, y: np.ndarray) -> None:
 
 
 def _run_linear_machines(X: Any, y: np.ndarray) -> None:
-    """Each solver, loss and way of telling classes apart."""
+    """Each solver, loss and multiclass method."""
     from margrove.margin.linear import LinearSVC, LinearSVR
 
     for solver in ("cd", "newton", "sgd"):
@@ -145,16 +145,16 @@ def _run_linear_machines(X: Any, y: np.ndarray) -> None:
 
 
 def _run_trees() -> None:
-    """Numbers, missing values and categories; classes and numbers to be predicted."""
+    """Numbers, missing values and categories; classification and regression."""
     from margrove.grove import DecisionTreeClassifier, DecisionTreeRegressor
 
     X = np.random.default_rng(0).random((40, 3))
     y = np.arange(40) % 3
-    with_gaps = np.where(X < 0.1, np.nan, np.round(X, 1))
+    X_missing = np.where(X < 0.1, np.nan, np.round(X, 1))
     for model in (DecisionTreeClassifier(), DecisionTreeRegressor()):
         model.fit(X, y).predict(X)
-        model.set_params(categorical_features=[0]).fit(with_gaps, y).predict(with_gaps)
-    DecisionTreeClassifier(split="multiway").fit(with_gaps, y).predict(with_gaps)
+        model.set_params(categorical_features=[0]).fit(X_missing, y).predict(X_missing)
+    DecisionTreeClassifier(split="multiway").fit(X_missing, y).predict(X_missing)
 
 
 def _run_ensembles() -> None:
@@ -168,12 +168,12 @@ def _run_ensembles() -> None:
 
     X = np.random.default_rng(0).random((40, 3))
     y = np.arange(40) % 3
-    with_gaps = np.where(X < 0.1, np.nan, np.round(X, 1))
+    X_missing = np.where(X < 0.1, np.nan, np.round(X, 1))
     for model in (RandomForestClassifier(2, oob_score=True), ExtraTreesClassifier(2)):
         model.fit(X, y).predict(X)
     RandomForestRegressor(2, keep_samples=True).fit(X, y).predict_quantiles(X)
     for kind in (RandomForestClassifier, RandomForestRegressor):
-        kind(2, categorical_features=[0]).fit(with_gaps, y).predict(with_gaps)
+        kind(2, categorical_features=[0]).fit(X_missing, y).predict(X_missing)
     bootstrap(X[:, 0], np.mean, n_resamples=10)
 
 
@@ -216,7 +216,7 @@ def _run_explanations() -> None:
 
 
 def _run_on_many_rows() -> None:
-    """Classes far apart, so that a handful of steps will do."""
+    """Well separated classes, so that a few steps are enough."""
     from margrove.margin.svm import SVC
 
     y = np.arange(_MANY_ROWS) % 3
@@ -227,9 +227,9 @@ def _run_on_many_rows() -> None:
 
 
 def _run_gradient_boosting() -> None:
-    """Both pairs, with weights and lists of entries; enough rows to be packed, and for tables.
+    """Both pairs of estimators, with weights and sparse tables, and enough rows for packed tables.
 
-    Columns of still more rows are binned without being sorted.
+    Larger tables are binned without sorting, by `refined_cells` and `code_values`.
     """
     from margrove.ensemble.gradient import (
         GradientBoostingClassifier,
@@ -260,13 +260,13 @@ def _run_gradient_boosting() -> None:
 
 
 def _run_gradient_boosting_in_shards() -> None:
-    """What workers of a cluster and their leader run; Dask need not be there."""
+    """The kernels of cluster workers and their leader; Dask need not be installed."""
     from margrove.dask.boosting import grow_a_tree
 
     grow_a_tree(_MANY_ROWS)
 
 
-# Those that take longest to compile come first.
+# The parts that take longest to compile come first.
 PARTS: dict[str, Callable[[], None]] = {
     "forests": _run_ensembles,
     "trees": _run_trees,

@@ -1,11 +1,11 @@
 """Margin machines: perceptrons and support vector machines, their kernels and losses.
 
-decisions     from fitted attributes to decision values, with checks on the way
+decisions     decision values from fitted attributes, with checks
 kernels/      kernel functions, their Gram matrices, kernel expansions and explicit feature maps
-linear/       linear support vector machines
-losses        losses of the lectures in one table: value and (sub)gradient
-perceptron/   perceptron and KernelPerceptron
-solvers/      solvers know arrays, not estimators: each states its problem above its code
+linear/       linear support vector machines: LinearSVC, LinearSVR
+losses        the losses of the lectures in one table: value and (sub)gradient
+perceptron/   Perceptron and KernelPerceptron
+solvers/      solvers, which know arrays and not estimators; each states its problem above its code
 svm/          support vector machines with a kernel: SVC, NuSVC, SVR, NuSVR, OneClassSVM
 """
 

@@ -1,4 +1,4 @@
-"""From fitted attributes to decision values, with checks on the way."""
+"""Decision values from fitted attributes, with checks."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = [
     "require_shape",
 ]
 
-_FEW_CELLS = 20_000  # a table that is multiplied before a thread has started
+_FEW_CELLS = 20_000  # a smaller table takes less time than starting a thread
 
 
 def require_shape(estimator: Any, name: str, expected: tuple[int, ...]) -> None:
-    """Refuse fitted attributes that somebody has altered, before compiled code meets them."""
+    """Raise ValueError if a fitted attribute was altered, before compiled code uses it."""
     value = getattr(estimator, name)
     shape = value.shape if hasattr(value, "shape") else np.shape(value)
     if shape != expected:
@@ -42,12 +42,12 @@ def dense_coefficients(estimator: Any) -> np.ndarray:
 
 
 class SparseCoefficients:
-    """Linear classifiers whose weights can be kept as a sparse matrix."""
+    """A mixin for linear classifiers whose weights can be stored as a sparse matrix."""
 
     coef_: Any
 
     def sparsify(self) -> Self:
-        """Keep `coef_` as a sparse matrix, which is smaller after an L1 penalty.
+        """Convert `coef_` to a sparse matrix, which is smaller after an L1 penalty.
 
         Returns
         -------
@@ -58,7 +58,7 @@ class SparseCoefficients:
         return self
 
     def densify(self) -> Self:
-        """Keep `coef_` as a dense array again.
+        """Convert `coef_` back to a dense array.
 
         Returns
         -------
@@ -70,7 +70,7 @@ class SparseCoefficients:
 
 
 def linear_decisions(estimator: Any, X: Any) -> np.ndarray:
-    """X @ coef_.T + intercept_ for rows as given to `predict`; see `finite_decisions`."""
+    """X @ coef_.T + intercept_ for the X of `predict`; see `finite_decisions`."""
     check_is_fitted(estimator)
     X = like_fitted(X, estimator)
     coef = dense_coefficients(estimator)
@@ -84,12 +84,12 @@ def linear_decisions(estimator: Any, X: Any) -> np.ndarray:
 
 
 def n_problems_of(classes: np.ndarray) -> int:
-    """One-vs-rest problems; two classes are one, "is it the second?"."""
+    """The number of one-vs-rest problems; two classes are one problem, "is it the second?"."""
     return 1 if len(classes) == 2 else len(classes)
 
 
 def finite_decisions(values: np.ndarray) -> np.ndarray:
-    """Decision values (n, K), as a vector for one problem; overflow is an error, never a guess."""
+    """Decision values (n, K), or (n,) for one problem; raises NumericalOverflowError."""
     if not np.isfinite(values).all():
         row = int(np.argmax(~np.isfinite(values).all(axis=1)))
         raise NumericalOverflowError(

@@ -1,8 +1,8 @@
-"""Losses of the lectures in one table: value and (sub)gradient.
+"""The losses of the lectures in one table: value and (sub)gradient.
 
 Classification losses are functions of the margin z = y f(x), regression losses of the residual
 r = y - f(x); `argument` says which. Where a loss has a kink, `gradient` returns the subgradient
-that the learning algorithms use, stated in each class. Adding a loss is adding one class here.
+that the learning algorithms use; each class states it. To add a loss, add one class here.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LOSSES: dict[str, type[Loss]] = {}
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss of one number, elementwise over arrays."""
+    """A loss as a function of one number, elementwise over arrays."""
 
     name: ClassVar[str] = ""
     argument: ClassVar[Literal["margin", "residual"]] = "margin"
@@ -62,7 +62,7 @@ def _array(z: ArrayLike) -> Array:
 @registered
 @dataclass(frozen=True)
 class ZeroOne(Loss):
-    """1 for a mistake: z <= 0. Its gradient says nothing, which is why the others exist."""
+    """1 for a mistake, z <= 0, else 0. Its gradient is zero, so it cannot be minimised directly."""
 
     name: ClassVar[str] = "zero_one"
     convex: ClassVar[bool] = False
@@ -91,7 +91,7 @@ class Perceptron(Loss):
 @registered
 @dataclass(frozen=True)
 class Hinge(Loss):
-    """max(0, 1 - z), the support vector machine's; at z = 1 the subgradient is 0."""
+    """max(0, 1 - z), of support vector machines; at z = 1 the subgradient is 0."""
 
     name: ClassVar[str] = "hinge"
 
@@ -119,7 +119,7 @@ class SquaredHinge(Loss):
 @registered
 @dataclass(frozen=True)
 class Logistic(Loss):
-    """log(1 + e^-z), logistic regression's"""
+    """log(1 + e^-z), of logistic regression"""
 
     name: ClassVar[str] = "logistic"
 
@@ -133,7 +133,7 @@ class Logistic(Loss):
 @registered
 @dataclass(frozen=True)
 class Exponential(Loss):
-    """e^-z, AdaBoost's; beyond z = -300 it is continued by its tangent, so that it stays finite."""
+    """e^-z, of AdaBoost; below z = -300 it is continued by its tangent, so that it stays finite."""
 
     name: ClassVar[str] = "exponential"
     _edge: ClassVar[float] = -300.0
@@ -180,7 +180,7 @@ class Absolute(Loss):
 @registered
 @dataclass(frozen=True)
 class EpsilonInsensitive(Loss):
-    """max(0, abs(r) - epsilon), support vector regression's; on the edge the subgradient is 0."""
+    """max(0, abs(r) - epsilon), of support vector regression; at the edge the subgradient is 0."""
 
     name: ClassVar[str] = "epsilon_insensitive"
     argument: ClassVar[Literal["margin", "residual"]] = "residual"

@@ -328,7 +328,7 @@ def test_checkpoints(data, tmp_path):
         model, groups = fitted_in_shards(NUMBERS, X, y, n_workers=2, **settings)
     assert (len(begun), len(groups)) == (2, 2)
     assert saved(model, tmp_path) == saved(LOCAL[NUMBERS](**settings).fit(X, y), tmp_path)
-    changed = pytest.raises(margrove.exceptions.CheckpointError, match="X is not what it was")
+    changed = pytest.raises(margrove.exceptions.CheckpointError, match="X has changed")
     with margrove.checkpoint(tmp_path / "file", resume=True), changed:
         fitted_in_shards(NUMBERS, X + 1.0, y, **settings)
 

@@ -229,8 +229,7 @@ def test_codes_that_do_not_fit_a_worker_are_refused_in_advance(
 
 def test_copies_are_found_by_their_hashes() -> None:
     """As the local canonical form finds them, comparing rows."""
-    from margrove._data import canonical_form
-    from margrove._data.scan import scan_rows
+    from margrove._data import canonical_form, scan_rows
 
     X, y, _ = make_table(500)
     y = y.astype(np.int64)

@@ -1,10 +1,9 @@
-"""Checkpoints: fits that are cut short go on in another session, where they stopped.
+"""Checkpoints: fits that were interrupted are resumed in another session.
 
-block.py          the `with` block
-keeper.py         the states of the processes in a block: restored, taken between slices, written
-records.py        what a file holds of a process, and whether it is the same process
-fingerprints.py   data by their contents
-interrupts.py     Ctrl-C, held back until a slice is over
+block.py          the `with` block `checkpoint`
+keeper.py         restores processes, saves their states between slices, delays Ctrl-C
+records.py        what a file contains about a process, and whether it is the same process
+fingerprints.py   hashes of data by their contents
 """
 
 import lazy_loader

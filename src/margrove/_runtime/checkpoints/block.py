@@ -1,18 +1,18 @@
-"""The `with` block inside which fits are kept in a file.
+"""The `with` block `checkpoint`: fits inside it save their state to a file.
 
-`checkpoint` puts a keeper (`slices.Keeper`) beside the fits of a `with` block. Whenever one of
+`checkpoint` sets a keeper (`slices.Keeper`) for the fits of a `with` block. Whenever one of
 them drives a process, the keeper
 
     numbers it, in the order in which processes begin
     describes it: the learner, its parameters, the data, and the state that it starts from
-    restores the state of the same number in the file that is resumed, if the descriptions agree
-    takes the state between slices, and writes all of them to the file, every so often and at the
+    restores the state with the same number from the resumed file, if the descriptions agree
+    saves the state between slices, and writes all states to the file, from time to time and at the
     end
 
-A process that had finished is restored like any other, and has nothing left to do: fits that drive
-several processes, or meta-estimators that fit several models, pass through those quickly.
+A process that had finished is restored like any other, and has nothing left to do. So fits that
+drive several processes, and meta-estimators that fit several models, skip those quickly.
 
-Ctrl-C waits until a slice is over, because only then is there a state to keep.
+Ctrl-C waits until a slice is over, because only then is the state of a process complete.
 """
 
 from __future__ import annotations
@@ -41,44 +41,47 @@ def checkpoint(
     resume_from: str | os.PathLike[str] | None = None,
     others: Literal["raise", "fit"] = "raise",
 ) -> Iterator[None]:
-    """Keep what the fits inside the `with` block have learnt in a file, and resume them from it.
+    """Save the state of the fits inside the `with` block to a file, and resume them from it.
 
-    Kept are forests, bagging, AdaBoost, gradient boosting and kernel support vector machines, also
-    inside a pipeline or a grid search. Perceptrons and linear machines are not: see `others`.
+    This works for forests, bagging, AdaBoost, gradient boosting and kernel support vector machines,
+    also inside a pipeline or a grid search. It does not work for perceptrons and linear machines:
+    see `others`.
 
     A fit that was interrupted (Ctrl-C, a killed process, `max_time`, a cancel) and is resumed with
-    the same parameters and data gives what it would have given without the interruption: bit for
-    bit, but for kernel support vector machines, which go on from the coefficients they had and
-    end within their tolerance.
+    the same parameters and data gives the same model as without the interruption, bit for bit.
+    Kernel support vector machines are the exception: they continue from their last coefficients
+    and end within their tolerance.
 
     The file is replaced in one step and stays when the fit is done; resuming it then returns the
-    same model at once. Only what decides about the result must be the same as before: `n_jobs`,
+    same model immediately. Parameters that change the result must be the same as before. `n_jobs`,
     `verbose`, `max_time` (which counts from the last start) and `on_interrupt` may differ, and
     `n_estimators`, or `max_iter` of histogram boosting, may be larger.
 
     Parameters
     ----------
     path : str or path-like
-        The file. An unfinished checkpoint that is there is not overwritten: resume or remove it.
+        The file. An existing checkpoint of an unfinished fit is not overwritten: resume or remove
+        it.
     every : float or None, default=30.0
-        Seconds between two files. None: only at the end of a fit, at Ctrl-C and the like.
+        Seconds between two writes. None: write only when a fit ends or is interrupted.
     every_rounds : int, optional
-        Write a file after so many rounds (trees, epochs, ...), too.
+        Write also after this many rounds (trees, epochs, ...).
     resume : bool, default=False
-        Go on from `path` if it is there, and begin anew if it is not.
+        Resume from `path` if it exists, else start from the beginning.
     resume_from : str or path-like, optional
-        Go on from this file, which must be there; it may be `path` itself.
+        Resume from this file, which must exist; it may be `path` itself.
     others : {"raise", "fit"}, default="raise"
-        What to do with Perceptron, KernelPerceptron, LinearSVC and LinearSVR, which are not kept:
-        raise an error before they are fitted, or fit them, from the beginning in each session.
+        What to do with Perceptron, KernelPerceptron, LinearSVC and LinearSVR, which have no
+        checkpoints: raise an error before they are fitted, or fit them, from the beginning in each
+        session.
 
     Raises
     ------
     CheckpointError
-        If the file is of another learner, other parameters, other data or another version, or if
-        the learner is not kept; the message says which.
+        If the file has another learner, other parameters, other data or another version, or if
+        the learner has no checkpoints; the message says which.
     ModelFileError
-        If the file was damaged.
+        If the file is damaged.
 
     Examples
     --------
@@ -108,7 +111,7 @@ def checkpoint(
     if source is not None and not os.path.exists(source):
         raise FileNotFoundError(
             f"resume_from={os.fspath(source)!r}: there is no such checkpoint. Use resume=True to "
-            "begin anew where there is none."
+            "start from the beginning in this case."
         )
     recorded = None if source is None else read_checkpoint(Path(source))
     is_same = source is not None and target.exists() and os.path.samefile(source, target)
@@ -127,7 +130,7 @@ def checkpoint(
             yield
     finally:
         keeper.close()
-    keeper.warn_if_nobody_came()
+    keeper.warn_if_no_fit()
 
 
 def _check_arguments(
@@ -139,16 +142,16 @@ def _check_arguments(
     is_number = isinstance(every, Real) and not isinstance(every, bool)
     if every is not None and not (is_number and every > 0):
         raise ValueError(f"every must be a number of seconds above 0, or None. Got {every!r}.")
-    is_whole = isinstance(every_rounds, Integral) and not isinstance(every_rounds, bool)
-    if every_rounds is not None and not (is_whole and every_rounds >= 1):
+    is_integer = isinstance(every_rounds, Integral) and not isinstance(every_rounds, bool)
+    if every_rounds is not None and not (is_integer and every_rounds >= 1):
         raise ValueError(f"every_rounds must be 1 or more, or None. Got {every_rounds!r}.")
     if not isinstance(resume, bool):
         raise TypeError(
-            f"resume must be True or False. Got {resume!r} instead; the file to resume is "
-            "resume_from."
+            f"resume must be True or False. Got {resume!r} instead; pass the file to "
+            "resume as resume_from."
         )
     if resume and resume_from is not None:
-        raise ValueError("resume=True goes on from path: leave resume_from out, or resume.")
+        raise ValueError("resume=True resumes from path: pass either resume or resume_from.")
     folder = Path(path).parent
     if not folder.is_dir():
         raise FileNotFoundError(f"path={os.fspath(path)!r}: there is no folder {str(folder)!r}.")

@@ -1,4 +1,4 @@
-"""Data by their contents: the same rows in another container have the same fingerprint."""
+"""Hashes of data by their contents: the same rows in another container have the same hash."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BYTES_AT_ONCE = 1 << 24
 
 
 def fingerprint(value: Any) -> str:
-    """SHA-256 of data, the same for the same contents in another container of its kind."""
+    """SHA-256 of data, the same for equal contents in another container of the same kind."""
     digest = hashlib.sha256()
     _add(digest, value)
     return digest.hexdigest()
@@ -48,7 +48,7 @@ def _add(digest: Any, value: Any) -> None:
 
 
 def _add_sequence(digest: Any, values: list[Any] | tuple[Any, ...]) -> None:
-    """Numbers as an array, whatever the nesting; anything else one by one."""
+    """Hash nested numbers as one array, and other items one by one."""
     try:
         array = np.asarray(values)
     except ValueError:  # ragged
@@ -57,29 +57,29 @@ def _add_sequence(digest: Any, values: list[Any] | tuple[Any, ...]) -> None:
         _add_array(digest, array)
         return
     digest.update(f"sequence {len(values)}\n".encode())
-    for own in values:
-        _add(digest, own)
+    for value in values:
+        _add(digest, value)
 
 
 def _add_array(digest: Any, array: np.ndarray) -> None:
     if array.dtype.hasobject:
         digest.update(f"objects {array.shape}\n".encode())
-        for own in array.ravel().tolist():
-            digest.update(f"{type(own).__name__} {own!r}\n".encode())
+        for item in array.ravel().tolist():
+            digest.update(f"{type(item).__name__} {item!r}\n".encode())
         return
     kind = array.dtype
-    if kind.kind in "biu" and (kind.itemsize < 8 or kind.kind == "i") and _fits(array):
+    if kind.kind in "biu" and (kind.itemsize < 8 or kind.kind == "i") and _are_exact_floats(array):
         kind = np.dtype(np.float64)
     digest.update(f"array {kind.newbyteorder('<').str} {array.shape}\n".encode())
     rows = np.atleast_1d(array)
     step = max(1, _BYTES_AT_ONCE // max(1, rows[:1].nbytes))
     for begin in range(0, len(rows), step):
-        part = np.ascontiguousarray(rows[begin : begin + step], kind.newbyteorder("<"))
-        digest.update(part.reshape(-1).view(np.uint8).data if part.size else b"")
+        block = np.ascontiguousarray(rows[begin : begin + step], kind.newbyteorder("<"))
+        digest.update(block.reshape(-1).view(np.uint8).data if block.size else b"")
 
 
-def _fits(array: np.ndarray) -> bool:
-    """Whether whole numbers are the same as floats."""
+def _are_exact_floats(array: np.ndarray) -> bool:
+    """Whether float64 represents all these integers exactly."""
     return array.dtype.itemsize < 8 or not np.any(np.abs(array) > 2**53)
 
 
@@ -89,12 +89,12 @@ def _add_sparse(digest: Any, value: Any) -> None:
         rows = rows.copy()
         rows.sum_duplicates()
     digest.update(f"sparse {rows.shape}\n".encode())
-    for own in (rows.data, rows.indices, rows.indptr):
-        _add_array(digest, own)
+    for array in (rows.data, rows.indices, rows.indptr):
+        _add_array(digest, array)
 
 
 def as_text(value: Any) -> str:
-    """A parameter in words that are the same in another session."""
+    """A parameter as text that is the same in another session."""
     if isinstance(value, np.ndarray) or sp.issparse(value):
         return f"{type(value).__name__} of shape {value.shape}, {fingerprint(value)[:16]}"
     if isinstance(value, np.random.RandomState):
@@ -102,7 +102,7 @@ def as_text(value: Any) -> str:
     if isinstance(value, np.random.Generator):
         return f"Generator {fingerprint(repr(value.bit_generator.state))[:16]}"
     if hasattr(value, "get_params"):
-        return type(value).__name__  # its parameters are listed on their own
+        return type(value).__name__  # its parameters are listed separately
     if callable(value) and hasattr(value, "__qualname__"):
         return f"{value.__module__}.{value.__qualname__}"
     if isinstance(value, np.generic):

@@ -1,8 +1,10 @@
-"""The keeper of a `checkpoint` block: restores processes, takes their states, writes the file."""
+"""The keeper of a `checkpoint` block: restores processes, saves their states, writes the file."""
 
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -10,8 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from margrove._runtime.checkpoints.interrupts import Interrupts
-from margrove._runtime.checkpoints.records import FITTED_ANEW, KIND, description, difference
+from margrove._runtime.checkpoints.records import KIND, NOT_SUPPORTED, description, difference
 from margrove._runtime.process_states import Unkeepable
 from margrove._runtime.slices import Process, under_keeper
 from margrove._version import __version__
@@ -19,15 +20,54 @@ from margrove.exceptions import CheckpointError, CheckpointWarning, UnsavableMod
 
 __all__ = ["Keeper"]
 
-_SOON = 1.0  # seconds: models that are fitted faster than that share a file
-_START_ANEW = "Resume it with what it was begun with, or remove the file to begin anew."
+_LEAST_SECONDS = 1.0  # between two files of finished processes: small models share a file
+_WAY_OUT = "Resume it with the same parameters and data, or remove the file to start again."
+
+
+class _DelayedInterrupts:
+    """Delays Ctrl-C until a slice is over; a second Ctrl-C is not delayed.
+
+    Python handles signals in the main thread only. Our handler is installed only while a process
+    is driven.
+    """
+
+    def __init__(self) -> None:
+        self._is_delaying = False
+        self._is_pending = False
+        self._usual_handler: Any = None
+
+    def __enter__(self) -> None:
+        is_main = threading.current_thread() is threading.main_thread()
+        if is_main and callable(signal.getsignal(signal.SIGINT)):
+            self._usual_handler = signal.signal(signal.SIGINT, self._on_signal)
+
+    def __exit__(self, *error: object) -> None:
+        if self._usual_handler is not None:
+            signal.signal(signal.SIGINT, self._usual_handler)
+            self._usual_handler = None
+
+    def _on_signal(self, number: int, frame: Any) -> None:
+        if self._is_delaying and not self._is_pending:
+            self._is_pending = True
+        else:
+            self._usual_handler(number, frame)
+
+    @contextmanager
+    def delayed(self) -> Iterator[None]:
+        self._is_delaying, self._is_pending = True, False
+        try:
+            yield
+        finally:
+            self._is_delaying = False
+        if self._is_pending:
+            self._usual_handler(signal.SIGINT, None)
 
 
 class Keeper:
     """The states of all processes of a block, and the file that they are written to.
 
-    Entry k is that of process k: of this session as far as it has come, then those of the file
-    that is resumed.
+    Entry k belongs to process k. Entries of processes that have begun in this session come first,
+    then the remaining entries of the resumed file.
     """
 
     def __init__(
@@ -45,14 +85,14 @@ class Keeper:
         self._every, self._every_rounds = every, every_rounds
         self._entries: list[dict[str, Any]] = [] if recorded is None else list(recorded["drives"])
         self._seeds: list[int] = [] if recorded is None else list(recorded["seeds"])
-        self._n_asked = self._n_begun = 0
+        self._n_requested = self._n_begun = 0
         self._n_seeds = 0
         self._written_at = time.monotonic()
         self._is_written = True
-        self._interrupts = Interrupts()
+        self._interrupts = _DelayedInterrupts()
 
     def seed(self, drawn: int) -> int:
-        """The k-th seed that was drawn in the session that is resumed, or the new one."""
+        """The k-th seed that the resumed session drew, or else the new one."""
         if self._n_seeds == len(self._seeds):
             self._seeds.append(drawn)
         self._n_seeds += 1
@@ -63,8 +103,8 @@ class Keeper:
         self, process: Process, estimator: Any, given: Mapping[str, Any]
     ) -> Iterator[Callable[[float], float]]:
         """See `slices.Keeper`."""
-        self._n_asked += 1
-        if any(own.__name__ in FITTED_ANEW for own in type(estimator).__mro__):
+        self._n_requested += 1
+        if any(kind.__name__ in NOT_SUPPORTED for kind in type(estimator).__mro__):
             self._refuse(type(estimator).__name__)
             with under_keeper(None):
                 yield process.advance
@@ -73,8 +113,8 @@ class Keeper:
             entry = description(process, estimator, given)
         except Unkeepable as reason:
             warnings.warn(
-                f"{type(estimator).__name__} is not kept in the checkpoint and will be fitted from "
-                f"the beginning if it is interrupted: {reason}.",
+                f"{type(estimator).__name__} is not saved in the checkpoint and will be fitted "
+                f"from the beginning if it is interrupted: {reason}.",
                 CheckpointWarning,
                 stacklevel=5,
             )
@@ -84,17 +124,17 @@ class Keeper:
         number = self._n_begun
         self._begin(process, entry, number)
         rounds_written = process.rounds
-        is_whole = True
+        is_consistent = True
 
         def advance(work: float) -> float:
-            nonlocal is_whole, rounds_written
-            with self._interrupts.held_back(), under_keeper(None):
-                is_whole = False
+            nonlocal is_consistent, rounds_written
+            with self._interrupts.delayed(), under_keeper(None):
+                is_consistent = False
                 done = process.advance(work)
-                is_whole = True
+                is_consistent = True
                 if self._is_due(process.rounds - rounds_written):
                     rounds_written = process.rounds
-                    self._take(process, number)
+                    self._save_state(process, number)
                     self._write()
             return done
 
@@ -102,19 +142,19 @@ class Keeper:
             try:
                 yield advance
             finally:
-                with self._interrupts.held_back():
-                    if is_whole:  # else the last state that was taken is the last one that is sound
-                        self._take(process, number)
+                with self._interrupts.delayed():
+                    if is_consistent:  # else the state that was saved last is the last valid one
+                        self._save_state(process, number)
                     is_over = self._entries[number]["finished"]
-                    if not is_over or time.monotonic() - self._written_at > _SOON:
+                    if not is_over or time.monotonic() - self._written_at > _LEAST_SECONDS:
                         self._write()
 
     def _refuse(self, learner: str) -> None:
         if self._others_raise:
             raise CheckpointError(
                 os.fspath(self._path),
-                f"{learner} is not kept in checkpoints, so that this fit could not be resumed. "
-                "Kept are forests, bagging, AdaBoost, gradient boosting, kernel support vector "
+                f"{learner} has no checkpoints, so that this fit could not be resumed. Checkpoints "
+                "exist for forests, bagging, AdaBoost, gradient boosting, kernel support vector "
                 "machines, and searches over these",
                 f"Fit {learner} outside of the block (partial_fit and margrove.save keep what it "
                 "has learnt), or use checkpoint(..., others='fit') to fit it from the beginning "
@@ -122,23 +162,22 @@ class Keeper:
             )
 
     def close(self) -> None:
-        """At the end of the block, write what is not in the file yet."""
+        """At the end of the block, write the states that are not in the file yet."""
         self._write()
 
-    def warn_if_nobody_came(self) -> None:
-        """Warn if no fit of the block was kept, before somebody needs the file."""
-        if not self._n_asked:
+    def warn_if_no_fit(self) -> None:
+        """Warn if the block contained no fit, because its file would be useless."""
+        if not self._n_requested:
             warnings.warn(
-                "Nothing was kept in the checkpoint: `fit` of no model of margrove was called in "
-                "the block, or in other threads or processes only. Use n_jobs=None in the "
-                "estimator around it, or put a block around each fit. After `partial_fit`, save "
-                "the model.",
+                "Nothing was saved in the checkpoint: no model of margrove was fitted in the "
+                "block, or only in other threads or processes. Use n_jobs=None in the estimator "
+                "around it, or put a block around each fit. After `partial_fit`, save the model.",
                 CheckpointWarning,
                 stacklevel=4,
             )
 
     def _begin(self, process: Process, entry: dict[str, Any], number: int) -> None:
-        """Restore the state that the file holds under this number, if there is one."""
+        """Restore the state that the file has for this number, if there is one."""
         self._n_begun += 1
         if number == len(self._entries):
             self._entries.append(entry)
@@ -146,15 +185,15 @@ class Keeper:
         recorded = self._entries[number]
         reason = difference(recorded, entry, process)
         if reason:
-            raise CheckpointError(self._source, f"it cannot be resumed here: {reason}", _START_ANEW)
+            raise CheckpointError(self._source, f"it cannot be resumed here: {reason}", _WAY_OUT)
         if recorded["state"] is not None:
             try:
                 process.restore(recorded["state"])  # type: ignore[attr-defined]
             except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
                 raise CheckpointError(
                     self._source,
-                    f"its state of {entry['learner']} does not fit ({error}): it was altered",
-                    "Remove the file to begin anew.",
+                    f"its state of {entry['learner']} is not valid ({error}): it was altered",
+                    "Remove the file to start again.",
                 ) from error
         self._entries[number] = entry | {"state": recorded["state"], "rounds": process.rounds}
 
@@ -163,12 +202,12 @@ class Keeper:
             return True
         return self._every is not None and time.monotonic() - self._written_at >= self._every
 
-    def _take(self, process: Process, number: int) -> None:
-        """Take the current state; if that is not possible, the previous one stays."""
+    def _save_state(self, process: Process, number: int) -> None:
+        """Copy the current state; if that is not possible, keep the previous one."""
         try:
             state = process.state()  # type: ignore[attr-defined]
         except Unkeepable as reason:
-            warnings.warn(f"The checkpoint stays as it is: {reason}.", CheckpointWarning, 2)
+            warnings.warn(f"The checkpoint is not updated: {reason}.", CheckpointWarning, 2)
             return
         self._entries[number] |= {
             "state": state,
@@ -178,7 +217,7 @@ class Keeper:
         self._is_written = False
 
     def _write(self) -> None:
-        """Write the file if something is new. A full disk is a warning: the fit goes on."""
+        """Write the file if it is out of date. If that fails, warn and let the fit go on."""
         from margrove._files import write_archive
 
         if self._is_written:
@@ -191,7 +230,7 @@ class Keeper:
         except (OSError, UnsavableModelError) as error:
             warnings.warn(
                 f"The checkpoint {os.fspath(self._path)!r} could not be written: {error}. The fit "
-                "goes on; the file, if there is one, holds an earlier state.",
+                "goes on; the file, if it exists, has an earlier state.",
                 CheckpointWarning,
                 stacklevel=2,
             )

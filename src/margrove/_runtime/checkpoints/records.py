@@ -1,6 +1,6 @@
-"""What a checkpoint holds of a process, and whether it is the same process.
+"""What a checkpoint contains about a process, and whether it is the same process.
 
-A file has a list of records, one for each process, in the order in which they began.
+A file has a list of entries, one for each process, in the order in which they began.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from margrove._version import __version__
 from margrove.exceptions import CheckpointError, ModelFileError
 
 __all__ = [
-    "FITTED_ANEW",
     "KIND",
+    "NOT_SUPPORTED",
     "description",
     "difference",
     "read_checkpoint",
@@ -27,34 +27,35 @@ __all__ = [
 
 KIND = "checkpoint"
 
-# Learners that are fast enough to begin again, or can go on by `partial_fit`.
-FITTED_ANEW = ("KernelPerceptron", "LinearSVC", "LinearSVR", "Perceptron")
+# Learners that are fast enough to start again, or can continue with `partial_fit`.
+NOT_SUPPORTED = ("KernelPerceptron", "LinearSVC", "LinearSVR", "Perceptron")
 
 _RUN_CONTROL = {"n_jobs", "verbose", "max_time", "on_interrupt", "cache_size"}
 
 
 def require_free(target: Path) -> None:
-    """Refuse to overwrite a checkpoint of a fit that is not finished."""
+    """Raise CheckpointError if `target` is the checkpoint of an unfinished fit, or another file."""
     if not target.exists():
         return
     try:
         entries = read_checkpoint(target)["drives"]
-        is_finished = all(own["finished"] or own["state"] is None for own in entries)
+        is_finished = all(entry["finished"] or entry["state"] is None for entry in entries)
     except (ModelFileError, CheckpointError) as error:
         raise CheckpointError(
             os.fspath(target),
-            f"there is a file already that is no checkpoint, or a damaged one ({error})",
-            "Give another name, or remove it.",
+            f"this file exists already and is not a checkpoint, or is damaged ({error})",
+            "Use another name, or remove it.",
         ) from None
     if not is_finished:
         raise CheckpointError(
             os.fspath(target),
             "there is a checkpoint of a fit that is not finished",
-            "Use resume=True to go on from it, or remove the file to begin anew.",
+            "Use resume=True to continue it, or remove the file to start again.",
         )
 
 
 def read_checkpoint(source: Path) -> dict[str, Any]:
+    """Read a checkpoint file and check its fields and its version."""
     from margrove._files import read_archive
 
     kind, values = read_archive(source)
@@ -63,21 +64,24 @@ def read_checkpoint(source: Path) -> dict[str, Any]:
             os.fspath(source), f"it is a {kind}, not a checkpoint", "Name another file."
         )
     drives, seeds = values.get("drives"), values.get("seeds")
-    is_sound = (
+    is_valid = (
         isinstance(drives, list)
-        and all(_is_entry(own) for own in drives)
+        and all(_is_entry(entry) for entry in drives)
         and isinstance(seeds, list)
         and all(type(seed) is int and 0 <= seed < 2**32 for seed in seeds)
     )
-    if not is_sound:
-        raise CheckpointError(
-            os.fspath(source), "it lacks what checkpoints have", "Remove it to begin anew."
-        )
-    past = next((own["learner"] for own in values["drives"] if own["learner"] in FITTED_ANEW), None)
-    if past is not None:
+    if not is_valid:
         raise CheckpointError(
             os.fspath(source),
-            f"it is of a {past}, which is not kept in checkpoints any more",
+            "its fields are not those of a checkpoint",
+            "Remove it to start again.",
+        )
+    learners = [entry["learner"] for entry in values["drives"]]
+    unsupported = next((name for name in learners if name in NOT_SUPPORTED), None)
+    if unsupported is not None:
+        raise CheckpointError(
+            os.fspath(source),
+            f"it is a checkpoint of {unsupported}, which has no checkpoints any more",
             "Remove the file and fit again; partial_fit and margrove.save keep what such a model "
             "has learnt so far.",
         )
@@ -86,7 +90,7 @@ def read_checkpoint(source: Path) -> dict[str, Any]:
         raise CheckpointError(
             os.fspath(source),
             f"it was written by margrove {version}, and this is {__version__}",
-            "Install that version to go on from it, or remove it to begin anew.",
+            "Install that version to resume it, or remove it to start again.",
         )
     return values
 
@@ -96,7 +100,7 @@ _ENTRIES = {"learner": str, "parameters": dict, "data": dict, "start": str, "fin
 
 
 def _is_entry(entry: Any) -> bool:
-    """Whether an entry of a file has the fields and types that `description` writes."""
+    """Whether an entry of a file has the fields and types that `description` returns."""
     return (
         isinstance(entry, dict)
         and set(entry) == set(_ENTRIES)
@@ -107,9 +111,9 @@ def _is_entry(entry: Any) -> bool:
 
 
 def description(process: Process, estimator: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The record of a process: what must be the same on resuming, and room for its state."""
+    """The entry of a process: what must be the same when it is resumed, and its state (None)."""
     if not hasattr(process, "state"):
-        raise Unkeepable("its state cannot be taken between two steps")
+        raise Unkeepable("its state cannot be saved between two steps")
     return {
         "learner": type(estimator).__name__,
         "parameters": _parameters(estimator),
@@ -122,7 +126,7 @@ def description(process: Process, estimator: Any, given: Mapping[str, Any]) -> d
 
 
 def _parameters(estimator: Any) -> dict[str, str]:
-    """The parameters that can change the result, those of inner estimators too, as text."""
+    """The parameters that can change the result, including those of inner estimators, as text."""
     given = estimator.get_params(deep=True)
     return {
         name: as_text(given[name])
@@ -132,13 +136,13 @@ def _parameters(estimator: Any) -> dict[str, str]:
 
 
 def difference(recorded: dict[str, Any], entry: dict[str, Any], process: Process) -> str:
-    """How a recorded process differs from this one, in words; "" if it is the same."""
+    """How a recorded process differs from this one, as text; "" if it is the same."""
     if recorded["learner"] != entry["learner"]:
-        return f"it is of a {recorded['learner']}, and this is a {entry['learner']}"
+        return f"it is a checkpoint of {recorded['learner']}, and this is {entry['learner']}"
     was, now = recorded["parameters"], entry["parameters"]
     limit = getattr(process, "limit", None)
     names = [
-        f"{name} was {was.get(name, 'not there')} and is {now.get(name, 'not there')}"
+        f"{name} was {was.get(name, 'missing')} and is {now.get(name, 'missing')}"
         for name in sorted(set(was) | set(now))
         if was.get(name) != now.get(name)
         and not (name == limit and _is_raised(was.get(name), now.get(name)))
@@ -151,7 +155,7 @@ def difference(recorded: dict[str, Any], entry: dict[str, Any], process: Process
         if recorded["data"].get(name) != entry["data"].get(name)
     ]
     if others:
-        verb = "is not what it was" if len(others) == 1 else "are not what they were"
+        verb = "has changed" if len(others) == 1 else "have changed"
         return f"{' and '.join(others)} {verb}"
     if recorded["start"] != entry["start"]:
         return "the fit starts from another model (warm_start, initial weights), or another seed"

@@ -1,15 +1,14 @@
 """Kernel functions, their Gram matrices, kernel expansions and explicit feature maps.
 
-kernel           what a kernel is
+kernel           the base class of kernels: parameters, code on blocks of rows, properties
 functions        the kernels of the library, a class each
-given_kernels    a Gram matrix, or a function, in place of a kernel
-object_kernels   kernel functions of things that are not numbers: texts, trees, molecules
-registry         kernels by name, and what the parameters of an estimator mean
+given_kernels    kernels that users give: a Gram matrix, or a function (also of texts or molecules)
+registry         kernels by name, and the meaning of the parameters of an estimator
 blocks           compiled arithmetic on blocks of rows
 gram_tiles       Gram matrices, computed tile by tile on several threads
-gram_matrices    the Gram matrix of a training set in the precisions that a solver may want
-gram_rows        rows and tiles of a Gram matrix on demand
-expansions       sums of kernel values, which predictions are
+gram_rows        rows and tiles of a Gram matrix on demand, with a cache
+gram_matrices    the Gram matrix of a training set in float32 and float64
+expansions       kernel expansions: the sums of kernel values behind predictions
 feature_maps     explicit features whose inner product is a kernel
 """
 

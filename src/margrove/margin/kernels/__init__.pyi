@@ -14,6 +14,8 @@ from .functions import Polynomial as Polynomial
 from .functions import Sigmoid as Sigmoid
 from .given_kernels import CallableKernel as CallableKernel
 from .given_kernels import Precomputed as Precomputed
+from .given_kernels import TrainingObjects as TrainingObjects
+from .given_kernels import takes_objects as takes_objects
 from .gram_matrices import LARGEST_TILE as LARGEST_TILE
 from .gram_matrices import SharedGram as SharedGram
 from .gram_matrices import gram_of as gram_of
@@ -29,8 +31,6 @@ from .kernel import Kernel as Kernel
 from .kernel import KernelParameter as KernelParameter
 from .kernel import Points as Points
 from .kernel import parameter as parameter
-from .object_kernels import TrainingObjects as TrainingObjects
-from .object_kernels import takes_objects as takes_objects
 from .registry import KERNELS as KERNELS
 from .registry import has_width as has_width
 from .registry import kernel_class as kernel_class

@@ -1,4 +1,4 @@
-"""The arithmetic of kernel blocks: inner products by BLAS, distances and exponentials compiled."""
+"""The arithmetic of kernel blocks: inner products by BLAS; compiled distances, exponentials."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ _ROW_STEP = 64  # a multiple of what any BLAS holds in registers
 
 
 def row_norms(X: Any) -> np.ndarray:
+    """The squared norms of the rows of a dense or CSR X, float64 (n,)."""
     with np.errstate(over="ignore"):
         if sp.issparse(X):
             return np.asarray(X.multiply(X).sum(axis=1, dtype=np.float64)).ravel()
@@ -34,6 +35,7 @@ def row_norms(X: Any) -> np.ndarray:
 
 
 def largest_value(X: Any) -> float:
+    """The largest absolute value in a dense or CSR X."""
     values = X.data if sp.issparse(X) else X
     return float(np.abs(values).max()) if values.size else 0.0
 
@@ -43,7 +45,7 @@ def densified(X: Any) -> np.ndarray:
 
 
 def inner_products(X: Any, Z: Any, out: np.ndarray) -> None:
-    """Inner products of a tile: the same arithmetic for a row, whatever rows stand beside it."""
+    """Inner products of a tile; the arithmetic of a row does not depend on the other rows."""
     if sp.issparse(X) and sp.issparse(Z):
         _csr_dots(kernel_rows(X), kernel_rows(Z), np.zeros(Z.shape[1]), out)
         return
@@ -59,7 +61,7 @@ def inner_products(X: Any, Z: Any, out: np.ndarray) -> None:
 
 @kernel
 def _csr_dots(A, B, work, out):
-    """out[i, j] = a_i . b_j: each b is spread out once, then all a are gathered against it."""
+    """out[i, j] = a_i . b_j: each b is written to a dense array, then multiplied by all a."""
     for j in range(out.shape[1]):
         for p in range(B.indptr[j], B.indptr[j + 1]):
             work[B.indices[p]] = B.data[p]
@@ -74,6 +76,7 @@ def _csr_dots(A, B, work, out):
 
 @kernel(fast_sums=True)
 def city_block(A, B, out):
+    """out[i, j] = ||a_i - b_j||_1"""
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
             total = 0.0
@@ -84,6 +87,7 @@ def city_block(A, B, out):
 
 @kernel(fast_sums=True)
 def chi_square(A, B, out):
+    """out[i, j] = sum (a_i - b_j)^2 / (a_i + b_j)"""
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
             total = 0.0
@@ -96,9 +100,9 @@ def chi_square(A, B, out):
 
 
 # exp(x) = 2^n * e^r with n = round(x / ln 2): Cody and Waite's two-part ln 2 keeps r exact, a
-# polynomial gives e^r, and 2^n is written straight into the exponent bits. Unlike a call of libm
-# this vectorises. Below the smallest exponent kept, the result is 2^-126 or 2^-1022, not 0: RBF
-# values are strictly positive.
+# polynomial gives e^r, and 2^n is written into the exponent bits. Unlike a call of libm, this
+# vectorises. Results below the smallest exponent are 2^-126 or 2^-1022, not 0, because RBF values
+# are strictly positive.
 
 
 @kernel(fast_sums=True)
@@ -128,14 +132,14 @@ def rbf_block_32(dots, a2, b2, gamma):
 
 @kernel(fast_sums=True)
 def rbf_block_64(dots, a2, b2, gamma):
-    """The same in float64, relative error below 1e-15; the polynomial is Taylor's, of degree 12."""
+    """The same in float64, relative error below 1e-15; a Taylor polynomial of degree 12."""
     powers = np.empty(dots.shape[1], np.int64)
     scales = powers.view(np.float64)
     for i in range(dots.shape[0]):
         for j in range(dots.shape[1]):
             both = a2[i] + b2[j]
             squared = both - 2.0 * dots[i, j]
-            # What is left of equal points is rounding, which a huge gamma must not blow up.
+            # The distance of equal points is rounding, which a huge gamma must not amplify.
             squared = squared if squared > 2e-15 * both else 0.0
             x = max(-gamma * squared, -708.0)
             n = np.floor(x * 1.4426950408889634 + 0.5)

@@ -1,4 +1,4 @@
-"""Explicit feature maps: what a kernel does implicitly, as transformers one can look at.
+"""Explicit feature maps: transformers whose inner products are the values of a kernel.
 
     PolynomialMap   phi(x).phi(z) = (gamma x.z + coef0)^degree, exactly
     RBFTaylorMap    phi(x).phi(z) = exp(-gamma ||x - z||^2) up to a stated error
@@ -33,7 +33,7 @@ class _MonomialMap(TransformerMixin, Estimator):
     """Monomials up to a degree, each with the square root of its coefficient in the kernel."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Note the number of features.
+        """Compute the monomials for this number of features.
 
         Parameters
         ----------
@@ -57,8 +57,8 @@ class _MonomialMap(TransformerMixin, Estimator):
             features = self._features(X)
         if not np.isfinite(features).all():
             raise NumericalOverflowError(
-                f"Monomials of degree {self._highest_degree} of these X are beyond "
-                "floating point. Scale the features or use a smaller degree."
+                f"Monomials of degree {self._highest_degree} of this X are too large for floating "
+                "point. Scale the features or use a smaller degree."
             )
         return features
 
@@ -73,7 +73,7 @@ class _MonomialMap(TransformerMixin, Estimator):
         return powers
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Monomials such as "x0^2 x1", the constant as "1"."""
+        """The names of the features: monomials such as "x0^2 x1", and "1" for the constant."""
         check_is_fitted(self)
         names = self._input_names(input_features)
         return np.array([_monomial_name(names, powers) for powers in self.powers_], dtype=object)
@@ -95,7 +95,7 @@ class _MonomialMap(TransformerMixin, Estimator):
         raise NotImplementedError
 
     def _features(self, X: np.ndarray) -> np.ndarray:
-        """Monomials degree by degree, each from its parent: one product a feature."""
+        """Compute monomials degree by degree, each from its parent by one product."""
         out = np.empty((X.shape[0], len(self.scale_)), dtype=X.dtype)
         out[:, 0] = 1.0
         for start, end in pairwise(self._degree_starts[1:]):
@@ -116,7 +116,7 @@ class PolynomialMap(_MonomialMap):
     degree : int, default=2
     gamma : float, default=1
     coef0 : float, default=1
-        With 0, the monomials below `degree` vanish.
+        With 0, the features of monomials below `degree` are zero.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ class PolynomialMap(_MonomialMap):
 
 
 class RBFTaylorMap(_MonomialMap):
-    """The features of the RBF kernel exp(-gamma ||x - z||^2), its Taylor series cut off.
+    """The features of the RBF kernel exp(-gamma ||x - z||^2), by a truncated Taylor series.
 
     phi(x) = exp(-gamma ||x||^2) (1, sqrt(2 gamma / 1!) x, sqrt((2 gamma)^2 / 2!) x^2, ...).
 
@@ -218,7 +218,7 @@ class RBFTaylorMap(_MonomialMap):
     def _features(self, X: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore"):
             damping = np.exp(-self.gamma_ * np.einsum("ij,ij->i", X, X)).astype(X.dtype)
-        near = damping > 0  # so far out that e^(-gamma ||x||^2) is 0, all features are
+        near = damping > 0  # if e^(-gamma ||x||^2) underflows to 0, all features are 0
         features = np.zeros((X.shape[0], len(self.powers_)), dtype=X.dtype)
         features[near] = super()._features(X[near]) * damping[near, None]
         return features
@@ -237,18 +237,18 @@ def _tail(X: np.ndarray, Z: np.ndarray, gamma: float, degree: int) -> float:
 def _monomials(n_features: int, degree: int, log_coef: np.ndarray) -> dict[str, Any]:
     """All monomials up to a degree, in scikit-learn's order, and sqrt(c_k k! / (m_1! ... m_d!)).
 
-    A monomial of degree k is its parent, of degree k - 1, times a variable no earlier than the
-    parent's last; so it takes two numbers, not a row of exponents.
+    A monomial of degree k is its parent, of degree k - 1, times a variable that is not before the
+    last variable of the parent. So two numbers describe it, instead of a row of exponents.
     """
     count = comb(n_features + degree, degree)
     if count > _MOST_FEATURES:
         raise InvalidDataError(
             f"{n_features} features to degree {degree} make {count} monomials, more than "
-            f"{_MOST_FEATURES}. Use the kernel itself, which needs none of them."
+            f"{_MOST_FEATURES}. Use the kernel itself, which does not compute features."
         )
     parent, variable = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
     log_scale = np.zeros(count)  # log of k! / (m_1! ... m_d!), then with the kernel's factor
-    repeats = np.zeros(count)  # how often the last variable stands at the end
+    repeats = np.zeros(count)  # the exponent of the last variable
     starts = [0, 1]
     log_scale[0] = log_coef[0]
     ways = np.zeros(count)
@@ -277,17 +277,17 @@ def _monomials(n_features: int, degree: int, log_coef: np.ndarray) -> dict[str, 
 
 
 def _rounded_roots(scale: np.ndarray) -> np.ndarray:
-    """Where the squares are whole numbers, as in textbooks, they are meant exactly."""
+    """Round scales whose squares are nearly integers, as in textbooks, to exact square roots."""
     squared = np.minimum(scale, 2.0**20) ** 2
-    whole = np.rint(squared)
-    near = (np.abs(squared - whole) < 1e-9 * whole) & (scale < 2.0**20)
-    return np.where(near, np.sqrt(whole), scale)
+    nearest = np.rint(squared)
+    near = (np.abs(squared - nearest) < 1e-9 * nearest) & (scale < 2.0**20)
+    return np.where(near, np.sqrt(nearest), scale)
 
 
 def _monomial_name(names: np.ndarray, powers: np.ndarray) -> str:
-    parts = [
+    factors = [
         str(name) if power == 1 else f"{name}^{power}"
         for name, power in zip(names, powers, strict=True)
         if power
     ]
-    return " ".join(parts) or "1"
+    return " ".join(factors) or "1"

@@ -1,10 +1,10 @@
 """The kernels of the library: **adding a kernel is adding one class here**.
 
-A class says all there is to know of a kernel: its name, its formula in one line, its parameters
-with their ranges and how they are tuned, its code on blocks, and its promises (see `Kernel`).
-`kernel="rbf"` of an estimator, grids of SVCCV and `autotune`, the command line, the studio, model
-files, documentation and tests read it from `KERNELS`. Kernels are also plain callables, so
-scikit-learn's estimators take them: `sklearn.svm.SVC(kernel=margrove.kernels.RBF(sigma=2.0))`.
+A class defines everything about a kernel: its name, its formula in one line, its parameters with
+their ranges and how they are tuned, its code on blocks, and its properties (see `Kernel`).
+Estimators (`kernel="rbf"`), the grids of SVCCV and `autotune`, the command line, the studio, model
+files, documentation and tests read it from `KERNELS`. Kernels are also plain callables, so that
+scikit-learn's estimators accept them: `sklearn.svm.SVC(kernel=margrove.kernels.RBF(sigma=2.0))`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from margrove.margin.kernels.kernel import (
 
 __all__ = ["RBF", "ChiSquare", "Laplacian", "Linear", "Polynomial", "Sigmoid"]
 
-_WIDTHS = (-3.0, 2.0)  # powers of ten, times what gamma="scale" means
+_WIDTHS = (-3.0, 2.0)  # powers of ten, relative to gamma="scale"
 
 
 # --- functions of the inner product -------------------------------------------------------------
@@ -61,7 +61,9 @@ class Polynomial(DotKernel):
 
     name: ClassVar[str] = "poly"
     gamma: float = parameter(1.0, low=0.0, tuned=_WIDTHS)
-    degree: float = parameter(3, low=0.0, whole=True)  # of negative numbers, too
+    degree: float = parameter(
+        3, low=0.0, whole=True
+    )  # an integer, because its base may be negative
     coef0: float = parameter(0.0)
 
     def finish(self, dots: np.ndarray, a2: np.ndarray, b2: np.ndarray) -> None:
@@ -96,9 +98,9 @@ class RBF(DotKernel):
             self._repair_rounded_distances(A, B, out)
 
     def _repair_rounded_distances(self, A: Points, B: Points, out: np.ndarray) -> None:
-        """Far from the origin, differences drown in float32: those pairs are done in float64.
+        """Compute pairs far from the origin in float64, because float32 loses their differences.
 
-        Which pairs depends on the two points alone, so that a value never depends on others.
+        The choice depends on the two points only, so that a value never depends on other points.
         """
         rounding = self.gamma * float(np.finfo(np.float32).eps)
         if rounding * (A.squared_norms.max() + B.squared_norms.max()) > 1e-4:
@@ -137,6 +139,13 @@ class Sigmoid(DotKernel):
 # --- functions of the differences ---------------------------------------------------------------
 
 
+def _exponentiate(out: np.ndarray, gamma: float) -> None:
+    """out <- exp(-gamma out)"""
+    with np.errstate(over="ignore"):  # exp(-inf) is 0
+        out *= -gamma
+    np.exp(out, out=out)
+
+
 @registered
 @dataclass(frozen=True)
 class Laplacian(Kernel):
@@ -150,9 +159,7 @@ class Laplacian(Kernel):
 
     def block(self, A: Points, B: Points, out: np.ndarray) -> None:
         city_block(densified(A.X), densified(B.X), out)
-        with np.errstate(over="ignore"):  # exp(-inf) is 0
-            out *= -self.gamma
-        np.exp(out, out=out)
+        _exponentiate(out, self.gamma)
 
     def diagonal(self, A: Points) -> np.ndarray:
         return np.ones(len(A))
@@ -174,9 +181,7 @@ class ChiSquare(Kernel):
 
     def block(self, A: Points, B: Points, out: np.ndarray) -> None:
         chi_square(densified(A.X), densified(B.X), out)
-        with np.errstate(over="ignore"):  # exp(-inf) is 0
-            out *= -self.gamma
-        np.exp(out, out=out)
+        _exponentiate(out, self.gamma)
 
     def diagonal(self, A: Points) -> np.ndarray:
         return np.ones(len(A))

@@ -1,4 +1,10 @@
-"""Kernels that users give: a Gram matrix, or a function of two matrices."""
+"""Kernels that users give: a Gram matrix, or a function.
+
+A function of two matrices is called with blocks of rows. A function of other objects (texts, trees,
+molecules) is called once with all training objects, and once with all objects to predict and all
+training objects; the machine then works on the Gram matrix, which must fit into memory.
+scikit-learn calls every function in the second way.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +19,7 @@ from margrove._data import read_only
 from margrove.exceptions import InvalidDataError, NumericalOverflowError
 from margrove.margin.kernels.kernel import Kernel, Points
 
-__all__ = ["CallableKernel", "Precomputed", "write_values"]
+__all__ = ["CallableKernel", "Precomputed", "TrainingObjects", "takes_objects"]
 
 _DIAGONAL_BLOCK = 64
 
@@ -41,20 +47,20 @@ class CallableKernel(Kernel):
     function: Callable[[Any, Any], Any] = None  # type: ignore[assignment]
 
     def block(self, A: Points, B: Points, out: np.ndarray) -> None:
-        write_values(self.function, self.function(_protected(A.X), _protected(B.X)), out)
+        _write_values(self.function, self.function(_protected(A.X), _protected(B.X)), out)
 
     def diagonal(self, A: Points) -> np.ndarray:
         values = np.empty(len(A))
         for start in range(0, len(A), _DIAGONAL_BLOCK):  # few calls of a function that may be slow
-            part = A.take(slice(start, start + _DIAGONAL_BLOCK))
-            square = np.empty((len(part), len(part)))
-            self.block(part, part, square)
-            values[start : start + len(part)] = np.diag(square)
+            points = A.take(slice(start, start + _DIAGONAL_BLOCK))
+            square = np.empty((len(points), len(points)))
+            self.block(points, points, square)
+            values[start : start + len(points)] = np.diag(square)
         return values
 
 
-def write_values(function: Callable[[Any, Any], Any], values: Any, out: np.ndarray) -> None:
-    """Write what a user's function returned, dense or sparse, into `out`, or say what is wrong."""
+def _write_values(function: Callable[[Any, Any], Any], values: Any, out: np.ndarray) -> None:
+    """Write the values of a user's function, dense or sparse, into `out`, or raise an error."""
     values = values.toarray() if sp.issparse(values) else np.asarray(values)
     called = getattr(function, "__name__", repr(function))
     if values.shape != out.shape:
@@ -78,3 +84,29 @@ def write_values(function: Callable[[Any, Any], Any], values: Any, out: np.ndarr
 
 def _protected(X: Any) -> Any:
     return X if sp.issparse(X) else read_only(X)
+
+
+def takes_objects(kernel: Any, X: Any) -> bool:
+    """Whether the kernel is a function and X a sequence of objects that are not rows of numbers."""
+    if not callable(kernel) or isinstance(kernel, Kernel):
+        return False
+    if not isinstance(X, (list, tuple, np.ndarray)) or len(X) == 0:
+        return False
+    if isinstance(X, np.ndarray) and X.ndim != 1:
+        return False
+    first = X[0]
+    return isinstance(first, (str, bytes)) or (not np.isscalar(first) and np.ndim(first) == 0)
+
+
+@dataclass(frozen=True)
+class TrainingObjects:
+    """The training objects, and the kernel function of pairs of objects."""
+
+    function: Callable[[Any, Any], Any]
+    objects: Any
+
+    def gram(self, objects: Any) -> np.ndarray:
+        """The checked Gram matrix (len(objects), n) of some objects and the training objects."""
+        K = np.empty((len(objects), len(self.objects)))
+        _write_values(self.function, self.function(objects, self.objects), K)
+        return K

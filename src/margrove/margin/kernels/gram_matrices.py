@@ -1,4 +1,4 @@
-"""The Gram matrix of a training set in the precisions that a solver may want."""
+"""The Gram matrix of a training set, in float32 and float64."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ import numpy as np
 from margrove._runtime import on_large_pages, run_tiles
 from margrove.margin.kernels.expansions import kernel_sums
 from margrove.margin.kernels.given_kernels import CallableKernel, Precomputed
-from margrove.margin.kernels.gram_rows import GramRows, GramSource, TwoRuns, WholeTile
+from margrove.margin.kernels.gram_rows import DenseGram, GramRows, GramSource, PairGram
 from margrove.margin.kernels.gram_tiles import gram, gram_at_once, symmetric_gram
 from margrove.margin.kernels.kernel import Kernel, Points
 from margrove.margin.solvers.dual import Gram
 
 __all__ = ["LARGEST_TILE", "SharedGram", "gram_of", "rounding_of", "values_of"]
 
-_SMALL = 2048  # points up to which float64 costs nothing worth saving
+_SMALL = 2048  # points up to which float32 would not save time
 _LEAST_ROWS = 256
 _SAMPLE = 64
-LARGEST_TILE = 4096  # points of a pair whose part of K is there as a whole
+LARGEST_TILE = 4096  # points of a pair of classes whose Gram matrix is computed at once
 
 
 def gram_of(kernel: Kernel, points: Points, *, cache_bytes: int, n_threads: int = 1) -> Gram:
-    """Rows of K(points, points) on demand; points are float64."""
+    """The Gram matrix of float64 points, whose rows are computed on demand."""
     rows_of = partial(
         GramRows, kernel, cache_bytes=cache_bytes, at_least=_LEAST_ROWS, n_threads=n_threads
     )
-    chosen = _fast(kernel, points)
+    chosen = _fast_points(kernel, points)
     return Gram(
         fast=rows_of(chosen),
         exact=partial(rows_of, points),
@@ -39,12 +39,12 @@ def gram_of(kernel: Kernel, points: Points, *, cache_bytes: int, n_threads: int 
 
 
 class SharedGram:
-    """The Gram matrices of many machines: pairs of up to LARGEST_TILE points, or all points each.
+    """The Gram matrices of many machines: of up to LARGEST_TILE points each, or of all points.
 
-    The classes stand one after the other, so that a machine's points are one or two runs. A few
-    points are computed once, for all. Pairs of many points share what each class has with itself;
-    the rest of a pair's tile is computed when its turn comes, and then forgotten: the whole matrix
-    would be new memory, which can take longer to write than to compute.
+    Points are sorted by class, so that the points of a machine are one or two ranges. If there are
+    few points, the Gram matrix of all points is computed once. Otherwise machines share the blocks
+    of each class with itself; the block between two classes is computed when the machine is solved,
+    and not kept: new memory for all blocks can take longer to write than to compute.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class SharedGram:
     ) -> None:
         self._kernel = kernel
         self._points = points
-        chosen = self._chosen = _fast(kernel, points)
+        chosen = self._chosen = _fast_points(kernel, points)
         self._rounding = rounding_of(kernel, chosen, points)
         self._rows: GramRows | None = None
         self._blocks: dict[tuple[int, int], np.ndarray] = {}
@@ -75,34 +75,34 @@ class SharedGram:
     def _compute_blocks(
         self, machines: Sequence[np.ndarray], cache_bytes: int, n_threads: int
     ) -> None:
-        runs = sorted({(run.start, run.stop) for members in machines for run in _runs(members)})
-        size = sum((stop - start) ** 2 for start, stop in runs) * self._chosen.X.dtype.itemsize
-        if size > cache_bytes:  # each pair computes them for itself
+        ranges = sorted({(r.start, r.stop) for members in machines for r in _ranges(members)})
+        size = sum((stop - start) ** 2 for start, stop in ranges) * self._chosen.X.dtype.itemsize
+        if size > cache_bytes:  # each machine computes its own blocks
             return
 
         def compute(number: int) -> None:
-            own = self._chosen.take(slice(*runs[number]))
-            self._blocks[runs[number]] = symmetric_gram(self._kernel, own)
+            points = self._chosen.take(slice(*ranges[number]))
+            self._blocks[ranges[number]] = symmetric_gram(self._kernel, points)
 
-        run_tiles(compute, len(runs), n_threads)
+        run_tiles(compute, len(ranges), n_threads)
 
-    def part(self, members: np.ndarray) -> Gram:
-        """The Gram matrix of some points, whose positions form at most two runs."""
-        own = self._points.take(members)
+    def of_points(self, members: np.ndarray) -> Gram:
+        """The Gram matrix of some points, whose positions form at most two ranges."""
+        points = self._points.take(members)
         return Gram(
             fast=self._source(members),
-            exact=partial(GramRows, self._kernel, own, cache_bytes=0, at_least=_LEAST_ROWS),
-            values=partial(values_of, self._kernel, own),
+            exact=partial(GramRows, self._kernel, points, cache_bytes=0, at_least=_LEAST_ROWS),
+            values=partial(values_of, self._kernel, points),
             rounding=self._rounding,
         )
 
     def _source(self, members: np.ndarray) -> GramSource:
-        first, second = _runs(members)
+        first, second = _ranges(members)
         if self._rows is not None:
-            return TwoRuns(self._rows, first, second)
-        return self._whole_tile(first, second)
+            return PairGram(self._rows, first, second)
+        return self._dense_gram(first, second)
 
-    def _whole_tile(self, first: slice, second: slice) -> WholeTile:
+    def _dense_gram(self, first: slice, second: slice) -> DenseGram:
         left, right = self._chosen.take(first), self._chosen.take(second)
         middle, n = len(left), len(left) + len(right)
         try:
@@ -110,29 +110,29 @@ class SharedGram:
         except IndexError:
             buffer = on_large_pages((self._largest**2,), self._chosen.X.dtype)
         tile = buffer[: n * n].reshape(n, n)
-        for run, own, place in (
+        for positions, points, place in (
             (first, left, slice(0, middle)),
             (second, right, slice(middle, None)),
         ):
-            block = self._blocks.get((run.start, run.stop))
-            tile[place, place] = symmetric_gram(self._kernel, own) if block is None else block
+            block = self._blocks.get((positions.start, positions.stop))
+            tile[place, place] = symmetric_gram(self._kernel, points) if block is None else block
         across = gram_at_once(self._kernel, left, right)
         tile[:middle, middle:] = across
         tile[middle:, :middle] = across.T
-        whole = WholeTile(tile)
-        weakref.finalize(whole, self._buffers.append, buffer)  # for the next pair
-        return whole
+        found = DenseGram(tile)
+        weakref.finalize(found, self._buffers.append, buffer)  # for the next pair
+        return found
 
 
-def _fast(kernel: Kernel, points: Points) -> Points:
-    """float32 where that saves time; functions of users see their data as they are."""
+def _fast_points(kernel: Kernel, points: Points) -> Points:
+    """float32 points if that saves time; functions of users always get their own data."""
     if len(points) <= _SMALL or isinstance(kernel, Precomputed | CallableKernel):
         return points
     return points.as_float32()
 
 
-def _runs(members: np.ndarray) -> tuple[slice, slice]:
-    """Sorted positions as two runs of consecutive ones, the second possibly empty."""
+def _ranges(members: np.ndarray) -> tuple[slice, slice]:
+    """Sorted positions as two ranges of consecutive ones; the second may be empty."""
     breaks = np.flatnonzero(np.diff(members) != 1) + 1
     middle = int(breaks[0]) if len(breaks) else len(members)
     first = slice(int(members[0]), int(members[middle - 1]) + 1)
@@ -144,7 +144,7 @@ def _runs(members: np.ndarray) -> tuple[slice, slice]:
 def values_of(
     kernel: Kernel, points: Points, coef: np.ndarray, rows: np.ndarray, *, n_threads: int = 1
 ) -> np.ndarray:
-    """(K c)_i of some rows, in float64."""
+    """The values (K c)_i of some rows, in float64."""
     support = np.flatnonzero(coef)
     if not len(support):
         return np.zeros(len(rows))
@@ -154,7 +154,7 @@ def values_of(
 
 
 def rounding_of(kernel: Kernel, fast: Points, exact: Points) -> float:
-    """Root mean square error of an entry of the fast kind, measured on evenly spaced points."""
+    """Root mean square error of an entry of the fast matrix, measured on evenly spaced points."""
     if fast is exact:
         return 0.0
     sample = np.linspace(0, len(exact) - 1, min(len(exact), 2 * _SAMPLE)).astype(np.int64)

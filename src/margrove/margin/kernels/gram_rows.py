@@ -1,11 +1,11 @@
-"""Rows and tiles of a Gram matrix on demand: the only way in which solvers see kernels.
+"""Rows and tiles of a Gram matrix on demand: the interface through which solvers use kernels.
 
-What a solver wants of rows is their weighted sum. A tile that is added up where it was computed
-never leaves the processor's cache, while new memory can take longer to write than a row of few
-features to compute. So `GramRows` lets rows go, except those that are likely to be wanted again or
-have been wanted before: of these it keeps the most recent ones within a budget. Pairs of classes
-share rows through `TwoRuns`. Values never depend on what is in the cache: an entry is computed by
-the same arithmetic (see `kernels.gram`) the first and the second time.
+A solver needs weighted sums of rows. A tile that is added up where it was computed never leaves the
+processor's cache, while writing new memory can take longer than computing a row of few features.
+So `GramRows` does not keep rows, except those that are likely to be used again or were used before:
+of these it keeps the most recent ones within a budget. Pairs of classes share rows through
+`PairGram`. Values never depend on the contents of the cache: an entry is computed by the same
+arithmetic (see `gram_tiles`) every time.
 """
 
 from __future__ import annotations
@@ -14,26 +14,18 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from margrove._runtime import (
-    TILE_ROWS,
-    Scratch,
-    available_memory,
-    run_tiles,
-    single_threaded_blas,
-)
-from margrove._runtime import (
-    kernel as compiled,
-)
+from margrove._runtime import TILE_ROWS, Scratch, available_memory, run_tiles, single_threaded_blas
+from margrove._runtime import kernel as compiled
 from margrove.margin.kernels.blocks import TILE_COLUMNS
 from margrove.margin.kernels.gram_tiles import gram, symmetric_gram
 from margrove.margin.kernels.kernel import Kernel, Points
 
 __all__ = [
+    "DenseGram",
     "GramRows",
     "GramSource",
+    "PairGram",
     "TileView",
-    "TwoRuns",
-    "WholeTile",
     "add_rows",
     "cache_bytes_of",
 ]
@@ -44,7 +36,7 @@ _COLUMNS_AT_ONCE = 4096
 
 
 def cache_bytes_of(cache_size: float | None) -> int:
-    """`cache_size` in MB; None means a good part of the memory that is free now."""
+    """`cache_size` (in MB) in bytes; None means 40 % of the memory that is free now."""
     if cache_size is not None:
         return int(cache_size * 1e6)
     available = available_memory()
@@ -52,7 +44,10 @@ def cache_bytes_of(cache_size: float | None) -> int:
 
 
 class TileView(NamedTuple):
-    """Part of K as a tile: variable t is row and column first + t, from `middle` on second + t."""
+    """A tile of a matrix K, as two ranges of its rows and columns.
+
+    Variable t is row and column first + t of K for t < middle, else second + (t - middle).
+    """
 
     K: np.ndarray
     first: int
@@ -61,11 +56,11 @@ class TileView(NamedTuple):
 
 
 class GramSource(Protocol):
-    """K of n points.
+    """The Gram matrix K of n points.
 
     `weighted_sum(rows, weights, again)` is weights @ K(rows, all points) in float64; `again` says
-    which rows are likely to be wanted again. `block(rows, columns)` is K(rows, columns); `whole()`
-    is all of K, if it is there already.
+    which rows are likely to be used again. `block(rows, columns)` is K(rows, columns). `full()` is
+    all of K, if it has been computed already, else None.
     """
 
     dtype: np.dtype
@@ -76,13 +71,13 @@ class GramSource(Protocol):
         self, rows: np.ndarray, weights: np.ndarray, again: np.ndarray
     ) -> np.ndarray: ...
     def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray: ...
-    def whole(self) -> TileView | None: ...
+    def full(self) -> TileView | None: ...
 
 
 class GramRows:
-    """K(rows, all points) in the dtype of the points; the least recently used are replaced.
+    """Rows of K in the dtype of the points, in a cache that replaces the least recently used.
 
-    `slab` (capacity, n) holds rows, `_place_of` (n,) says where each row is, or -1.
+    `slab` (capacity, n) contains rows; `_place_of` (n,) is the place of each row in it, or -1.
     """
 
     def __init__(
@@ -100,11 +95,11 @@ class GramRows:
         n = len(points)
         row_bytes = max(1, n * points.X.dtype.itemsize)
         self.capacity = int(min(n, max(at_least, cache_bytes // row_bytes)))
-        # The operating system hands out this memory only as rows are written to it.
+        # The operating system allocates this memory only when rows are written to it.
         self.slab = np.empty((self.capacity, n), dtype=points.X.dtype)
         self.dtype = self.slab.dtype
         self.diagonal = kernel.diagonal(points)
-        self._was_wanted = np.zeros(n, dtype=bool)
+        self._was_used = np.zeros(n, dtype=bool)
         self._place_of = np.full(n, -1, dtype=np.int64)
         self._row_at = np.full(self.capacity, -1, dtype=np.int64)
         self._last_use = np.zeros(self.capacity, dtype=np.int64)
@@ -116,58 +111,57 @@ class GramRows:
         return len(self._points)
 
     def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """K(rows, columns), computed anew: reading it out of scattered rows takes longer.
+        """K(rows, columns), read from the slab if it contains all of K, else computed.
 
-        Unless all of K is there.
+        Reading it from single cached rows takes longer than computing it.
         """
         if self._is_full:
             return self.slab[np.ix_(rows, columns)]
-        own = self._points.take(rows)
+        left = self._points.take(rows)
         if rows is columns:
-            return symmetric_gram(self._kernel, own, n_threads=self._n_threads)
-        others = self._points.take(columns)
-        return gram(self._kernel, own, others, n_threads=self._n_threads)
+            return symmetric_gram(self._kernel, left, n_threads=self._n_threads)
+        right = self._points.take(columns)
+        return gram(self._kernel, left, right, n_threads=self._n_threads)
 
     def fill(self) -> None:
-        """Compute all rows, into their own places; they must all fit."""
+        """Compute all rows, row i at place i; the capacity must be sufficient."""
         symmetric_gram(self._kernel, self._points, out=self.slab, n_threads=self._n_threads)
-        everything = np.arange(len(self))
-        self._place_of[:] = self._row_at[:] = everything
+        self._place_of[:] = self._row_at[:] = np.arange(len(self))
         self._in_use = len(self)
         self._is_full = True
 
-    def whole(self) -> TileView | None:
+    def full(self) -> TileView | None:
         return None
 
     def weighted_sum(self, rows: np.ndarray, weights: np.ndarray, again: np.ndarray) -> np.ndarray:
         """weights @ K(rows, all points), for distinct rows."""
         total = np.zeros(len(self))
-        again = again | self._was_wanted[rows]
-        self._was_wanted[rows] = True
+        again = again | self._was_used[rows]
+        self._was_used[rows] = True
         kept, kept_weights = rows[again], weights[again]
         for start in range(0, len(kept), self.capacity):
-            part = slice(start, start + self.capacity)
-            self.add_kept(self._fetched(kept[part]), kept_weights[part], [(0, total)])
+            batch = slice(start, start + self.capacity)
+            self.add_kept(self._fetched(kept[batch]), kept_weights[batch], [(0, total)])
         self._stream(rows[~again], weights[~again], total)
         return total
 
     def add_kept(
         self, places: np.ndarray, weights: np.ndarray, targets: list[tuple[int, np.ndarray]]
     ) -> None:
-        """Add weights @ slab[places] to each target, a run of columns that begins somewhere."""
-        pieces = [
+        """Add weights @ slab[places] to each target: (first column, array to add to)."""
+        tiles = [
             (first + begin, target[begin : begin + _COLUMNS_AT_ONCE])
             for first, target in targets
             for begin in range(0, len(target), _COLUMNS_AT_ONCE)
         ]
         run_tiles(
-            lambda piece: add_rows(self.slab, places, weights, *pieces[piece]),
-            len(pieces),
+            lambda tile: add_rows(self.slab, places, weights, *tiles[tile]),
+            len(tiles),
             self._n_threads,
         )
 
     def _stream(self, rows: np.ndarray, weights: np.ndarray, total: np.ndarray) -> None:
-        """Add weights @ K(rows, all points) to `total` and keep nothing."""
+        """Add weights @ K(rows, all points) to `total`, without keeping the rows."""
         source = self._points.take(rows)
         in_order = np.arange(TILE_ROWS)
         scratch = Scratch()
@@ -179,14 +173,14 @@ class GramRows:
                 left = source.take(slice(start, start + TILE_ROWS))
                 block = scratch.tile(len(left), len(right), self.dtype)
                 self._kernel.block(left, right, block)
-                own = weights[start : start + len(left)]
-                add_rows(block, in_order[: len(left)], own, 0, total[columns])
+                tile_weights = weights[start : start + len(left)]
+                add_rows(block, in_order[: len(left)], tile_weights, 0, total[columns])
 
         with single_threaded_blas():
             run_tiles(add, -(-len(self) // TILE_COLUMNS) if len(rows) else 0, self._n_threads)
 
     def _fetched(self, rows: np.ndarray) -> np.ndarray:
-        """Places in `slab` of distinct rows, at most `capacity` of them; missing ones computed."""
+        """The places in `slab` of at most `capacity` distinct rows; missing ones are computed."""
         self._clock += 1
         places = self._place_of[rows]
         self._last_use[places[places >= 0]] = self._clock
@@ -200,12 +194,12 @@ class GramRows:
         first = int(places[0])
         if int(places[-1]) - first == len(places) - 1:
             self._compute_into(self.slab[first : first + len(places)], rows)
-        else:  # scattered: by way of a small buffer
+        else:  # scattered places: through a small buffer
             for start in range(0, len(rows), TILE_ROWS):
-                part = slice(start, start + TILE_ROWS)
-                buffer = np.empty((len(rows[part]), len(self)), dtype=self.slab.dtype)
-                self._compute_into(buffer, rows[part])
-                self.slab[places[part]] = buffer
+                tile = slice(start, start + TILE_ROWS)
+                buffer = np.empty((len(rows[tile]), len(self)), dtype=self.slab.dtype)
+                self._compute_into(buffer, rows[tile])
+                self.slab[places[tile]] = buffer
         self._place_of[rows] = places
         self._row_at[places] = rows
         self._last_use[places] = self._clock
@@ -225,15 +219,15 @@ class GramRows:
         return np.concatenate([oldest, unused])
 
 
-class TwoRuns:
-    """The points of two classes, out of rows that hold all classes, one after the other."""
+class PairGram:
+    """The Gram matrix of two classes, as two ranges of the filled rows of all classes."""
 
     def __init__(self, rows: GramRows, first: slice, second: slice) -> None:
         self._rows = rows
         self._index = np.r_[first, second]
         self._middle = first.stop - first.start
         self._first, self._second = first, second
-        self._was_wanted = np.zeros(len(self._index), dtype=bool)
+        self._was_used = np.zeros(len(self._index), dtype=bool)
         self.dtype = rows.dtype
         self.diagonal = rows.diagonal[self._index]
 
@@ -241,28 +235,28 @@ class TwoRuns:
         return len(self._index)
 
     def weighted_sum(self, rows: np.ndarray, weights: np.ndarray, again: np.ndarray) -> np.ndarray:
-        """From the filled slab, where row i is in place i; added up in the order of `GramRows`."""
+        """From the filled slab, where row i is at place i; added up in the order of `GramRows`."""
         total = np.zeros(len(self))
-        again = again | self._was_wanted[rows]
-        self._was_wanted[rows] = True
+        again = again | self._was_used[rows]
+        self._was_used[rows] = True
         targets = [
             (self._first.start, total[: self._middle]),
             (self._second.start, total[self._middle :]),
         ]
-        for part in (again, ~again):
-            self._rows.add_kept(self._index[rows[part]], weights[part], targets)
+        for chosen in (again, ~again):
+            self._rows.add_kept(self._index[rows[chosen]], weights[chosen], targets)
         return total
 
     def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         return self._rows.block(self._index[rows], self._index[columns])
 
-    def whole(self) -> TileView | None:
+    def full(self) -> TileView | None:
         """The slab itself."""
         return TileView(self._rows.slab, self._first.start, self._middle, self._second.start)
 
 
-class WholeTile:
-    """A small K that is there as a whole."""
+class DenseGram:
+    """A small Gram matrix that is given as an array."""
 
     def __init__(self, K: np.ndarray) -> None:
         self._K = K
@@ -280,7 +274,7 @@ class WholeTile:
     def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         return self._K[np.ix_(rows, columns)]
 
-    def whole(self) -> TileView:
+    def full(self) -> TileView:
         return TileView(self._K, 0, len(self), 0)
 
 

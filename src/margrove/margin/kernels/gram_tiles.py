@@ -13,7 +13,7 @@ from margrove.margin.kernels.kernel import DotKernel, Kernel, Points
 
 __all__ = ["gram", "gram_at_once", "symmetric_gram", "tile_of"]
 
-_AT_ONCE = 1024  # points whose Gram matrix is one product
+_AT_ONCE = 1024  # points up to which the Gram matrix is one product
 
 
 def gram(
@@ -46,7 +46,7 @@ def gram(
 def symmetric_gram(
     kernel: Kernel, A: Points, *, out: np.ndarray | None = None, n_threads: int = 1
 ) -> np.ndarray:
-    """K(a, a') for all pairs of points: half is computed, half mirrored."""
+    """K(a, a') for all pairs of points: one half is computed, the other half is copied."""
     n = len(A)
     if out is None:
         out = on_large_pages((n, n), A.X.dtype)
@@ -57,28 +57,28 @@ def symmetric_gram(
         kernel.finish(out, A.squared_norms, A.squared_norms)
         return out
     stripes = [slice(i, min(i + TILE_COLUMNS, n)) for i in range(0, n, TILE_COLUMNS)]
-    corners = [(i, j) for i in range(len(stripes)) for j in range(i, len(stripes))]
-    parts = [A.take(stripe) for stripe in stripes]
+    pairs = [(i, j) for i in range(len(stripes)) for j in range(i, len(stripes))]
+    points = [A.take(stripe) for stripe in stripes]
     scratch = Scratch()
 
-    def fill(corner: int) -> None:
-        i, j = corners[corner]
+    def fill(pair: int) -> None:
+        i, j = pairs[pair]
         for start in range(stripes[i].start, stripes[i].stop, TILE_ROWS):
             rows = slice(start, min(start + TILE_ROWS, stripes[i].stop))
             left = A.take(rows)
-            block = scratch.tile(len(left), len(parts[j]), A.X.dtype)
-            kernel.block(left, parts[j], block)
+            block = scratch.tile(len(left), len(points[j]), A.X.dtype)
+            kernel.block(left, points[j], block)
             out[rows, stripes[j]] = block
         if i != j:
             out[stripes[j], stripes[i]] = out[stripes[i], stripes[j]].T
 
     with single_threaded_blas():
-        run_tiles(fill, len(corners), n_threads)
+        run_tiles(fill, len(pairs), n_threads)
     return out
 
 
 def gram_at_once(kernel: Kernel, A: Points, B: Points) -> np.ndarray:
-    """The same on this thread, in one GEMM where possible: no tile is filled up with nothing."""
+    """K(a, b) for all pairs on this thread, if possible in one GEMM without padding."""
     is_plain = isinstance(A.X, np.ndarray) and isinstance(B.X, np.ndarray)
     if not isinstance(kernel, DotKernel) or not is_plain:
         return gram(kernel, A, B)

@@ -1,8 +1,8 @@
-"""What a kernel is: its parameters, its code on blocks of rows, and what it promises.
+"""The base class of kernels: parameters, code on blocks of rows, and properties.
 
 A kernel is a small frozen dataclass. Its fields are its parameters, `block` (or `finish`, for
-functions of the inner product) is its formula, and class attributes say the rest. Everything that
-the library knows about a kernel is read from its class: see `Kernel`.
+functions of the inner product) is its formula, and class attributes are its properties. Everything
+that the library knows about a kernel is read from its class: see `Kernel`.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ __all__ = [
 
 _LARGEST_GAMMA = 1e300
 
-# Class attributes that say under which maps of all points the values stay the same.
+# Class attributes: under which maps of all points the values stay the same.
 INVARIANCES = ("translation_invariant", "rotation_invariant", "permutation_invariant")
 
 
 @dataclass(frozen=True)
 class KernelParameter:
-    """A number that a kernel depends on.
+    """A numeric parameter of a kernel.
 
-    default      the value of a kernel object that is made without it
-    low, high    the smallest and the largest value that make sense
-    whole        whether it must be a whole number
-    tuned        powers of ten between which it is tuned, times what `gamma="scale"` means; None
-                 if it is not tuned. Searches over a grid tune `gamma` only.
+    default      the default value
+    low, high    the smallest and the largest valid value
+    whole        whether it must be an integer
+    tuned        powers of ten between which it is tuned, relative to `gamma="scale"`; None if it is
+                 not tuned. Grid searches tune `gamma` only.
     """
 
     default: float = 1.0
@@ -69,7 +69,7 @@ class KernelParameter:
             raise ValueError(f"{start} be a whole number. {end}")
 
 
-# What kernel machines have parameters for: a kernel that is used by name gets their values.
+# The parameters of kernel machines; a kernel that is given by name gets their values.
 USUAL_PARAMETERS = {
     "gamma": KernelParameter(1.0, low=0.0, tuned=(-3.0, 2.0)),
     "degree": KernelParameter(3, low=0.0),
@@ -86,8 +86,8 @@ def parameter(
     tuned: tuple[float, float] | None = None,
 ) -> Any:
     """A field of a kernel class: its default, its range and how it is tuned."""
-    told = KernelParameter(default, low, high, whole, tuned)
-    return dataclasses.field(default=default, metadata={"parameter": told})
+    described = KernelParameter(default, low, high, whole, tuned)
+    return dataclasses.field(default=default, metadata={"parameter": described})
 
 
 @dataclass(frozen=True)
@@ -119,12 +119,12 @@ class Points:
 
 @dataclass(frozen=True)
 class Kernel:
-    """K(x, z). A subclass gives `block`, `diagonal`, and what the attributes below say.
+    """A kernel K(x, z). A subclass defines `block`, `diagonal`, and the attributes below.
 
-    docstring              its first line is the formula that documentation and facts show
-    name                   what `kernel=` of an estimator calls it
-    fields                 its parameters, see `parameter`; a plain `gamma: float = 1.0` will do
-                           for gamma, degree and coef0
+    docstring              its first line is the formula, shown in documentation and facts
+    name                   its name in `kernel=` of an estimator
+    fields                 its parameters, see `parameter`; for gamma, degree and coef0 a plain
+                           `gamma: float = 1.0` is enough
     positive_definite      it is an inner product: every Gram matrix is positive semidefinite
     translation_invariant  K(x + t, z + t) = K(x, z); the origin may then be moved for precision
     rotation_invariant     K(Q x, Q z) = K(x, z) for orthogonal Q
@@ -132,7 +132,7 @@ class Kernel:
     reads_sparse           its code reads CSR blocks; if not, blocks are made dense, one at a time
     nonnegative            it is only defined for features >= 0
 
-    Model files hold the name and the parameters of a registered kernel, never its code.
+    Model files contain the name and the parameters of a registered kernel, never its code.
     """
 
     name: ClassVar[str] = ""
@@ -145,9 +145,9 @@ class Kernel:
 
     @classmethod
     def parameters(cls) -> dict[str, KernelParameter]:
-        """What the fields say; fields that are no numbers are not parameters."""
+        """The parameters by name: all fields whose default is a number."""
         return {
-            field.name: field.metadata.get("parameter") or _usual(field)
+            field.name: field.metadata.get("parameter") or _usual_parameter(field)
             for field in dataclasses.fields(cls)
             if field.init and isinstance(field.default, Real)
         }
@@ -158,7 +158,7 @@ class Kernel:
         return (cls.__doc__ or "").strip().partition("\n")[0]
 
     def block(self, A: Points, B: Points, out: np.ndarray) -> None:
-        """Write K(a, b) into the contiguous out (len(A), len(B)), a block of at most one tile."""
+        """Write K(a, b) to the contiguous `out` (len(A), len(B)), which is at most one tile."""
         raise NotImplementedError
 
     def diagonal(self, A: Points) -> np.ndarray:
@@ -166,23 +166,23 @@ class Kernel:
         raise NotImplementedError
 
     def __post_init__(self) -> None:
-        for name, told in self.parameters().items():
-            told.check(getattr(self, name), name, type(self).__name__)
+        for name, described in self.parameters().items():
+            described.check(getattr(self, name), name, type(self).__name__)
 
     def on_scaled(self, factor: float) -> Kernel:
-        """The kernel of factor * x that has the values of this one of x, up to a constant.
+        """The kernel whose values for factor * x are those of this kernel for x, up to a constant.
 
-        Features that are extremely large or small are scaled for kernels that override this.
+        Kernels that override this allow to scale features that are extremely large or small.
         """
         return self
 
     @classmethod
     def can_be_scaled(cls) -> bool:
-        """Whether `on_scaled` says how the parameters follow the scale of the features."""
+        """Whether the kernel overrides `on_scaled`."""
         return cls.on_scaled is not Kernel.on_scaled
 
     def points(self, X: Any, *, shift: np.ndarray | None = None) -> Points:
-        """Prepare checked rows; `shift` moves the origin, which only rounding may notice."""
+        """The points of checked rows; `shift` moves the origin, which only changes rounding."""
         if self.nonnegative:
             values = X.data if sp.issparse(X) else X
             if values.size and values.min() < 0:
@@ -195,16 +195,16 @@ class Kernel:
         return Points(X, row_norms(X), np.arange(X.shape[0]))
 
     def centre(self, *sides: Any) -> np.ndarray | None:
-        """The origin to use for all sides of a Gram matrix: the mean of the first.
+        """The origin for all sides of a Gram matrix: the mean of the first side.
 
-        For kernels that only see differences, and dense data: None means to leave it.
+        None (no shift) for sparse data and for kernels that are not translation invariant.
         """
         if not self.translation_invariant or any(sp.issparse(side) for side in sides):
             return None
         return np.asarray(sides[0].mean(axis=0, dtype=np.float64))
 
     def require_finite(self, A: Points) -> None:
-        """Refuse data on which K overflows, before anything is computed with it."""
+        """Raise NumericalOverflowError if K overflows on these points."""
         with np.errstate(over="ignore", invalid="ignore"):
             diagonal = self.diagonal(A)
         if not (np.isfinite(A.squared_norms).all() and np.isfinite(diagonal).all()):
@@ -222,8 +222,8 @@ class Kernel:
         Z = X if Z is None else check_table(Z, self).X
         if X.shape[1] != Z.shape[1]:
             raise InvalidDataError(
-                f"X has {X.shape[1]} columns and Z has {Z.shape[1]}: a kernel needs points of one "
-                "space."
+                f"X has {X.shape[1]} columns and Z has {Z.shape[1]}. Both must have the same "
+                "columns."
             )
         shift = self.centre(X, Z)
         A = self.points(X, shift=shift)
@@ -258,14 +258,14 @@ class DotKernel(Kernel):
         return values[:, 0]
 
 
-def _usual(field: Any) -> KernelParameter:
-    """What a field without a range means: gamma, degree and coef0 have the usual ones."""
+def _usual_parameter(field: Any) -> KernelParameter:
+    """A field without a range: gamma, degree and coef0 have their usual ranges."""
     usual = USUAL_PARAMETERS.get(field.name, KernelParameter())
     return dataclasses.replace(usual, default=field.default)
 
 
 def with_gamma_over(kernel: Any, *factors: float) -> Kernel:
-    """The same kernel with gamma divided, as far as floating point goes."""
+    """The same kernel with gamma divided by the factors, within the range of floats."""
     if not hasattr(kernel, "gamma"):
         return kernel
     gamma = kernel.gamma
@@ -274,7 +274,7 @@ def with_gamma_over(kernel: Any, *factors: float) -> Kernel:
     return dataclasses.replace(kernel, gamma=gamma)
 
 
-# All kernels by name. Take it from `registry`, which reads the kernels of the library first.
+# All kernels by name. Import it from `registry`, which imports the kernels of the library first.
 KERNELS: dict[str, type[Kernel]] = {}
 
 

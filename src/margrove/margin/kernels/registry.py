@@ -1,4 +1,4 @@
-"""The registry of kernels: names, classes, and what an estimator's parameters mean."""
+"""The registry of kernels: names, classes, and the meaning of an estimator's parameters."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def register_kernel(
 ) -> type[Kernel]:
     """Make `kernel=name` mean your function in every kernel machine of the library.
 
-    Menus, grids, the command line and model files know it from then on. A model file holds its
-    name and parameters, not its code: register it in the process that loads the file as well.
+    Menus, grids, the command line and model files then know it as well. A model file contains its
+    name and parameters, not its code: register it also in the process that loads the file.
 
     Parameters
     ----------
@@ -60,9 +60,9 @@ def register_kernel(
         A new name.
     function : callable
         `function(X, Z)` returns the (len(X), len(Z)) array of K(x, z). If it has keyword
-        parameters `gamma`, `degree` or `coef0`, it gets the estimator's. Others that have a number
-        as default are parameters of the kernel, too. The first line of its docstring is shown as
-        the formula.
+        parameters `gamma`, `degree` or `coef0`, it gets the estimator's. Other parameters with a
+        number as default are parameters of the kernel, too. The first line of the docstring is
+        shown as the formula.
     positive_definite : bool, default=False
         Whether K is an inner product; tests and solvers may rely on it.
     parameters : mapping of str to KernelParameter, optional
@@ -91,34 +91,35 @@ def register_kernel(
     >>> del margrove.kernels.KERNELS["cosine"]
     """
     if not isinstance(name, str) or not name:
-        raise ValueError(f"name must be a word. Got {name!r} instead.")
+        raise ValueError(f"name must be a nonempty string. Got {name!r} instead.")
     if name in KERNELS or name in ("precomputed", "callable"):
         raise ValueError(f"A kernel named {name!r} exists already: {sorted(KERNELS)}.")
-    for told in invariances:
-        if told not in INVARIANCES:
-            raise ValueError(f"invariances must be among {list(INVARIANCES)}. Got {told!r}.")
-    promises = {
+    for invariance in invariances:
+        if invariance not in INVARIANCES:
+            raise ValueError(f"invariances must be among {list(INVARIANCES)}. Got {invariance!r}.")
+    properties = {
         "positive_definite": positive_definite,
         "reads_sparse": reads_sparse,
         "nonnegative": nonnegative,
         **dict.fromkeys(invariances, True),
     }
-    return registered(_class_of(name, function, promises, _parameters(function, parameters or {})))
+    described = _parameters(function, parameters or {})
+    return registered(_class_of(name, function, properties, described))
 
 
 def _parameters(
     function: Callable[..., Any], given: Mapping[str, KernelParameter]
 ) -> dict[str, KernelParameter]:
-    """The parameters of a kernel function, by its signature."""
+    """The parameters of a kernel function, from its signature and `given`."""
     found = {}
-    for name, own in list(inspect.signature(function).parameters.items()):
-        usual, default = USUAL_PARAMETERS.get(name), own.default
+    for name, argument in inspect.signature(function).parameters.items():
+        usual, default = USUAL_PARAMETERS.get(name), argument.default
         is_number = isinstance(default, Real) and not isinstance(default, bool)
         if name in given:
             found[name] = given[name]
         elif usual is not None:
             found[name] = usual
-        elif is_number and own.kind is not inspect.Parameter.POSITIONAL_ONLY:
+        elif is_number and argument.kind is not inspect.Parameter.POSITIONAL_ONLY:
             found[name] = KernelParameter(float(default))
     unknown = sorted(set(given) - set(found))
     if unknown:
@@ -131,21 +132,21 @@ def _parameters(
 def _class_of(
     name: str,
     function: Callable[..., Any],
-    promises: dict[str, bool],
+    properties: dict[str, bool],
     parameters: dict[str, KernelParameter],
 ) -> type[Kernel]:
     """A kernel class whose `block` calls a function."""
-    reads_sparse = promises["reads_sparse"]
+    reads_sparse = properties["reads_sparse"]
 
     def values_of(self: Any) -> dict[str, float]:
         return {key: getattr(self, key) for key in parameters}
 
     def block(self: Any, A: Points, B: Points, out: np.ndarray) -> None:
-        told = values_of(self)
+        values = values_of(self)
 
         def bound(X: Any, Z: Any) -> Any:
             sides = (X, Z) if reads_sparse else (densified(X), densified(Z))
-            return function(*sides, **told)
+            return function(*sides, **values)
 
         bound.__name__ = name
         CallableKernel(bound).block(A, B, out)
@@ -154,11 +155,11 @@ def _class_of(
         return CallableKernel.diagonal(self, A)
 
     def reduce(self: Any) -> tuple[Any, ...]:
-        return _registered_again, (name, function, promises, parameters, values_of(self))
+        return _unpickle, (name, function, properties, parameters, values_of(self))
 
     fields = [
-        (key, float, dataclasses.field(default=told.default, metadata={"parameter": told}))
-        for key, told in parameters.items()
+        (key, float, dataclasses.field(default=found.default, metadata={"parameter": found}))
+        for key, found in parameters.items()
     ]
     return dataclasses.make_dataclass(
         f"Registered_{name}",
@@ -167,7 +168,7 @@ def _class_of(
         frozen=True,
         namespace={
             "name": name,
-            **promises,
+            **properties,
             "block": block,
             "diagonal": diagonal,
             "__reduce__": reduce,
@@ -176,25 +177,25 @@ def _class_of(
     )
 
 
-def _registered_again(
+def _unpickle(
     name: str,
     function: Callable[..., Any],
-    promises: dict[str, bool],
+    properties: dict[str, bool],
     parameters: dict[str, KernelParameter],
     values: dict[str, float],
 ) -> Kernel:
     """Unpickle a registered kernel, also in a process that has not registered it yet.
 
-    Pickles refer to the function by its name, as for any function, so that worker processes can
-    compute with it.
+    The pickle refers to the function by its name, as for any function, so that worker processes can
+    use it.
     """
     if name not in KERNELS:
-        registered(_class_of(name, function, promises, parameters))
+        registered(_class_of(name, function, properties, parameters))
     return KERNELS[name](**values)
 
 
 def kernel_class(kernel: Any) -> type[Kernel] | None:
-    """The class that a name, a kernel object or a function means; None for an unknown name."""
+    """The class of a kernel given by name, as an object or as a function; None if unknown."""
     if isinstance(kernel, str):
         return Precomputed if kernel == Precomputed.name else KERNELS.get(kernel)
     if isinstance(kernel, Kernel):
@@ -209,7 +210,7 @@ def kernel_table() -> str:
         "|---|---|---|---|---|",
     ]
     for name, kernel in KERNELS.items():
-        parameters = ", ".join(f"`{own}`" for own in kernel.parameters()) or "none"
+        parameters = ", ".join(f"`{parameter}`" for parameter in kernel.parameters()) or "none"
         definite = "yes" if kernel.positive_definite else "no"
         sparse = "yes" if kernel.reads_sparse else "in dense blocks"
         rows.append(f"| `{name!r}` | {kernel.summary()} | {parameters} | {definite} | {sparse} |")
@@ -217,18 +218,18 @@ def kernel_table() -> str:
 
 
 def needs_nonnegative(kernel: Any) -> bool:
-    """Whether the kernel that an estimator was given is defined for features >= 0 only."""
+    """Whether a kernel, as given to an estimator, is defined for features >= 0 only."""
     found = kernel_class(kernel)
     return found is not None and found.nonnegative
 
 
 def has_width(kernel: Any) -> bool:
-    """Whether the kernel is given by name and has a `gamma`; that of an object is fixed."""
+    """Whether the kernel is given by name and has a `gamma` (the gamma of an object is fixed)."""
     return isinstance(kernel, str) and kernel in KERNELS and "gamma" in KERNELS[kernel].parameters()
 
 
 def tuned_widths(kernel: Any) -> tuple[float, float] | None:
-    """Powers of ten between which `gamma` is tuned, times what `gamma="scale"` means, or None."""
+    """Powers of ten between which `gamma` is tuned, relative to `gamma="scale"`, or None."""
     return KERNELS[kernel].parameters()["gamma"].tuned if has_width(kernel) else None
 
 
@@ -241,7 +242,7 @@ def resolve_kernel(
     X: Any,
     weight: np.ndarray,
 ) -> Kernel:
-    """The kernel object that an estimator's parameters mean, for rows X of the given weights."""
+    """The kernel object for an estimator's parameters, and for rows X of the given weights."""
     if isinstance(kernel, type) or type(kernel) is Kernel:
         raise ValueError(
             f"The 'kernel' parameter must be a kernel, not a class. Got {kernel!r}; use an "
@@ -256,7 +257,7 @@ def resolve_kernel(
     if kernel not in KERNELS:
         raise ValueError(
             f"The 'kernel' parameter must be one of {sorted(KERNELS)}, 'precomputed', a Kernel or "
-            f"a callable. Got {kernel!r} instead. A kernel of your own has a name after "
+            f"a callable. Got {kernel!r} instead. Register a kernel of your own with "
             "margrove.register_kernel, in each process that uses it."
         )
     chosen = KERNELS[kernel]
@@ -268,7 +269,7 @@ def resolve_kernel(
 
 
 def _resolve_gamma(gamma: float | str, X: Any, weight: np.ndarray) -> float:
-    """scikit-learn's "scale" and "auto", with the variance weighted as the rows are."""
+    """scikit-learn's "scale" and "auto", with the variance of the weighted rows."""
     if gamma == "auto":
         return 1.0 / X.shape[1]
     if gamma == "scale":

@@ -1,11 +1,11 @@
 """Linear support vector machines: LinearSVC, LinearSVR, their paths and certificates.
 
-certificates     proof of how good a fitted linear machine is, ours or scikit-learn's
-linear_machine   what LinearSVC and LinearSVR share
-linear_svc       linearSVC
-linear_svr       linearSVR
+linear_svc       LinearSVC
+linear_svr       LinearSVR
+linear_machine   the base class of LinearSVC and LinearSVR
+problems         the problem of linear machines, primal and dual, and builders for each loss
 path             regularisation paths of linear machines
-problems         linear machines: one problem in two forms, and short builders for each loss
+certificates     proofs of how good a fitted linear machine is, margrove's or scikit-learn's
 """
 
 import lazy_loader

@@ -1,9 +1,9 @@
-"""Proof of how good a fitted linear machine is, ours or scikit-learn's.
+"""Proofs of how good a fitted linear machine is, margrove's or scikit-learn's.
 
-The primal objective comes from `coef_` and `intercept_` alone. The dual one comes from dual
-variables: those that our fit found or, for a model that has none, those of a fit of our own to the
-same data. Whatever they are, once they are made feasible their objective is a lower bound on the
-best possible, so that the difference of the two proves how good the model is.
+The primal objective is computed from `coef_` and `intercept_` only. The dual objective is computed
+from dual variables: those of our fit, or, for a model without dual variables, those of a margrove
+fit to the same data. After they are made feasible, their objective is a lower bound on the optimum,
+so the difference of the two objectives proves how good the model is.
 """
 
 from __future__ import annotations
@@ -33,36 +33,36 @@ __all__ = [
 ]
 
 AT_BOUND = 1e-9  # relative
-_PROOF_TOL = 1e-6  # of our own fit, where the model brings no dual variables
+_PROOF_TOL = 1e-6  # of our fit, if the model has no dual variables
 
 
 def certificate_of_record(model: Any, record: LinearRecord) -> Certificate:
-    """Of a model of ours, with the dual variables that its fit found."""
+    """The certificate of a margrove model, with the dual variables of its fit."""
     return _certified(model, record)
 
 
 def certificate_of_linear(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate:
-    """Of any model with the parameters and attributes of scikit-learn's."""
+    """The certificate of any model with the parameters and attributes of scikit-learn."""
     from margrove.margin.linear.linear_svc import LinearSVC
     from margrove.margin.linear.linear_svr import LinearSVR
 
     parameters = model.get_params()
-    own = LinearSVC if hasattr(model, "classes_") else LinearSVR
-    names = own._parameter_constraints
+    kind = LinearSVC if hasattr(model, "classes_") else LinearSVR
+    names = kind._parameter_constraints
     settings = {name: value for name, value in parameters.items() if name in names}
     settings |= {"tol": _PROOF_TOL, "max_iter": 100_000, "verbose": 0, "solver": "auto"}
     settings.pop("warm_start", None)
-    reference = own(**settings).fit(X, y, sample_weight)
+    reference = kind(**settings).fit(X, y, sample_weight)
     if hasattr(model, "classes_") and not np.array_equal(reference.classes_, model.classes_):
         raise InvalidDataError(
-            f"y has the classes {reference.classes_.tolist()}, the model "
-            f"{np.asarray(model.classes_).tolist()}."
+            f"y has the classes {reference.classes_.tolist()}, but the model has "
+            f"{np.asarray(model.classes_).tolist()}. Pass the y that it was fitted to."
         )
     return _certified(model, reference._record)
 
 
 def _certified(model: Any, record: LinearRecord) -> Certificate:
-    """Objectives are taken in the units of the solver, in which nothing overflows."""
+    """Certify all machines of a model, in the units of the solver, in which nothing overflows."""
     problem = record.problem
     X = _matrix(problem)
     coef, intercept = _in_solver_units(model, record)
@@ -71,23 +71,23 @@ def _certified(model: Any, record: LinearRecord) -> Certificate:
     values = np.asarray(X @ coef.T) + intercept
     machines = []
     for k, (name, single) in enumerate(_machines(model, problem)):
-        part = _Part(name, single, coef[k], float(intercept[k]), values[:, k])
-        machines.append(_certify(part, X, record.result.beta[:, k], record))
+        machine = _Machine(name, single, coef[k], float(intercept[k]), values[:, k])
+        machines.append(_certify(machine, X, record.result.beta[:, k], record))
     return Certificate(tuple(machines))
 
 
 def _matrix(problem: LinearProblem | OneVsRest) -> Any:
-    """The rows of a problem, in float64."""
+    """The rows of a problem, in float64, dense or CSR."""
     X = problem.X
     if X.is_dense:
         return X.dense[problem.rows].astype(np.float64, copy=False)
     shape = (len(X.indptr) - 1, problem.n_features)
-    whole = sp.csr_array((X.data, X.indices, X.indptr), shape=shape)
-    return whole[problem.rows].astype(np.float64, copy=False)
+    table = sp.csr_array((X.data, X.indices, X.indptr), shape=shape)
+    return table[problem.rows].astype(np.float64, copy=False)
 
 
 def _in_solver_units(model: Any, record: LinearRecord) -> tuple[np.ndarray, np.ndarray]:
-    """Weights (K, d) and intercepts (K,) of the model."""
+    """Weights (K, d) and intercepts (K,) of the model, in the units of the solver."""
     coef = np.atleast_2d(dense_coefficients(model))
     factor = record.target_scale.factor
     intercept = (np.ravel(model.intercept_) - record.target_scale.centre) * factor
@@ -119,8 +119,8 @@ def _machines(
 
 
 @dataclass(frozen=True)
-class _Part:
-    """One machine in the units of the solver: its problem, its weights, its values w.x + b."""
+class _Machine:
+    """One machine in the units of the solver: its problem, weights and values w.x + b."""
 
     name: str
     problem: LinearProblem
@@ -129,9 +129,11 @@ class _Part:
     values: np.ndarray
 
 
-def _certify(part: _Part, X: Any, beta: np.ndarray, record: LinearRecord) -> MachineCertificate:
-    loss, price = part.problem.loss, part.problem.bias_price
-    slack, losses = row_losses(loss, loss.target - part.values)
+def _certify(
+    machine: _Machine, X: Any, beta: np.ndarray, record: LinearRecord
+) -> MachineCertificate:
+    loss, price = machine.problem.loss, machine.problem.bias_price
+    slack, losses = row_losses(loss, loss.target - machine.values)
     beta = np.clip(beta, loss.low, loss.high)
     beta = balanced(beta, loss.low, loss.high) if price == 0.0 else beta
     is_l1 = record.kind == "l1"
@@ -139,14 +141,16 @@ def _certify(part: _Part, X: Any, beta: np.ndarray, record: LinearRecord) -> Mac
     if is_l1:
         beta = beta / _l1_excess(combined, float(beta.sum()), price)
         dual = 0.0
-        primal = float(np.abs(part.w).sum()) + _priced(price, abs(part.b))
+        primal = float(np.abs(machine.w).sum()) + _primal_bias_term(price, abs(machine.b))
     else:
-        dual = -0.5 * float(combined @ combined) - _shared(price, float(beta.sum()) ** 2 / 2)
-        primal = 0.5 * float(part.w @ part.w) + _priced(price, part.b**2 / 2)
+        dual = -0.5 * float(combined @ combined) - _dual_bias_term(
+            price, float(beta.sum()) ** 2 / 2
+        )
+        primal = 0.5 * float(machine.w @ machine.w) + _primal_bias_term(price, machine.b**2 / 2)
     primal += float(losses.sum())
     linear = loss.target * beta - loss.tube * np.abs(beta)
     dual += float((linear - 0.5 * loss.damping * beta**2).sum())
-    violation, worst = worst_violation(loss, beta, loss.target - part.values)
+    violation, worst = worst_violation(loss, beta, loss.target - machine.values)
     kept, unit = np.flatnonzero(record.form.group_of >= 0), objective_unit(record, primal)
     group = record.form.group_of[kept]
     factor = record.target_scale.factor
@@ -154,23 +158,23 @@ def _certify(part: _Part, X: Any, beta: np.ndarray, record: LinearRecord) -> Mac
     at_bound = np.isfinite(bound) & (np.abs(beta) >= bound * (1 - AT_BOUND)) & (beta != 0)
     signed = beta if isinstance(record.problem, LinearProblem) else np.abs(beta)
     return MachineCertificate(
-        name=part.name,
+        name=machine.name,
         primal=primal * unit,
         dual=dual * unit,
         gap=max(primal - dual, 0.0) * unit,
         violation=violation / factor,
         violating_rows=(int(record.form.rows[worst]),) * 2,
-        norm=float(np.sqrt(part.w @ part.w)) * record.units[0] / factor,
+        norm=float(np.sqrt(machine.w @ machine.w)) * record.units[0] / factor,
         rows=kept,
         alpha=_dual_variables(record, signed)[kept],
-        decision=part.values[group] / factor + record.target_scale.centre,
+        decision=machine.values[group] / factor + record.target_scale.centre,
         errors=slack[group] / factor,
         is_bounded=at_bound[group],
     )
 
 
 def row_losses(loss: LossOfRows, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """By how much each row misses, and what that costs."""
+    """The slack and the loss of each row, both float64 (m,)."""
     above = np.where(loss.high > 0, np.maximum(residual - loss.tube, 0.0), 0.0)
     below = np.where(loss.low < 0, np.maximum(-residual - loss.tube, 0.0), 0.0)
     slack = above + below
@@ -180,26 +184,26 @@ def row_losses(loss: LossOfRows, residual: np.ndarray) -> tuple[np.ndarray, np.n
     return slack, np.where(slack > 0, bound * slack, 0.0)
 
 
-def _priced(price: float, amount: float) -> float:
-    """What an intercept costs in the primal: nothing if it is free, nothing if there is none."""
+def _primal_bias_term(price: float, amount: float) -> float:
+    """The penalty of the intercept in the primal; zero if it is free or if there is none."""
     if np.isinf(price):
         return 0.0 if amount == 0.0 else np.inf
     return price * amount
 
 
-def _shared(price: float, amount: float) -> float:
-    """What it costs in the dual."""
+def _dual_bias_term(price: float, amount: float) -> float:
+    """The term of the intercept in the dual."""
     return amount / price if price > 0.0 else 0.0
 
 
 def _l1_excess(combined: np.ndarray, total: float, price: float) -> float:
-    """How many times too large dual variables are for the L1 penalty; at least one."""
+    """The factor by which dual variables are too large for the L1 penalty; at least one."""
     largest = float(np.abs(combined).max(initial=0.0))
-    return max(1.0, largest, _shared(price, abs(total)))
+    return max(1.0, largest, _dual_bias_term(price, abs(total)))
 
 
 def objective_unit(record: LinearRecord, primal: float) -> float:
-    """The factor from the solver's objective to that of the data, 1 where it is beyond numbers."""
+    """The factor from the solver's objective to that of the data; 1 if it would overflow."""
     factor = np.float64(record.target_scale.factor)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         unit = float(np.prod(record.units) / factor / factor)
@@ -207,7 +211,7 @@ def objective_unit(record: LinearRecord, primal: float) -> float:
 
 
 def _dual_variables(record: LinearRecord, beta: np.ndarray) -> np.ndarray:
-    """Of all rows of X, in the units of the data."""
+    """The dual variables of all rows of X, in the units of the data."""
     with np.errstate(over="ignore", under="ignore"):
         unit = float(np.prod(record.units)) / record.target_scale.factor
     return record.form.share_out(beta) * (unit if 0.0 < unit < np.inf else 1.0)
@@ -218,9 +222,9 @@ def worst_violation(loss: LossOfRows, beta: np.ndarray, residual: np.ndarray) ->
     gradient = loss.damping * beta - residual
     left = np.where(beta > 0, gradient + loss.tube, gradient - loss.tube)
     right = np.where(beta < 0, gradient - loss.tube, gradient + loss.tube)
-    slip = AT_BOUND * np.where(np.isinf(loss.high - loss.low), 0.0, loss.high - loss.low)
-    down = np.where(beta > loss.low + slip, left, 0.0)
-    up = np.where(beta < loss.high - slip, -right, 0.0)
+    slack = AT_BOUND * np.where(np.isinf(loss.high - loss.low), 0.0, loss.high - loss.low)
+    down = np.where(beta > loss.low + slack, left, 0.0)
+    up = np.where(beta < loss.high - slack, -right, 0.0)
     misses = np.maximum(np.maximum(down, up), 0.0)
     worst = int(misses.argmax())
     return float(misses[worst]), worst
@@ -229,25 +233,25 @@ def worst_violation(loss: LossOfRows, beta: np.ndarray, residual: np.ndarray) ->
 def _certify_joint(
     record: LinearRecord, X: Any, coef: np.ndarray, intercept: np.ndarray
 ) -> MachineCertificate:
-    """Crammer and Singer's machine, from the weights of all classes."""
+    """The certificate of Crammer and Singer's machine, from the weights of all classes."""
     problem: Any = record.problem
     price = problem.bias_price
-    own = np.arange(len(problem)), problem.codes
+    true_class = np.arange(len(problem)), problem.codes
     scores = np.asarray(X @ coef.T) + intercept
     rivals = scores + 1.0
-    rivals[own] = scores[own]
-    slack = rivals.max(axis=1) - scores[own]
+    rivals[true_class] = scores[true_class]
+    slack = rivals.max(axis=1) - scores[true_class]
     primal = 0.5 * float((coef**2).sum()) + float(problem.C @ slack)
-    primal += _priced(price, float(intercept @ intercept) / 2)
+    primal += _primal_bias_term(price, float(intercept @ intercept) / 2)
     alpha = np.minimum(record.result.beta, 0.0)
-    alpha[own] = 0.0
-    alpha[own] = -alpha.sum(axis=1)
-    alpha /= np.maximum(1.0, alpha[own] / problem.C)[:, None]
+    alpha[true_class] = 0.0
+    alpha[true_class] = -alpha.sum(axis=1)
+    alpha /= np.maximum(1.0, alpha[true_class] / problem.C)[:, None]
     W = np.asarray(X.T @ alpha)
-    dual = float(alpha[own].sum()) - 0.5 * float((W**2).sum())
-    dual -= _shared(price, float((alpha.sum(axis=0) ** 2).sum()) / 2)
+    dual = float(alpha[true_class].sum()) - 0.5 * float((W**2).sum())
+    dual -= _dual_bias_term(price, float((alpha.sum(axis=0) ** 2).sum()) / 2)
     others = scores.copy()
-    others[own] = -np.inf
+    others[true_class] = -np.inf
     kept, unit = np.flatnonzero(record.form.group_of >= 0), objective_unit(record, primal)
     group = record.form.group_of[kept]
     return MachineCertificate(
@@ -259,8 +263,8 @@ def _certify_joint(
         violating_rows=(-1, -1),
         norm=float(np.sqrt((coef**2).sum())) * record.units[0],
         rows=kept,
-        alpha=_dual_variables(record, alpha[own])[kept],
-        decision=(scores[own] - others.max(axis=1))[group],
+        alpha=_dual_variables(record, alpha[true_class])[kept],
+        decision=(scores[true_class] - others.max(axis=1))[group],
         errors=slack[group],
-        is_bounded=(alpha[own] >= problem.C * (1 - AT_BOUND))[group],
+        is_bounded=(alpha[true_class] >= problem.C * (1 - AT_BOUND))[group],
     )

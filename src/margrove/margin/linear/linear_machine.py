@@ -1,4 +1,4 @@
-"""What LinearSVC and LinearSVR share: scaling, the intercept's price, solvers, warnings."""
+"""The base class of LinearSVC and LinearSVR: scaling, intercept penalty, solvers, warnings."""
 
 from __future__ import annotations
 
@@ -62,15 +62,15 @@ LINEAR_PARAMETERS: dict[str, list[Any]] = {
     **RUN_CONTROL,
 }
 
-_LEAST_PRICE, _LARGEST_PRICE = 1e-280, 1e120  # between them all sums stay finite
-_FEW_CELLS = 20_000  # a table whose fit takes less time than starting a thread
+_LEAST_PRICE, _LARGEST_PRICE = 1e-280, 1e120  # within these limits all sums stay finite
+_FEW_CELLS = 20_000  # the fit of a smaller table takes less time than starting a thread
 
 
 @dataclass(frozen=True)
 class LinearTraining:
-    """Checked rows, equal ones merged, scaled by a power of two where they are extreme.
+    """Checked rows; equal rows are merged, and extreme ones are scaled by a power of two.
 
-    X         as compiled code sees it, times `scale`
+    X         the table for kernels, times `scale`
     rows      int64 (m,)  representatives of the groups of equal rows
     norms     float64 (m,)  their squared norms
     """
@@ -92,11 +92,11 @@ class LinearTraining:
 
 @dataclass
 class LinearRecord:
-    """What a fit was given and what it found, for a certificate and for a warm start.
+    """The arguments and the result of a fit, for a certificate and for a warm start.
 
     `problem` and `result` are in the units of the solver. Its features are those of the data times
-    `units[0]`, its targets as `target_scale` says, and its objective times all `units`, over the
-    squared factor of the targets, is that of the data.
+    `units[0]`, and its targets are scaled by `target_scale`. Its objective times all `units`,
+    divided by the squared factor of the targets, is the objective of the data.
     """
 
     X: Any
@@ -141,22 +141,22 @@ class LinearMachine(Estimator):
 
     @property
     def certificate_(self) -> Any:
-        """Proof of how good the last fit is; see `margrove.certificate`.
+        """A proof of how good the last fit is; see `margrove.certificate`.
 
-        Computed when it is first asked for, from the data given to `fit`, of which the estimator
-        keeps a reference but no copy. A pickled estimator forgets them.
+        It is computed at the first access, from the data of `fit`. The estimator keeps a reference
+        to them, not a copy, and a pickled estimator does not contain them.
         """
         from margrove.margin.linear.certificates import certificate_of_linear, certificate_of_record
 
         check_is_fitted(self)
         if "_record" not in vars(self):
             raise AttributeError(
-                "The training data are not remembered across pickling and partial_fit. Use "
+                "The training data are not available after pickling or partial_fit. Use "
                 "margrove.certificate(model, X, y, sample_weight)."
             )
         record = self._record
         if record.certificate is None:
-            if record.parameters["solver"] == "sgd":  # it leaves no dual variables
+            if record.parameters["solver"] == "sgd":  # it has no dual variables
                 given = record.X, record.y, record.sample_weight
                 record.certificate = certificate_of_linear(self, *given)
             else:
@@ -185,7 +185,7 @@ class LinearMachine(Estimator):
         return LinearTraining(table, kernel_rows(X), form, norms[form.rows], scale)
 
     def _prices(self, weight: np.ndarray, *units: float) -> np.ndarray:
-        """C of each row in the units of the solver, one after the other: they may be extreme."""
+        """C of each row in the units of the solver, which are applied one by one."""
         prices = np.clip(weight, _LEAST_PRICE, _LARGEST_PRICE)
         with np.errstate(over="ignore", under="ignore"):
             for factor in (float(self.C), *(1.0 / unit for unit in units)):
@@ -193,7 +193,7 @@ class LinearMachine(Estimator):
         return prices
 
     def _bias_price(self, training: LinearTraining, power: int) -> float:
-        """The price of the intercept in the units of the solver; see `problems`."""
+        """The penalty of the intercept in the units of the solver; see `problems`."""
         if not self.fit_intercept:
             return np.inf
         if self.intercept_scaling is None:
@@ -220,6 +220,7 @@ class LinearMachine(Estimator):
         units: tuple[float, ...],
         target_scale: TargetScale | None = None,
     ) -> LinearRecord:
+        """Solve a problem; `given` are X, y and sample_weight, `learnt` makes fitted attributes."""
         n_machines = problem.n_machines if isinstance(problem, OneVsRest) else 1
         if self.solver == "newton":
             require_memory(
@@ -269,7 +270,7 @@ class LinearMachine(Estimator):
         )
 
     def _bias_gain(self, scale: float = 1.0) -> tuple[float, bool]:
-        """What a step of stochastic descent moves b by, and whether b is free."""
+        """By how much a step of stochastic descent moves b, and whether b is not penalised."""
         if not self.fit_intercept:
             return 0.0, False
         if self.intercept_scaling is None:
@@ -279,13 +280,13 @@ class LinearMachine(Estimator):
     def _learn_batch(
         self, data: SgdRows, given: tuple[Any, Any], learnt: Callable[[SgdState], dict[str, Any]]
     ) -> dict[str, Any]:
-        """One epoch over a batch of a stream; the fitted attributes that change."""
+        """Run one epoch over a batch of a stream and return the fitted attributes that change."""
         state = self._stream_state(data)
         seed = 0 if self.random_state is None else seed_of(self.random_state)
         demand = LinearDemand(float(self.tol), 1, seed)
         seen = state.seen + float(data.weight.sum())
         process = StochasticProcess(data, demand, state, total_weight=seen)
-        with under_keeper(None):  # of a stream, checkpoints would keep every batch
+        with under_keeper(None):  # no checkpoint for each batch of a stream
             drive(
                 process,
                 self,
@@ -299,14 +300,14 @@ class LinearMachine(Estimator):
         return learnt(state) | {"_stream": state, "t_": 1.0 + state.seen, "n_iter_": 1}
 
     def _stream_state(self, data: SgdRows) -> SgdState:
-        """Where the stream is; where `fit` has come to, if there was none."""
+        """The state of the stream; without a stream, the result of `fit`, or zeros."""
         if not hasattr(self, "coef_"):
             return _fresh_state(data)
         coef, intercept = np.atleast_2d(dense_coefficients(self)), np.ravel(self.intercept_)
         if coef.shape != (data.n_machines, data.n_features):
             raise InvalidDataError(
-                f"partial_fit: the earlier fit had weights of shape {coef.shape}, these data need "
-                f"{(data.n_machines, data.n_features)}. Fit a clone instead."
+                f"partial_fit: the earlier fit had weights of shape {coef.shape}, but these data "
+                f"need {(data.n_machines, data.n_features)}. Fit a clone instead."
             )
         last = getattr(self, "_stream", None)
         if last is not None:
@@ -318,7 +319,7 @@ class LinearMachine(Estimator):
     def _start(
         self, problem: LinearProblem | OneVsRest, training: LinearTraining, kind: Kind
     ) -> LinearResult | None:
-        """The last solution, if `warm_start` asks for it and it was one of the same rows."""
+        """The last solution, if `warm_start` is set and its rows were the same."""
         if not self.warm_start or "_record" not in vars(self):
             return None
         last = self._record
@@ -329,7 +330,7 @@ class LinearMachine(Estimator):
             and last.problem.n_features == problem.n_features
             and np.array_equal(last.problem.rows, problem.rows)
         )
-        return started_at(last.problem, problem, last.result) if same else None
+        return _started_from(last.problem, problem, last.result) if same else None
 
     def _warn_unless_converged(self, ending: Ending, result: LinearResult, solver: str) -> None:
         if ending != "finished" or result.converged.all():
@@ -341,12 +342,12 @@ class LinearMachine(Estimator):
         reason = (
             f"max_iter={self.max_iter} was reached"
             if spent
-            else "floating point allows no more progress"
+            else "floating point allows no further progress"
         )
         remedy = "Raise max_iter, or s" if spent else "S"
         warnings.warn(
-            f"{type(self).__name__} stopped short of the tolerance: {reason} after "
-            f"{result.epochs} rounds of {_WAYS[solver]}. The duality gap of machine {worst} is "
+            f"{type(self).__name__} did not reach the tolerance: {reason} after "
+            f"{result.epochs} rounds of {_METHODS[solver]}. The duality gap of machine {worst} is "
             f"{result.gap[worst]:.3g}, {relative[worst]:.2g} of its objective (tol={self.tol:g}). "
             f"{remedy}cale the features, for example with StandardScaler, or lower C.",
             ConvergenceWarning,
@@ -354,24 +355,25 @@ class LinearMachine(Estimator):
         )
 
 
-_WAYS = {
+# What a warning calls the processes, by class.
+_METHODS = {
     "CoordinateDescent": "dual coordinate descent",
     "CrammerSingerProcess": "dual coordinate descent over classes",
     "L1ColumnsProcess": "coordinate descent over features",
     "L1NewtonProcess": "proximal Newton steps",
     "NewtonProcess": "Newton steps",
-    "SideBySide": "machines",
+    "LinearMachines": "machines",
     "StochasticProcess": "stochastic gradient steps",
 }
 
 
-def started_at(
+def _started_from(
     before: LinearProblem | OneVsRest, problem: LinearProblem | OneVsRest, result: LinearResult
 ) -> LinearResult:
-    """A solution as the start of the same problem with other prices.
+    """A solution as the start of the same problem with another C.
 
-    Dual variables at their bound move with it: a row that costs its full price will cost its full
-    new price.
+    Dual variables at their bound move with it, because their rows will probably be at the new bound
+    as well.
     """
     if isinstance(problem, OneVsRest) and isinstance(before, OneVsRest):
         factor = (problem.C / before.C)[:, None]
@@ -386,7 +388,7 @@ def started_at(
 
 
 def _rows_of(problem: LinearProblem | OneVsRest, bias_gain: tuple[float, bool]) -> SgdRows:
-    """A problem as rows to be presented."""
+    """A problem as the input of stochastic descent."""
     if isinstance(problem, OneVsRest):
         targets, prices, tube = problem.codes.astype(np.float64), problem.C, 0.0
         n_machines, squared = problem.n_machines, problem.squared
@@ -410,7 +412,7 @@ def _fresh_state(data: SgdRows) -> SgdState:
 
 
 def _exact_scale(table: ScannedTable) -> float:
-    """1 for features of ordinary size, else the power of two that brings the largest to about 1."""
+    """1 for features of ordinary size, else the power of two that scales the largest to about 1."""
     norms = table.scan.squared_norms
     longest = float(np.sqrt(norms.max(initial=0.0)))
     if 1e-9 < longest < 1e9:

@@ -26,22 +26,22 @@ __all__ = ["LinearSVC"]
 class LinearSVC(ClassifierMixin, SparseCoefficients, LinearMachine):
     """A linear support vector classifier for many rows, many features and many classes.
 
-    A drop-in for `sklearn.svm.LinearSVC` with two differences. The intercept is not penalised
-    unless `intercept_scaling` is a number, so that `LinearSVC(loss="hinge")` finds what
-    `SVC(kernel="linear")` finds. And `tol` bounds the duality gap relative to the objective: the
-    solution is provably as good as it says (`certificate_`).
+    A replacement for `sklearn.svm.LinearSVC` with two differences. The intercept is not penalised
+    unless `intercept_scaling` is a number, so that `LinearSVC(loss="hinge")` has the same solution
+    as `SVC(kernel="linear")`. And `tol` bounds the duality gap relative to the objective, so that
+    the quality of the solution is proven (`certificate_`).
 
     Parameters
     ----------
     penalty : {"l2", "l1"}, default="l2"
-        "l1" makes most weights exactly zero; it goes with the squared hinge.
+        "l1" makes most weights exactly zero; it requires the squared hinge.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
     dual : "auto" or bool, default="auto"
-        Accepted as scikit-learn's; every solver here gives both the primal and the dual solution.
+        Accepted for compatibility; every solver here gives both the primal and the dual solution.
     tol : float, default=1e-4
         The duality gap to stop at, relative to the objective.
     C : float, default=1.0
-        Price of an error: large means few errors, small means a wide margin.
+        Penalty on errors: a large C means few errors, a small C means a wide margin.
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
         One machine for each class against the rest, or one joint problem (with the hinge).
     fit_intercept : bool, default=True
@@ -55,15 +55,15 @@ class LinearSVC(ClassifierMixin, SparseCoefficients, LinearMachine):
     random_state : int, RandomState, Generator or None, default=None
         Seed of the order in which coordinates are visited. None is a fixed order.
     max_iter : int, default=10000
-        Most passes over the data, or most Newton steps.
+        Maximum number of passes over the data, or of Newton steps.
     solver : {"auto", "cd", "newton", "sgd"}, default="auto"
         "cd" is coordinate descent: over the rows in the dual, over the features for the L1 penalty.
-        "newton" solves systems of the size of the features: for tall data. "auto" picks one of
-        them. "sgd" is averaged stochastic gradient descent, a quick answer without a proof of its
-        own: it stops when an epoch lowers the objective by less than `tol` of it. `partial_fit`
-        always uses it.
+        "newton" solves linear systems whose size is the number of features, for data with many rows
+        and few features. "auto" chooses one of these. "sgd" is averaged stochastic gradient
+        descent, which is fast but does not prove its result: it stops when an epoch lowers the
+        objective by less than the share `tol`. `partial_fit` always uses it.
     warm_start : bool, default=False
-        Start `fit` from the last solution, if it was one of the same rows, at another C.
+        Start `fit` from the last solution, if its rows were the same; C may differ.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     max_time : float or None, default=None
@@ -77,7 +77,7 @@ class LinearSVC(ClassifierMixin, SparseCoefficients, LinearMachine):
     intercept_ : ndarray of shape (1,) or (n_classes,)
     classes_ : ndarray of shape (n_classes,)
     n_iter_ : int
-        Passes over the data or Newton steps, the most of any machine.
+        Passes over the data, or Newton steps; the maximum over the machines.
     t_ : float
         After `partial_fit`: the summed weight of all rows seen, plus one.
     certificate_ : Certificate
@@ -190,7 +190,7 @@ class LinearSVC(ClassifierMixin, SparseCoefficients, LinearMachine):
             An empty batch changes nothing.
         y : array-like of shape (n_samples,)
         classes : array-like, optional
-            All classes that will ever occur; needed in the first call.
+            All classes that can occur in the stream; required in the first call.
         sample_weight : array-like of shape (n_samples,), optional
 
         Returns
@@ -211,7 +211,7 @@ class LinearSVC(ClassifierMixin, SparseCoefficients, LinearMachine):
         """
         if self._kind() != "l2":
             raise ValueError(
-                "partial_fit is for penalty='l2' and multi_class='ovr'. Got "
+                "partial_fit supports penalty='l2' and multi_class='ovr' only. Got "
                 f"penalty={self.penalty!r}, multi_class={self.multi_class!r}."
             )
         batch = check_batch(self, X, y, classes, sample_weight, self.class_weight)
@@ -243,10 +243,10 @@ class LinearSVC(ClassifierMixin, SparseCoefficients, LinearMachine):
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Signed distances to the hyperplanes, times their norms: w.x + b.
+        """The decision values w.x + b.
 
         Shape (n_samples,) for two classes, positive for `classes_[1]`, else
-        (n_samples, n_classes). A row's value does not depend on the rows beside it.
+        (n_samples, n_classes). The value of a row does not depend on the other rows.
         """
         return linear_decisions(self, X)
 
@@ -304,7 +304,9 @@ class LinearSVC(ClassifierMixin, SparseCoefficients, LinearMachine):
         coef, intercept = result.coef, result.intercept
         if training.scale != 1.0:
             coef = coef * training.scale
-        if len(labels.classes) == 2 and len(coef) == 2:  # Crammer and Singer's two
+        if (
+            len(labels.classes) == 2 and len(coef) == 2
+        ):  # two classes of Crammer and Singer's machine
             coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
         return {
             "coef_": coef,

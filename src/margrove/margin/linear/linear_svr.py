@@ -27,9 +27,9 @@ __all__ = ["LinearSVR"]
 
 
 class LinearSVR(RegressorMixin, LinearMachine):
-    """Linear support vector regression: errors within a tube are free.
+    """Linear support vector regression: errors within a tube cost nothing.
 
-    A drop-in for `sklearn.svm.LinearSVR`, except that the intercept is not penalised unless
+    A replacement for `sklearn.svm.LinearSVR`, except that the intercept is not penalised unless
     `intercept_scaling` is a number, and that `tol` bounds the duality gap.
 
     Parameters
@@ -39,26 +39,27 @@ class LinearSVR(RegressorMixin, LinearMachine):
     tol : float, default=1e-4
         The duality gap to stop at, relative to the objective.
     C : float, default=1.0
-        Price of an error beyond the tube.
+        Penalty on errors beyond the tube.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
     fit_intercept : bool, default=True
     intercept_scaling : float or None, default=None
         None leaves the intercept free. A number s penalises it as LIBLINEAR does: as the weight of
         a constant feature s.
     dual : "auto" or bool, default="auto"
-        Accepted as scikit-learn's; every solver here gives both the primal and the dual solution.
+        Accepted for compatibility; every solver here gives both the primal and the dual solution.
     verbose : int, default=0
         Show a progress bar.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the order in which coordinates are visited. None is a fixed order.
     max_iter : int, default=10000
-        Most passes over the data, or most Newton steps.
+        Maximum number of passes over the data, or of Newton steps.
     solver : {"auto", "cd", "newton", "sgd"}, default="auto"
-        Dual coordinate descent, Newton's method for tall data, or whichever of them fits. "sgd" is
-        averaged stochastic gradient descent, a quick answer without a proof of its own: it stops
-        when an epoch lowers the objective by less than `tol` of it. `partial_fit` always uses it.
+        "cd" is dual coordinate descent. "newton" is Newton's method, for data with many rows and
+        few features. "auto" chooses one of these. "sgd" is averaged stochastic gradient descent,
+        which is fast but does not prove its result: it stops when an epoch lowers the objective by
+        less than the share `tol`. `partial_fit` always uses it.
     warm_start : bool, default=False
-        Start `fit` from the last solution, if it was one of the same rows, at another C.
+        Start `fit` from the last solution, if its rows were the same; C may differ.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     max_time : float or None, default=None
@@ -132,7 +133,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
         self.on_interrupt = on_interrupt
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Find the flattest function whose errors are worth their price.
+        """Minimise the norm of the weights plus C times the errors beyond the tube.
 
         Parameters
         ----------
@@ -204,7 +205,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """w.x + b of each row."""
+        """The values w.x + b of the rows."""
         return linear_decisions(self, X)
 
     # -- the steps of fit --

@@ -1,4 +1,4 @@
-"""Regularisation paths of linear machines: one solution after the other, each from the last."""
+"""Regularisation paths of linear machines: each solution starts from the previous one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["PathPoint", "linear_path"]
 
 @dataclass(frozen=True)
 class PathPoint:
-    """The solution at one price.
+    """The solution for one C.
 
     Attributes
     ----------
@@ -26,11 +26,11 @@ class PathPoint:
     coef : ndarray of shape (n_machines, n_features)
     intercept : ndarray of shape (n_machines,)
     relative_gap : float
-        The largest of the machines'.
+        The largest relative duality gap of the machines.
     n_iter : int
-        Epochs or steps that it took from the point before.
+        Epochs or steps from the previous point.
     n_nonzero : int
-        Weights that are not zero.
+        Number of weights that are not zero.
     """
 
     C: float
@@ -44,15 +44,15 @@ class PathPoint:
 def linear_path(
     estimator: LinearMachine, X: Any, y: Any, Cs: Sequence[float], sample_weight: Any = None
 ) -> Iterator[PathPoint]:
-    """Solutions for ascending prices C, each started from the one before.
+    """Solutions for ascending C, each started from the previous one.
 
     Parameters
     ----------
     estimator : LinearSVC or LinearSVR
-        Its other parameters hold for all points; it is left as it is.
+        Its other parameters are used for all points; it is not changed.
     X, y, sample_weight : as for `fit`
     Cs : sequence of float
-        Positive and ascending: solutions grow with C, and so do the bounds of dual variables.
+        Positive and ascending, because the bounds of dual variables grow with C.
 
     Yields
     ------
@@ -73,18 +73,16 @@ def linear_path(
         raise TypeError(
             f"linear_path is for LinearSVC and LinearSVR. Got {type(estimator).__name__}."
         )
-    prices = list(Cs)
-    if not all(isinstance(C, Real) and 0 < C < np.inf for C in prices):
-        raise ValueError(f"Cs must be positive finite numbers. Got {prices!r}.")
-    if any(later <= earlier for earlier, later in pairwise(prices)):
-        raise ValueError(f"Cs must ascend. Got {prices!r}; sorted(Cs) would do.")
-    return _points(clone(estimator).set_params(warm_start=True), X, y, prices, sample_weight)
+    values = list(Cs)
+    if not all(isinstance(C, Real) and 0 < C < np.inf for C in values):
+        raise ValueError(f"Cs must be positive finite numbers. Got {values!r}.")
+    if any(later <= earlier for earlier, later in pairwise(values)):
+        raise ValueError(f"Cs must ascend. Got {values!r}; use sorted(Cs).")
+    return _points(clone(estimator).set_params(warm_start=True), X, y, values, sample_weight)
 
 
-def _points(
-    model: Any, X: Any, y: Any, prices: list[Any], sample_weight: Any
-) -> Iterator[PathPoint]:
-    for C in prices:
+def _points(model: Any, X: Any, y: Any, Cs: list[Any], sample_weight: Any) -> Iterator[PathPoint]:
+    for C in Cs:
         model.set_params(C=C).fit(X, y, sample_weight)
         found = model._record.result
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,19 +1,19 @@
-"""Linear machines: one problem in two forms, and short builders for each loss.
+"""The problem of linear machines, primal and dual, and short builders for each loss.
 
     primal   min_{w, b}  1/2 ||w||^2 + k/2 b^2 + sum_i loss_i(t_i - w.x_i - b)
     dual     max_beta   -1/2 ||X'beta||^2 - (sum_i beta_i)^2 / 2k
                         + sum_i  t_i beta_i - e |beta_i| - 1/2 d_i beta_i^2,   l_i <= beta_i <= h_i
 
-loss_i(r) is the largest value of  beta r - e |beta| - 1/2 d_i beta^2  within the bounds, so that
-each loss is four numbers a row, and w = X'beta at the solution:
+loss_i(r) is the largest value of  beta r - e |beta| - 1/2 d_i beta^2  within the bounds. So each
+loss is given by four numbers for each row, and w = X'beta at the solution:
 
     hinge                  e = 0    d = 0           [0, C] for t = 1, [-C, 0] for t = -1
     squared hinge          e = 0    d = 1 / 2C      [0, inf] for t = 1, [-inf, 0] for t = -1
     epsilon-insensitive    e        d = 0           [-C, C]
     its square             e        d = 1 / 2C      [-inf, inf]
 
-k is the price of the intercept: 0 leaves it free (then sum_i beta_i = 0), infinity forbids it, and
-1 / s^2 is LIBLINEAR's constant feature of size s.
+k is the penalty of the intercept (`bias_price`): 0 leaves it free (then sum_i beta_i = 0), infinity
+removes it, and 1 / s^2 is LIBLINEAR's constant feature of size s.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = [
 
 
 class LossOfRows(NamedTuple):
-    """The loss of each row, as compiled code sees it.
+    """The loss of each row, for kernels.
 
     target, low, high, damping   float64 (m,): t, l, h and d of the module's problem
     tube                         e
@@ -60,10 +60,10 @@ class LossOfRows(NamedTuple):
 class LinearProblem:
     """One machine over some rows of X.
 
-    X             dense or CSR, as compiled code sees it
-    rows          int64 (m,)  which of its rows take part
+    X             the table, dense or CSR
+    rows          int64 (m,)  the rows of X that are used
     norms         float64 (m,)  their squared norms
-    loss          of these rows
+    loss          their losses
     bias_price    k: 0 for a free intercept, inf for none
     """
 
@@ -84,7 +84,7 @@ class LinearProblem:
 
     @property
     def price(self) -> float:
-        """The largest C of a row: what the objective is measured in."""
+        """The largest C of a row: the unit of the objective."""
         loss = self.loss
         if self.is_smooth:
             return float(0.5 / loss.damping.min())
@@ -93,10 +93,10 @@ class LinearProblem:
 
 @dataclass(frozen=True)
 class OneVsRest:
-    """Machines over the same rows that tell each of `n_machines` classes from the others.
+    """Machines over the same rows, one for each class against the other classes.
 
     codes   int64 (m,)  the class of each row; two classes are one machine, "is it the second?"
-    C       float64 (m,)  the price of each row's error
+    C       float64 (m,)  the penalty on the error of each row
     """
 
     X: Rows
@@ -113,7 +113,7 @@ class OneVsRest:
         return len(self.rows)
 
     def machine(self, k: int) -> LinearProblem:
-        """The k-th machine on its own."""
+        """The problem of the k-th machine."""
         positive = self.codes == (1 if self.n_machines == 1 else k)
         loss = hinge_loss(np.where(positive, 1.0, -1.0), self.C, squared=self.squared)
         return LinearProblem(self.X, self.n_features, self.rows, self.norms, loss, self.bias_price)
@@ -144,10 +144,10 @@ def tube_loss(targets: np.ndarray, C: np.ndarray, epsilon: float, *, squared: bo
 
 
 def balanced(beta: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Dual variables brought to a sum of zero, as a free intercept demands, within their bounds.
+    """Scale dual variables to a sum of zero, as a free intercept requires, within their bounds.
 
-    The heavier sign is scaled down: its free variables only, if they can bear it, so that those at
-    a bound stay there.
+    The sign with the larger sum is scaled down. If possible, only its free variables are scaled, so
+    that variables at a bound stay there.
     """
     total = float(beta.sum())
     heavier = beta > 0.0 if total > 0.0 else beta < 0.0
@@ -171,7 +171,7 @@ def row_dual(residual, low, high, damping, tube):
 
 @kernel
 def row_loss(residual, low, high, damping, tube):
-    """loss(r): what an error of this size costs."""
+    """loss(r), the loss of a residual r."""
     excess = 0.0
     bound = 0.0
     if residual > tube:

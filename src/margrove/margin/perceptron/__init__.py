@@ -1,8 +1,8 @@
 """Estimators: Perceptron and KernelPerceptron.
 
-kernel_perceptron   KernelPerceptron, the perceptron in the space of a kernel
-mistake_driven      what the two perceptrons share
-perceptron          perceptron
+perceptron          Perceptron
+kernel_perceptron   KernelPerceptron, the perceptron in the feature space of a kernel
+mistake_driven      the base class of the two perceptrons
 """
 
 import lazy_loader

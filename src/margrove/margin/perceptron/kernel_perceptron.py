@@ -1,4 +1,4 @@
-"""Estimator: KernelPerceptron, the perceptron in the space of a kernel."""
+"""Estimator: KernelPerceptron, the perceptron in the feature space of a kernel."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ __all__ = ["KernelPerceptron"]
 
 
 class KernelPerceptron(MistakeDriven, KernelMachine):
-    """The perceptron in dual form: it remembers the examples it got wrong, and how often.
+    """The perceptron in dual form: it stores the examples on which it made mistakes.
 
     f(x) = sum_i alpha_i y_i K(x_i, x) + b, where alpha_i counts the mistakes on example i. With
-    `kernel="linear"` it makes the same updates as `Perceptron`, one for one.
+    `kernel="linear"` it makes exactly the same updates as `Perceptron`.
 
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
         A name in `margrove.kernels.KERNELS`, "precomputed", a kernel object such as
         `margrove.kernels.RBF(sigma=2.0)`, or a function of two matrices. Objects and functions
-        bring their own parameters: `gamma`, `degree` and `coef0` are then not used.
+        have their own parameters: `gamma`, `degree` and `coef0` are then not used.
     degree : int, default=3
         Of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -62,18 +62,19 @@ class KernelPerceptron(MistakeDriven, KernelMachine):
     margin : float, default=0
         A row is a mistake if y f(x) <= margin.
     max_support : int or None, default=None
-        Most support vectors; beyond it, the least important are forgotten.
+        Maximum number of support vectors; if there are more, the least important are removed.
     max_iter : int, default=100
-        Most epochs.
+        Maximum number of epochs.
     tol : float or None, default=1e-3
-        Stop a class when the mean loss improved by less than this for `n_iter_no_change` epochs.
+        Stop a class when its mean loss has improved by less than `tol` in `n_iter_no_change`
+        epochs.
     n_iter_no_change : int, default=5
     shuffle : bool, default=True
-        Visit the rows in a new order each epoch. With False, and for precomputed kernels, the
-        order of the rows matters and repeating a row is not the same as weighting it.
+        Visit the rows in a new order in each epoch. With False, and for precomputed kernels, the
+        order of the rows matters, and a row with weight 2 is not the same as the row twice.
     class_weight : dict, "balanced" or None, default=None
     n_jobs : int or None, default=None
-        Threads; None means all permitted cores. The result does not depend on it.
+        Threads; None means all available cores. The result does not depend on it.
     random_state : int, RandomState, Generator or None, default=0
     max_time : float or None, default=None
         Seconds after which `fit` keeps what it has learnt, with a warning.
@@ -96,7 +97,7 @@ class KernelPerceptron(MistakeDriven, KernelMachine):
     intercept_ : ndarray of shape (1,) or (n_classes,)
     classes_ : ndarray of shape (n_classes,)
     kernel_ : Kernel
-        The kernel with its parameters as resolved.
+        The kernel with its parameters.
     n_iter_, mistakes_, class_mistakes_, separated_, margin_, class_margins_, radius_,
     novikoff_bound_
         As for `Perceptron`, with distances in the feature space.
@@ -166,7 +167,7 @@ class KernelPerceptron(MistakeDriven, KernelMachine):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from mistakes until there are none, or nothing improves.
+        """Learn from mistakes until there are none, or until the loss does not improve.
 
         Parameters
         ----------
@@ -205,11 +206,11 @@ class KernelPerceptron(MistakeDriven, KernelMachine):
         learnt["alpha_"] = _mistakes_per_row(form, process.coef)
         mistakes = mistake_attributes(process.mistakes)
         self._commit(table.attributes | learnt | mistakes | self._separation(process))
-        self._warn_unless_converged(ending, process.patience)
+        self._warn_unless_converged(ending, process.stopping)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from one more batch, in one epoch; the kernel is settled by the first batch.
+        """Learn from one more batch, in one epoch; the first batch determines the kernel.
 
         Parameters
         ----------
@@ -217,7 +218,7 @@ class KernelPerceptron(MistakeDriven, KernelMachine):
             An empty batch changes nothing.
         y : array-like of shape (n_samples,)
         classes : array-like, optional
-            All classes that will ever occur; needed in the first call.
+            All classes that can occur in the stream; required in the first call.
         sample_weight : array-like of shape (n_samples,), optional
 
         Returns
@@ -227,8 +228,8 @@ class KernelPerceptron(MistakeDriven, KernelMachine):
         self._check_parameters()
         if self._is_precomputed() or self.class_weight == "balanced":
             raise ValueError(
-                "partial_fit works neither with kernel='precomputed' nor with "
-                "class_weight='balanced': both need all rows at once. Use fit."
+                "partial_fit does not support kernel='precomputed' and class_weight='balanced', "
+                "which need all rows at once. Use fit."
             )
         batch = check_batch(self, X, y, classes, sample_weight, self.class_weight)
         if batch is None:
@@ -244,28 +245,28 @@ class KernelPerceptron(MistakeDriven, KernelMachine):
         n_problems = n_problems_of(labels.classes)
         old = batch.X[:0] if is_first else self.support_vectors_
         n_old = old.shape[0]
-        everything = _stacked(old, batch.X[rows])
+        X_all = _stacked(old, batch.X[rows])
         coef, intercept = np.zeros((n_old + len(rows), n_problems)), np.zeros(n_problems)
         if not is_first:
             coef[:n_old] = self.dual_coef_.T
             intercept[:] = self.intercept_
         codes = np.r_[np.zeros(n_old, dtype=np.int64), labels.codes[rows]]
         weight = np.r_[np.ones(n_old), labels.counted(form)]
-        points = _training_points(kernel, everything, np.arange(n_old + len(rows)))
+        points = _training_points(kernel, X_all, np.arange(n_old + len(rows)))
         visited = np.arange(n_old, n_old + len(rows))
         origin = np.r_[np.full(n_old, -1), rows]
         process = self._process(
             kernel, points, codes, weight, visited, coef, intercept, origin, stream=True
         )
-        everywhere = np.arange(len(origin))
+        all_rows = np.arange(len(origin))
 
         def fitted() -> dict[str, Any]:
-            learnt = self._learnt(process, labels.classes, kernel, everything, everywhere)
+            learnt = self._learnt(process, labels.classes, kernel, X_all, all_rows)
             return batch.attributes | learnt
 
-        with under_keeper(None):  # of a stream, checkpoints would keep every batch
+        with under_keeper(None):  # no checkpoint for each batch of a stream
             self._drive(process, X, y, sample_weight, fitted)
-        learnt = self._learnt(process, labels.classes, kernel, everything, everywhere)
+        learnt = self._learnt(process, labels.classes, kernel, X_all, all_rows)
         learnt["support_"] = origin[learnt["support_"]]
         if not is_first:
             learnt["n_iter_"] += self.n_iter_
@@ -277,7 +278,7 @@ class KernelPerceptron(MistakeDriven, KernelMachine):
         """f(x) = sum_i alpha_i y_i K(x_i, x) + b.
 
         Shape (n_samples,) for two classes, positive for `classes_[1]`, else
-        (n_samples, n_classes). A row's value does not depend on the rows beside it.
+        (n_samples, n_classes). The value of a row does not depend on the other rows.
         """
         check_is_fitted(self)
         n_problems = n_problems_of(self.classes_)
@@ -289,16 +290,16 @@ class KernelPerceptron(MistakeDriven, KernelMachine):
     # -- the steps of fit --
 
     def _kernel_of_stream(self) -> Kernel:
-        """The kernel settled by the first batch, if the parameters still ask for its kind."""
-        settled = self.kernel_
-        asked = self.kernel if not isinstance(self.kernel, str) else KERNELS.get(self.kernel)
-        same = asked in (settled, type(settled)) or asked is getattr(settled, "function", None)
+        """The kernel of the first batch, if the parameters still describe the same kernel."""
+        fitted = self.kernel_
+        wanted = self.kernel if not isinstance(self.kernel, str) else KERNELS.get(self.kernel)
+        same = wanted in (fitted, type(fitted)) or wanted is getattr(fitted, "function", None)
         if not same:
             raise ValueError(
                 f"kernel={self.kernel!r} differs from the kernel of the earlier batches, "
-                f"{settled!r}. Use fit to start anew."
+                f"{fitted!r}. Use fit to start again."
             )
-        return settled
+        return fitted
 
     def _presented_rows(self, X: Any, codes: np.ndarray, weight: np.ndarray) -> CanonicalForm:
         if not self.shuffle or self._is_precomputed():
@@ -369,7 +370,7 @@ class KernelPerceptron(MistakeDriven, KernelMachine):
             "intercept_": found["intercept_"],
             "classes_": classes,
             "kernel_": kernel,
-            "n_iter_": max(1, int(process.patience.n_iter.max())),
+            "n_iter_": max(1, int(process.stopping.n_iter.max())),
         }
 
     def _separation(self, process: KernelPerceptronProcess) -> dict[str, Any]:
@@ -382,7 +383,7 @@ class KernelPerceptron(MistakeDriven, KernelMachine):
 
 
 def _training_points(kernel: Kernel, X: Any, rows: np.ndarray) -> Points:
-    """The chosen rows, moved to their own centre; their `columns` are positions in X."""
+    """The chosen rows as points, shifted to their mean; `columns` are their positions in X."""
     chosen = X[rows]
     points = kernel.points(chosen, shift=kernel.centre(chosen))
     return Points(points.X, points.squared_norms, rows)

@@ -1,4 +1,4 @@
-"""What the two perceptrons share: how they run, predict and account for their mistakes."""
+"""The base class of the two perceptrons: how they run, predict and count their mistakes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 
 from margrove._runtime import Ending, Estimator, Process, drive
 from margrove.exceptions import ConvergenceWarning
-from margrove.margin.solvers.perceptron import Patience
+from margrove.margin.solvers.perceptron import EarlyStopping
 
 __all__ = [
     "MistakeDriven",
@@ -21,7 +21,7 @@ __all__ = [
 
 
 class MistakeDriven(ClassifierMixin, Estimator):
-    """A classifier that changes when it errs."""
+    """A classifier that is updated when it makes a mistake."""
 
     classes_: np.ndarray
     max_time: float | None
@@ -59,8 +59,8 @@ class MistakeDriven(ClassifierMixin, Estimator):
             given={"sample_weight": sample_weight},
         )
 
-    def _warn_unless_converged(self, ending: Ending, patience: Patience) -> None:
-        if ending == "finished" and self.tol is not None and not patience.converged.all():
+    def _warn_unless_converged(self, ending: Ending, stopping: EarlyStopping) -> None:
+        if ending == "finished" and self.tol is not None and not stopping.converged.all():
             warnings.warn(
                 "Maximum number of iteration reached before convergence: after max_iter="
                 f"{self.max_iter} epochs the loss still improves by more than tol={self.tol:g}. "
@@ -71,7 +71,7 @@ class MistakeDriven(ClassifierMixin, Estimator):
 
 
 def mistake_attributes(mistakes: np.ndarray, earlier: Any = None) -> dict[str, Any]:
-    """`mistakes_` and `class_mistakes_`, on top of those of an estimator's earlier batches."""
+    """`mistakes_` and `class_mistakes_`, plus those of an estimator's earlier batches."""
     if earlier is not None and hasattr(earlier, "class_mistakes_"):
         mistakes = mistakes + earlier.class_mistakes_
     total = float(mistakes.sum())
@@ -84,7 +84,7 @@ def mistake_attributes(mistakes: np.ndarray, earlier: Any = None) -> dict[str, A
 def separation_attributes(
     margins: np.ndarray, radius: float, *, extra_room: float, theorem_applies: bool
 ) -> dict[str, Any]:
-    """Novikoff's theorem: at most (radius^2 + extra_room) / margin^2 mistakes a problem."""
+    """Margins, radius, and Novikoff's bound (radius^2 + extra_room) / margin^2 of each problem."""
     separated = bool((margins > 0).all())
     bound = np.inf
     if separated and theorem_applies:

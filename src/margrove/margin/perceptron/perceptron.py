@@ -52,8 +52,8 @@ __all__ = ["Perceptron"]
 class Perceptron(SparseCoefficients, MistakeDriven):
     """Rosenblatt's perceptron: learn from mistakes, one example at a time.
 
-    A drop-in for `sklearn.linear_model.Perceptron` that also says whether it separated the data,
-    with which margin, and what Novikoff's theorem promised for the number of mistakes.
+    A replacement for `sklearn.linear_model.Perceptron` that also reports whether it separates the
+    data, with which margin, and Novikoff's bound on the number of mistakes.
 
     Several classes are learnt one-vs-rest, all in one pass over the data.
 
@@ -68,26 +68,27 @@ class Perceptron(SparseCoefficients, MistakeDriven):
     fit_intercept : bool, default=True
         Whether to learn an intercept, as the weight of a constant feature 1.
     max_iter : int, default=1000
-        Most epochs.
+        Maximum number of epochs.
     tol : float or None, default=1e-3
-        Stop a class when the mean loss improved by less than this for `n_iter_no_change` epochs.
+        Stop a class when its mean loss has improved by less than `tol` in `n_iter_no_change`
+        epochs.
         An epoch without a mistake always stops it.
     shuffle : bool, default=True
-        Visit the rows in a new order each epoch. With False they are visited as they stand, and
-        repeating a row is then no longer the same as weighting it.
+        Visit the rows in a new order in each epoch. With False they are visited in their given
+        order, and a row with weight 2 is then not the same as the row twice.
     verbose : int, default=0
         Show a progress bar.
     eta0 : float, default=1
-        Length of a step. It scales the weights and does not change the predictions, unless there
-        is a penalty, a margin or a start from given weights.
+        Step length. It scales the weights and does not change the predictions, except with a
+        penalty, a margin or initial weights.
     n_jobs : int or None, default=None
         Threads. The result does not depend on it.
     random_state : int, RandomState, Generator or None, default=0
         Seed of the shuffling.
     early_stopping : bool, default=False
-        Keep `validation_fraction` of each class aside and stop when its error stops falling.
+        Hold out `validation_fraction` of each class, and stop when the error on it does not fall.
     validation_fraction : float, default=0.1
-        Share kept aside for early stopping.
+        Share that is held out for early stopping.
     n_iter_no_change : int, default=5
         Epochs without improvement before a class stops.
     class_weight : dict, "balanced" or None, default=None
@@ -97,8 +98,8 @@ class Perceptron(SparseCoefficients, MistakeDriven):
     margin : float, default=0
         A row is a mistake if y f(x) <= margin: the margin perceptron.
     average : bool or int, default=False
-        Predict with the average of all iterates (an int: from that many presentations on). Only
-        without a penalty, which would change the weights between mistakes.
+        Predict with the average of all iterates; an int is the number of presentations after which
+        averaging starts. Only without a penalty, which changes the weights between mistakes.
     max_time : float or None, default=None
         Seconds after which `fit` keeps what it has learnt, with a warning.
     on_interrupt : {"raise", "keep"}, default="raise"
@@ -110,11 +111,11 @@ class Perceptron(SparseCoefficients, MistakeDriven):
     intercept_ : ndarray of shape (1,) or (n_classes,)
     classes_ : ndarray of shape (n_classes,)
     n_iter_ : int
-        Epochs run, the largest over the classes.
+        Number of epochs; the maximum over the classes.
     t_ : float
         Presentations so far (summed weight), plus one.
     mistakes_ : int or float
-        Presentations that were mistakes, in all; fractional only with fractional weights.
+        Number of presentations that were mistakes; fractional only with fractional weights.
     class_mistakes_ : ndarray
         The same for each one-vs-rest problem.
     separated_ : bool
@@ -128,8 +129,8 @@ class Perceptron(SparseCoefficients, MistakeDriven):
         The largest norm of a training row, in the space of (x, 1).
     novikoff_bound_ : float
         (radius / margin)^2, summed over the problems: `mistakes_` cannot exceed it. Infinite if
-        the data were not separated, and with a penalty or a start from given weights, for which
-        the theorem says nothing.
+        the data are not separated, and with a penalty or initial weights, for which the theorem
+        does not hold.
     n_features_in_ : int
     feature_names_in_ : ndarray
 
@@ -220,7 +221,7 @@ class Perceptron(SparseCoefficients, MistakeDriven):
         intercept_init: Any = None,
         sample_weight: Any = None,
     ) -> Self:
-        """Learn from mistakes until there are none, or nothing improves.
+        """Learn from mistakes until there are none, or until the loss does not improve.
 
         Parameters
         ----------
@@ -254,7 +255,7 @@ class Perceptron(SparseCoefficients, MistakeDriven):
         separation = self._separation(table.X, labels, norms, learnt, is_fresh)
         mistakes = mistake_attributes(process.mistakes, earlier=self if self.warm_start else None)
         self._commit(table.attributes | learnt | mistakes | separation)
-        self._warn_unless_converged(ending, process.patience)
+        self._warn_unless_converged(ending, process.stopping)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -266,7 +267,7 @@ class Perceptron(SparseCoefficients, MistakeDriven):
             An empty batch changes nothing.
         y : array-like of shape (n_samples,)
         classes : array-like, optional
-            All classes that will ever occur; needed in the first call.
+            All classes that can occur in the stream; required in the first call.
         sample_weight : array-like of shape (n_samples,), optional
 
         Returns
@@ -284,7 +285,7 @@ class Perceptron(SparseCoefficients, MistakeDriven):
         form = self._presented_rows(batch.X, labels, batch.scan)
         norms = batch.scan.squared_norms
         process = self._process(batch.X, labels, form, norms, start, self._rule(1, stream=True))
-        with under_keeper(None):  # of a stream, checkpoints would keep every batch
+        with under_keeper(None):  # no checkpoint for each batch of a stream
             self._drive(
                 process,
                 X,
@@ -298,10 +299,10 @@ class Perceptron(SparseCoefficients, MistakeDriven):
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Signed distances to the hyperplanes, times their norms: w.x + b.
+        """The decision values w.x + b.
 
         Shape (n_samples,) for two classes, positive for `classes_[1]`, else
-        (n_samples, n_classes). A row's value does not depend on the rows beside it.
+        (n_samples, n_classes). The value of a row does not depend on the other rows.
         """
         return linear_decisions(self, X)
 
@@ -318,7 +319,8 @@ class Perceptron(SparseCoefficients, MistakeDriven):
         if self.average is not False and self.penalty is not None:
             raise ValueError(
                 f"average={self.average!r} cannot be combined with penalty={self.penalty!r}: "
-                "averaging is defined for plain updates. Set penalty=None or average=False."
+                "averaging is defined for updates without a penalty. Set penalty=None or "
+                "average=False."
             )
         return Rule(
             eta=float(self.eta0),
@@ -363,12 +365,12 @@ class Perceptron(SparseCoefficients, MistakeDriven):
         return state
 
     def _continue_from_last_fit(self, state: LinearState) -> None:
-        """Start from `coef_`, which the user may have set; averages also from what is behind it."""
+        """Start from `coef_`, which the user may have set; with averaging, also from its sums."""
         coef = dense_coefficients(self)
         if coef.shape != state.coef.shape:
             raise InvalidDataError(
-                f"warm_start: the earlier fit had weights of shape {coef.shape}, these data need "
-                f"{state.coef.shape}. Set warm_start=False."
+                f"warm_start: the earlier fit had weights of shape {coef.shape}, but these data "
+                f"need {state.coef.shape}. Set warm_start=False."
             )
         state.coef[:] = coef
         state.intercept[:] = self.intercept_
@@ -428,7 +430,7 @@ class Perceptron(SparseCoefficients, MistakeDriven):
             **process.attributes(),
             "_behind_average": behind_average,
             "classes_": classes,
-            "n_iter_": max(1, int(process.patience.n_iter.max())),
+            "n_iter_": max(1, int(process.stopping.n_iter.max())),
             "t_": float(state.presentations.max()) + 1.0,
         }
 
@@ -470,7 +472,7 @@ def _initial_weights(given: Any, shape: tuple[int, ...], name: str) -> np.ndarra
 
 
 def _held_out_groups(codes: np.ndarray, fraction: float, seed: int) -> np.ndarray:
-    """A stratified share of the groups of a canonical form, identical rows always together."""
+    """A stratified sample of the groups of a canonical form; identical rows stay together."""
     rng = np.random.default_rng([seed, 0x5EED])
     chosen = []
     for code in np.unique(codes):

@@ -1,28 +1,20 @@
 """Support vector machines with a kernel: SVC, NuSVC, SVR, NuSVR, OneClassSVM.
 
-calibration                 probabilities of support vector classifiers that always agree with
-                            `predict`
-certificates                proof of how good a fitted support vector machine is
-data_warnings               warnings about data and kernels that make a machine useless though
-                            nothing is wrong with it
-gaps                        how far from optimal a point of a dual problem can be
-kernel_machine              what the kernel machines share
-machine_tasks               the machines of a fit, and how to solve them as tasks of other
-                            processes
-multiclass                  many classes out of binary machines: one against one, or one against
-                            the rest
-one_class_svm               OneClassSVM, the region where the data are
-probabilities               probabilities of a support vector classifier: calibrated on rows it
-                            has not seen
-problems                    the support vector machines as one quadratic problem, and five
-                            builders of it
-single_machine              what the machines share that have one dual problem over all rows
-support_vector_classifier   what SVC and NuSVC share: classes and machines, predictions,
-                            probabilities
-support_vector_machine      what the five support vector machines share: parameters, solvers,
-                            warnings
 svc                         SVC and NuSVC, support vector machines for classification
 svr                         SVR and NuSVR, support vector machines for regression
+one_class_svm               OneClassSVM, which finds the region of the data
+kernel_machine              the base class of kernel machines: parameters, training set, expansions
+support_vector_machine      the base class of the five support vector machines: solvers, warnings
+support_vector_classifier   the base class of SVC and NuSVC: classes, predictions, probabilities
+single_machine              the base class of machines with one dual problem over all rows
+problems                    the machines as one quadratic problem, five builders, the duality gap
+machine_tasks               the machines of a fit, and their solution in other processes
+multiclass                  many classes by binary machines: one-vs-one, or one-vs-rest
+probabilities               calibrated probabilities of a support vector classifier
+calibration                 sigmoids, pairwise coupling, and agreement with `predict`
+certificates                proofs of how good a fitted support vector machine is
+machine_views               the machines of a fitted model, as its certificate sees them
+data_warnings               warnings about data and kernels that make a machine useless
 """
 
 import lazy_loader

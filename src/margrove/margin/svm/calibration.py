@@ -1,13 +1,13 @@
 """Probabilities of support vector classifiers that always agree with `predict`.
 
-Platt's sigmoid has an offset, so it may call a row positive that the machine calls negative, and
-pairwise coupling may favour another class than the votes do. Here the sigmoid of two classes has
-a slope only (it is one half exactly at decision value 0), and coupled probabilities are projected
-onto those whose largest is the predicted class. What that costs is measured, not hidden: see
+Platt's sigmoid has an offset, so a row with a negative decision value may get a probability above
+one half, and pairwise coupling may favour another class than the votes do. Here the sigmoid of two
+classes has a slope only (it is exactly one half at decision value 0), and coupled probabilities are
+projected onto those whose largest is the predicted class. The cost in log-loss is measured: see
 PriceOfAgreement.
 
-Both sigmoids are fitted to margins m = y f with y = +1 or -1. Platt's smoothed target leaves each
-row a doubt q = 1 / (N + 2), where N is the weight of the row's class, and its loss is
+Both sigmoids are fitted to margins m = y f with y = +1 or -1. Platt's smoothed targets are 1 - q
+and q with q = 1 / (N + 2), where N is the weight of the row's class. The loss of a row is
 (1 - q) log(1 + e^-m) + q log(1 + e^m) = log(1 + e^-m) + q m, with derivative q - 1 / (1 + e^m).
 """
 
@@ -33,19 +33,19 @@ Array = NDArray[np.float64]
 
 EPS = float(np.finfo(np.float64).eps)
 LARGEST = float(np.finfo(np.float64).max)
-LEAST_STEEP = 1e-6  # slope times the largest |f|, where the data ask for none or a falling one
+LEAST_STEEP = 1e-6  # slope times the largest |f|, if the best slope is not positive
 PAIR_CLIP = 1e-7  # LIBSVM's
-LEAD = 1e-10  # of a projected row's winner, relative: enough to outlive a logarithm
-CHUNK = 2**20  # numbers of coupling matrices held at once
+LEAD = 1e-10  # relative lead of the predicted class after projection; a logarithm keeps it
+CHUNK = 2**20  # entries of coupling matrices in memory at once
 
 
 @dataclass(frozen=True)
 class PriceOfAgreement:
-    """What it costs that probabilities never contradict `predict`.
+    """The cost of probabilities that always agree with `predict`.
 
-    log_loss                of the probabilities that are returned
-    log_loss_unconstrained  of Platt's with an offset, coupled but not projected
-    n_rows_changed          rows where the projection changed the most probable class
+    log_loss                the log-loss of the returned probabilities
+    log_loss_unconstrained  the log-loss with Platt's offset and without the projection
+    n_rows_changed          number of rows whose most probable class the projection changed
     """
 
     log_loss: float
@@ -61,11 +61,11 @@ class PriceOfAgreement:
 class _Margins:
     """Rows of positive weight, with f divided by the largest |f| and weights by the largest.
 
-    `design` has y f and y as its rows: a margin is A y f + B y.
+    `design` has y f and y as its rows: a margin is A y f + B y. `smoothing` is q.
     """
 
     design: Array
-    doubt: Array
+    smoothing: Array
     weight: Array
     scale: float
     n_positive: float
@@ -73,17 +73,17 @@ class _Margins:
 
     def loss(self, at: Array) -> float:
         m = (at[:, None] * self.design[: len(at)]).sum(axis=0)
-        return float((self.weight * (np.logaddexp(0.0, -m) + self.doubt * m)).sum())
+        return float((self.weight * (np.logaddexp(0.0, -m) + self.smoothing * m)).sum())
 
     def derivatives(self, at: Array) -> tuple[Array, Array, Array]:
-        """Gradient and Hessian in A, or A and B, and how much of the gradient may be rounding."""
+        """Gradient and Hessian in A, or A and B, and a bound on the rounding of the gradient."""
         design = self.design[: len(at)]
         m = (at[:, None] * design).sum(axis=0)
         wrong = expit(-m)
         lever = self.weight * design
-        gradient = (lever * (self.doubt - wrong)).sum(axis=1)
+        gradient = (lever * (self.smoothing - wrong)).sum(axis=1)
         hessian = (lever[:, None] * design * (wrong * expit(m))).sum(axis=2)
-        return gradient, hessian, 2 * EPS * (np.abs(lever) * (self.doubt + wrong)).sum(axis=1)
+        return gradient, hessian, 2 * EPS * (np.abs(lever) * (self.smoothing + wrong)).sum(axis=1)
 
 
 def _margins(decision: ArrayLike, is_positive: ArrayLike, weight: ArrayLike) -> _Margins:
@@ -95,8 +95,8 @@ def _margins(decision: ArrayLike, is_positive: ArrayLike, weight: ArrayLike) -> 
     w, f = w / heaviest, f / scale
     n_positive, n_negative = (_finite(heaviest * float(w[c].sum())) for c in (positive, ~positive))
     sign = np.where(positive, 1.0, -1.0)
-    doubt = np.where(positive, 1.0 / (n_positive + 2.0), 1.0 / (n_negative + 2.0))
-    return _Margins(np.array([sign * f, sign]), doubt, w, scale, n_positive, n_negative)
+    smoothing = np.where(positive, 1.0 / (n_positive + 2.0), 1.0 / (n_negative + 2.0))
+    return _Margins(np.array([sign * f, sign]), smoothing, w, scale, n_positive, n_negative)
 
 
 def _finite(x: float) -> float:
@@ -104,25 +104,25 @@ def _finite(x: float) -> float:
 
 
 def fit_slope(decision: ArrayLike, is_positive: ArrayLike, weight: ArrayLike) -> float:
-    """The most likely A > 0 of p(+|f) = 1 / (1 + exp(-A f)); 1 where every f is 0.
+    """The most likely A > 0 of p(+|f) = 1 / (1 + exp(-A f)); 1 if every f is 0.
 
-    Where no positive slope is likely, as when f falls with the labels, the least steep one that
-    still orders rows as f does.
+    If the most likely slope is not positive, as when f falls with the labels, it is a tiny positive
+    slope, which still orders rows as f does.
     """
     rows = _margins(decision, is_positive, weight)
     sizes = np.abs(rows.design[0])
     if not sizes.any():
         return 1.0
-    # Beyond this slope every row, even the one nearest to 0, is surer than its target.
+    # Beyond this slope the probability of every row is more extreme than its target.
     steepest = log1p(max(rows.n_positive, rows.n_negative)) / float(sizes[sizes > 0].min())
     return _finite(_stationary_slope(rows, LEAST_STEEP, _finite(steepest)) / rows.scale)
 
 
 def _stationary_slope(rows: _Margins, low: float, high: float) -> float:
-    """The slope between low and high where the loss is least.
+    """The slope between low and high with the smallest loss.
 
-    Newton's method; where it leaves the bracket or does not halve the gradient, the bracket is
-    halved on the scale of logarithms, because it may span hundreds of powers of ten.
+    Newton's method; if it leaves the bracket or does not halve the gradient, the bracket is halved
+    on a logarithmic scale, because it may span hundreds of powers of ten.
     """
     if high <= low or rows.derivatives(np.array([low]))[0] >= 0:
         return low
@@ -155,7 +155,7 @@ def fit_platt(
         gradient, hessian, rounding = rows.derivatives(at)
         if (np.abs(gradient) <= rounding).all():
             break
-        # A ridge relative to the diagonal: constant f leave the Hessian singular at any scale.
+        # A ridge relative to the diagonal: with constant f the Hessian is singular at any scale.
         ridge = 1e-10 * np.diag(np.diag(hessian)) + 1e-200 * np.eye(2)
         direction = np.asarray(np.linalg.solve(hessian + ridge, -gradient), dtype=np.float64)
         step = _backtrack(rows, at, direction, float((gradient * direction).sum()))
@@ -168,7 +168,7 @@ def fit_platt(
 def _backtrack(rows: _Margins, at: Array, direction: Array, descent: float) -> float:
     """The first of 1, 1/2, 1/4, ... that lowers the loss enough, 0 if none does."""
     now = rows.loss(at)
-    slack = 4 * EPS * now  # the last steps gain less than rounding
+    slack = 4 * EPS * now  # the last steps gain less than the rounding error
     for step in 0.5 ** np.arange(34.0):
         if rows.loss(at + step * direction) <= now + 1e-4 * step * descent + slack:
             return float(step)
@@ -206,10 +206,10 @@ def _coupling_matrices(r: Array, n_classes: int) -> Array:
 
 
 def _solve_for_ones(matrices: Array) -> Array:
-    """x of M x = e for positive definite M, which is overwritten.
+    """The solution x of M x = e for positive definite M, which is overwritten.
 
-    Elimination by elementwise steps: LAPACK's sums may depend on threads and alignment, these
-    leave the bits of a row's answer to that row alone.
+    Elimination by elementwise steps: the sums of LAPACK may depend on threads and alignment, but
+    here the result of a row depends on this row only.
     """
     n, n_classes, _ = matrices.shape
     x = np.ones((n, n_classes))
@@ -224,32 +224,32 @@ def _solve_for_ones(matrices: Array) -> Array:
 
 
 def agree_with(probabilities: ArrayLike, predicted: ArrayLike) -> Array:
-    """The nearest probabilities whose argmax is `predicted`; rows that agree are not touched.
+    """The nearest probabilities whose argmax is `predicted`; rows that agree are not changed.
 
-    Nearest in Euclidean distance, which is pooling: the predicted class and those that are to
-    shrink share their mean t, the others stay. A mean keeps the sum and the sign, so the
-    projection onto the cone p[predicted] >= p[j] stays in the simplex. The others are then capped
-    a hair below t, so that ties, too, are the predicted class's.
+    Nearest in Euclidean distance, which is pooling: the predicted class and the classes above its
+    final value share their mean t, the others stay. A mean keeps the sum and the sign, so the
+    projection onto the cone p[predicted] >= p[j] stays in the simplex. The other classes are then
+    capped slightly below t, so that there are no ties.
     """
     p = np.array(probabilities, dtype=np.float64, order="C")
     winner = np.asarray(predicted, dtype=np.intp)
     changed = np.flatnonzero(p.argmax(axis=1) != winner)
-    others, own = p[changed], winner[changed, None]
-    score = np.take_along_axis(others, own, axis=1)
-    np.put_along_axis(others, own, 0.0, axis=1)
-    # The mean grows with each class above it and shrinks with each below: t is the largest.
+    others, place = p[changed], winner[changed, None]
+    score = np.take_along_axis(others, place, axis=1)
+    np.put_along_axis(others, place, 0.0, axis=1)
+    # A class above the mean raises it and a class below lowers it, so t is the largest mean.
     sums = score + np.sort(others, axis=1)[:, ::-1].cumsum(axis=1)
     t = (sums / np.arange(2, p.shape[1] + 2)).max(axis=1, keepdims=True)
     capped = np.minimum(others, t * (1 - LEAD))
     freed = (others - capped).sum(axis=1, keepdims=True)
-    np.put_along_axis(capped, own, score + freed, axis=1)
+    np.put_along_axis(capped, place, score + freed, axis=1)
     p[changed] = capped
     return p
 
 
 def log_loss(probabilities: ArrayLike, codes: ArrayLike, weight: ArrayLike) -> float:
-    """The weighted mean of -log p[code], each p kept a rounding error away from 0 and 1."""
+    """The weighted mean of -log p[code], with p clipped to [eps, 1 - eps]."""
     p = np.asarray(probabilities, dtype=np.float64)
-    own = p[np.arange(len(p)), np.asarray(codes, dtype=np.intp)]
+    of_class = p[np.arange(len(p)), np.asarray(codes, dtype=np.intp)]
     w = np.asarray(weight, dtype=np.float64)
-    return float(np.average(-np.log(np.clip(own, EPS, 1 - EPS)), weights=w / w.max()))
+    return float(np.average(-np.log(np.clip(of_class, EPS, 1 - EPS)), weights=w / w.max()))

@@ -1,14 +1,13 @@
-"""Proof of how good a fitted support vector machine is, in float64 and from its public face alone.
+"""Proofs of how good a fitted support vector machine is, in float64, from public attributes only.
 
-Nothing of a solver's bookkeeping is used: decision values of the training rows are computed from
-support vectors, dual coefficients and intercept, and from them the primal objective, the dual one,
-their difference, which bounds the error of both, and the largest violation of the KKT conditions.
-So scikit-learn's machines can be certified as well as ours.
+No internal state of a solver is used. Decision values of the training rows are computed from
+support vectors, dual coefficients and intercept. From these follow the primal objective, the dual
+objective, their difference, which bounds the error of both, and the largest violation of the KKT
+conditions. So scikit-learn's machines can be certified as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,44 +15,28 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from margrove._data import check_table, check_targets, check_weights, moderate
+from margrove._data import check_table, check_weights, moderate
 from margrove._runtime import available_cores
 from margrove.exceptions import InvalidDataError
-from margrove.margin.kernels import (
-    Kernel,
-    Linear,
-    Points,
-    Precomputed,
-    dual_coefficients,
-    kernel_sums,
-    resolve_kernel,
-)
+from margrove.margin.kernels import Kernel, Points, Precomputed, dual_coefficients, kernel_sums
 from margrove.margin.solvers.dual import TracePoint
-from margrove.margin.svm.gaps import gap_terms
-from margrove.margin.svm.multiclass import machine_coefs, pairs_of
-from margrove.margin.svm.problems import (
-    LARGEST_BOUND,
-    DualProblem,
-    c_svc,
-    epsilon_svr,
-    one_class,
-)
+from margrove.margin.svm.machine_views import AT_BOUND, VIEWS, MachineView, kernel_of
+from margrove.margin.svm.problems import duality_gap
 
 __all__ = ["Certificate", "MachineCertificate", "certificate"]
 
-_AT_BOUND = 1e-9  # relative
 _LINEAR = ("LinearSVC", "LinearSVR")
 
 
 @dataclass(frozen=True)
 class MachineCertificate:
-    """What can be proved of one machine.
+    """The proof for one machine.
 
     Attributes
     ----------
-    name : which classes it tells apart
+    name : the classes that it separates
     primal, dual : float
-        Objectives. The best possible value lies between them.
+        Objectives. The optimal value lies between them.
     gap : float
         primal - dual >= 0.
     violation : float
@@ -61,12 +44,12 @@ class MachineCertificate:
     violating_rows : tuple of two rows of X between which it is found
     norm : float
         ||w|| in feature space.
-    rows : ndarray of the rows of X that took part
+    rows : ndarray, the rows of X that the machine was fitted to
     alpha : ndarray, the dual variables of these rows; for regression alpha - alpha*
     decision : ndarray, f(x) of these rows
     errors : ndarray, the slack xi of these rows
     is_bounded : ndarray of bool, whether alpha is at its upper bound
-    trace : list of TracePoint, how the solver came there, as far as it is known
+    trace : list of TracePoint, the progress of the solver, if it is known
     """
 
     name: str
@@ -95,7 +78,7 @@ class MachineCertificate:
 
     @property
     def place(self) -> str:
-        """Where the largest violation is, in words."""
+        """Where the largest violation is, as text."""
         first, second = self.violating_rows
         if self.violation == 0 or first < 0:
             return ""
@@ -122,35 +105,35 @@ class MachineCertificate:
 
     @property
     def inside_margin(self) -> np.ndarray:
-        """Support vectors on the right side of the plane but too close: 0 < xi <= 1."""
+        """Support vectors on the right side of the hyperplane, inside the margin: 0 < xi <= 1."""
         return self.rows[self._kind(lambda xi: (xi > self._resolution) & (xi <= 1.0))]
 
     @property
     def misclassified(self) -> np.ndarray:
-        """Support vectors on the wrong side of the plane: xi > 1."""
+        """Support vectors on the wrong side of the hyperplane: xi > 1."""
         return self.rows[self._kind(lambda xi: xi > 1.0)]
 
     @property
     def _resolution(self) -> float:
-        """Slack below it cannot be told from none, given how exactly the problem was solved."""
+        """Slack below this is zero within the precision of the solution."""
         return max(self.violation, 1e-9)
 
     def _kind(self, where: Any) -> np.ndarray:
         return (self.alpha != 0) & where(self.errors)
 
     def slack(self, row: int) -> float:
-        """xi of a row of X: by how much it misses its margin (or its tube)."""
+        """The slack xi of a row of X: its distance beyond the margin (or the tube)."""
         places = np.flatnonzero(self.rows == row)
         if not len(places):
-            raise InvalidDataError(f"Row {row} did not take part in this machine ({self.name}).")
+            raise InvalidDataError(f"This machine ({self.name}) was not fitted to row {row}.")
         return float(self.errors[places[0]])
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """What can be proved of a fitted support vector machine; see `machines` for its parts.
+    """The proof for a fitted support vector machine; see `machines` for each binary machine.
 
-    Objectives and gap are sums over the machines, the violation is the largest of theirs.
+    Objectives and gap are sums over the machines, the violation is the maximum.
     """
 
     machines: tuple[MachineCertificate, ...]
@@ -182,7 +165,7 @@ class Certificate:
         return max(self.machines, key=lambda machine: machine.violation)
 
     def __getattr__(self, name: str) -> Any:
-        """What only one machine has, of the only machine."""
+        """Attributes of MachineCertificate, if there is only one machine."""
         if name.startswith("_") or (
             not hasattr(MachineCertificate, name)
             and (name not in MachineCertificate.__dataclass_fields__)
@@ -190,7 +173,7 @@ class Certificate:
             raise AttributeError(f"Certificate has no attribute {name!r}")
         if len(self.machines) != 1:
             raise AttributeError(
-                f"There are {len(self.machines)} machines, each with its own {name!r}: use "
+                f"There are {len(self.machines)} machines, and each has its {name!r}: use "
                 f"certificate.machines[k].{name}."
             )
         return getattr(self.machines[0], name)
@@ -214,12 +197,12 @@ class Certificate:
 
 
 def certificate(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
-    """Prove how good a fitted support vector machine is, ours or scikit-learn's.
+    """Prove how good a fitted support vector machine is, margrove's or scikit-learn's.
 
     Parameters
     ----------
     model : fitted SVC, NuSVC, SVR, NuSVR, OneClassSVM, LinearSVC or LinearSVR
-    X, y, sample_weight : what it was fitted to
+    X, y, sample_weight : the data that it was fitted to
 
     Returns
     -------
@@ -239,24 +222,24 @@ def certificate(model: Any, X: Any, y: Any = None, sample_weight: Any = None) ->
         from margrove.margin.linear import certificate_of_linear
 
         return certificate_of_linear(model, X, y, sample_weight)
-    kind = next((cls.__name__ for cls in type(model).__mro__ if cls.__name__ in _VIEWS), None)
+    kind = next((cls.__name__ for cls in type(model).__mro__ if cls.__name__ in VIEWS), None)
     if kind is None:
         raise TypeError(
-            f"certificate knows {', '.join(sorted([*_VIEWS, *_LINEAR]))}, of margrove and of "
+            f"model must be one of {', '.join(sorted([*VIEWS, *_LINEAR]))}, of margrove or of "
             f"scikit-learn. Got {type(model).__name__}."
         )
-    kernel = _kernel_of(model)
+    kernel = kernel_of(model)
     table = check_table(X, model, accept_sparse=not isinstance(kernel, Precomputed))
     n_rows = table.X.shape[0]
     weight = moderate(check_weights(sample_weight, n_rows, leave_out_negative=True))
     values = _KernelValues(kernel, model, table.X)
     _require_same_rows(model, table.X)
-    parts = _VIEWS[kind](model, X, y, weight, dual_coefficients(model))
-    return Certificate(tuple(_certify(part, values) for part in parts))
+    views = VIEWS[kind](model, X, y, weight, dual_coefficients(model))
+    return Certificate(tuple(_certify(view, values) for view in views))
 
 
 def _require_same_rows(model: Any, X: Any) -> None:
-    """The support vectors are rows of X, or X is not what the model was fitted to."""
+    """Raise InvalidDataError unless the support vectors are rows of X."""
     support, vectors = np.asarray(model.support_), model.support_vectors_
     if len(support) and support.max() >= X.shape[0]:
         raise InvalidDataError(
@@ -274,67 +257,40 @@ def _require_same_rows(model: Any, X: Any) -> None:
         )
 
 
-@dataclass(frozen=True)
-class _View:
-    """One machine seen from outside: its problem over `rows`, its point, its offset."""
-
-    name: str
-    rows: np.ndarray
-    problem: DualProblem
-    alpha: np.ndarray
-    coef: np.ndarray  # of all rows of X
-    rho: float
-    r: float = 0.0
-    constant: float = 0.0  # of the primal objective
-
-
-def _certify(view: _View, values_of: _KernelValues) -> MachineCertificate:
+def _certify(view: MachineView, values_of: _KernelValues) -> MachineCertificate:
     problem = view.problem
     values = values_of(view.coef, view.rows)
     f = values[problem.rows] + problem.y * problem.p
     quadratic = float(view.coef[view.rows] @ values)
     dual = -(0.5 * quadratic + float(problem.p @ view.alpha))
-    reduced = problem.y * f - view.rho * problem.y - view.r
-    gap = float(gap_terms(problem, view.alpha, values, view.rho, view.r).sum())
-    if np.isinf(gap):  # a hard margin: slack is not for sale, but w can be made longer
+    reduced = problem.y * f - view.rho * problem.y
+    gap = duality_gap(problem, view.alpha, values, view.rho)
+    if np.isinf(gap):  # a hard margin: no slack is allowed, but a longer w is feasible
         smallest = 1.0 - float(np.maximum(-reduced, 0.0).max())
         gap = 0.5 * quadratic / smallest**2 - dual if smallest > 0 else np.inf
-    # A bound is met if nothing worth mentioning is missing.
-    at_upper = view.alpha >= problem.u * (1.0 - _AT_BOUND)
+    at_upper = view.alpha >= problem.u * (1.0 - AT_BOUND)
     above_zero = view.alpha > 0
     positive = problem.y > 0
     up = np.where(positive, ~at_upper, above_zero)
     low = np.where(positive, above_zero, ~at_upper)
-    violation, where = 0.0, (-1, -1)
-    if not problem.has_bias:
-        misses = np.where(up & low, np.abs(f), np.where(up, -f, np.where(low, f, 0.0)))
-        worst = int(misses.argmax())
-        violation = max(0.0, float(misses[worst]))
-        where = (int(view.rows[problem.rows[worst]]),) * 2
-    groups = [np.ones(len(positive), dtype=bool)] if problem.has_bias else []
-    for group in groups:
-        if (up & group).any() and (low & group).any():
-            i = int(np.argmin(np.where(up & group, f, np.inf)))
-            j = int(np.argmax(np.where(low & group, f, -np.inf)))
-            if f[j] - f[i] > violation:
-                violation = float(f[j] - f[i])
-                where = (
-                    int(view.rows[problem.rows[i]]),
-                    int(view.rows[problem.rows[j]]),
-                )
+    violation, worst = _worst_violation(f, up, low, has_bias=problem.has_bias)
     n = len(view.rows)
     errors = np.zeros(n)
     np.maximum.at(errors, problem.rows, np.maximum(-reduced, 0.0))
     bounded = np.zeros(n, dtype=bool)
     bounded[problem.rows[at_upper & (view.alpha > 0)]] = True
     coef = view.coef[view.rows]
+
+    def rows_of(i: int, j: int) -> tuple[int, int]:
+        return int(view.rows[problem.rows[i]]), int(view.rows[problem.rows[j]])
+
     return MachineCertificate(
         name=view.name,
         primal=dual + gap,
         dual=dual,
         gap=gap,
         violation=violation,
-        violating_rows=where,
+        violating_rows=(-1, -1) if worst is None else rows_of(*worst),
         norm=float(np.sqrt(max(quadratic, 0.0))),
         rows=view.rows,
         alpha=coef if len(problem) > n else np.abs(coef),
@@ -344,8 +300,28 @@ def _certify(view: _View, values_of: _KernelValues) -> MachineCertificate:
     )
 
 
+def _worst_violation(
+    f: np.ndarray, up: np.ndarray, low: np.ndarray, *, has_bias: bool
+) -> tuple[float, tuple[int, int] | None]:
+    """The largest KKT violation, and the two variables between which it is found.
+
+    f are the values y_i G_i of the variables; `up` and `low` say where y_i a_i can grow and shrink.
+    Without a bias each variable has its own violation.
+    """
+    if not has_bias:
+        misses = np.where(up & low, np.abs(f), np.where(up, -f, np.where(low, f, 0.0)))
+        worst = int(misses.argmax())
+        return max(0.0, float(misses[worst])), (worst, worst)
+    if up.any() and low.any():
+        i = int(np.argmin(np.where(up, f, np.inf)))
+        j = int(np.argmax(np.where(low, f, -np.inf)))
+        if f[j] - f[i] > 0.0:
+            return float(f[j] - f[i]), (i, j)
+    return 0.0, None
+
+
 class _KernelValues:
-    """(K c) at some rows of X, for coefficients c of all rows."""
+    """Computes (K c)_i of some rows of X, for coefficients c of all rows."""
 
     def __init__(self, kernel: Kernel, model: Any, X: Any) -> None:
         self._kernel = kernel
@@ -362,154 +338,3 @@ class _KernelValues:
             coef[support, None],
             n_threads=available_cores(),
         )[:, 0]
-
-
-# -- how each kind of machine is seen ------------------------------------------------------------
-
-
-def _classifier_views(
-    model: Any, X: Any, y: Any, weight: np.ndarray, dual_coef: np.ndarray
-) -> Iterator[_View]:
-    classes = model.classes_
-    labels = np.asarray(y)
-    codes = np.searchsorted(classes, labels)
-    known = (codes < len(classes)) & (weight > 0)
-    known[known] = classes[codes[known]] == labels[known]
-    if not known[weight > 0].all():
-        row = int(np.flatnonzero((weight > 0) & ~known)[0])
-        raise InvalidDataError(
-            f"y has {labels[row]!r} at row {row}, which the model does not know."
-        )
-    counted = moderate(weight * np.asarray(model.class_weight_)[np.where(known, codes, 0)])
-    n = len(labels)
-    for name, members, positive, coef, rho in _binary_parts(model, codes, known, dual_coef, n):
-        signs = np.where(positive, 1.0, -1.0)
-        alpha = coef[members] * signs
-        bounds = counted[members]
-        if "nu" in model.get_params():  # the C-SVC with C = 1 / r that has the same solution
-            total = float(np.minimum(bounds.sum() * model.nu, 2 * _lighter(bounds, positive)))
-            scale = float(alpha.sum())
-            bounds = bounds * (scale / total if scale > 0 else 1.0)
-        else:
-            bounds = _bounds(model, bounds)
-        _require_feasible(model, alpha, bounds)
-        problem = c_svc(signs, bounds, has_bias=getattr(model, "fit_intercept", True))
-        yield _View(name, members, problem, alpha, coef, rho)
-
-
-def _require_feasible(model: Any, alpha: np.ndarray, bounds: np.ndarray) -> None:
-    """Dual variables of another y or sample_weight prove nothing about these.
-
-    With an indefinite kernel r can be negative, and with it all coefficients of a nu machine.
-    """
-    if not _kernel_of(model).positive_definite:
-        return
-    slip = 1e-6 * float(np.abs(alpha).max(initial=0.0))
-    if (alpha < -slip).any() or (alpha > bounds * (1.0 + 1e-6) + slip).any():
-        raise InvalidDataError(
-            "The dual coefficients of the model are not feasible for these data. Pass the y and "
-            "the sample_weight that it was fitted to."
-        )
-
-
-def _bounds(model: Any, weight: np.ndarray) -> np.ndarray:
-    """C times the weights; scaled features divide a linear kernel, and so multiply C."""
-    bounds = float(model.C) * weight
-    if isinstance(getattr(model, "kernel_", None), Linear):
-        scale = float(model.feature_scale_)
-        with np.errstate(over="ignore"):
-            bounds = bounds / scale / scale
-    return bounds if np.isinf(model.C) else np.clip(bounds, 1 / LARGEST_BOUND, LARGEST_BOUND)
-
-
-def _lighter(weight: np.ndarray, positive: np.ndarray) -> float:
-    return min(float(weight[positive].sum()), float(weight[~positive].sum()))
-
-
-def _binary_parts(
-    model: Any, codes: np.ndarray, known: np.ndarray, dual_coef: np.ndarray, n: int
-) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarray, float]]:
-    """Name, members, which of them are positive, coefficients of all rows and rho."""
-    names = model.classes_.tolist()
-    coefs = machine_coefs(dual_coef, model.support_, codes[model.support_], len(names), n)
-    rho = (-np.asarray(model.intercept_)).tolist()
-    if len(names) > 2 and len(dual_coef) < len(names):
-        for (i, j), coef, own_rho in zip(pairs_of(len(names)), coefs, rho, strict=True):
-            members = np.flatnonzero(known & ((codes == i) | (codes == j)))
-            yield f"{names[i]!r} against {names[j]!r}", members, codes[members] == i, coef, own_rho
-        return
-    members = np.flatnonzero(known)
-    positives = [1] if len(names) == 2 else range(len(names))
-    for k, coef, own_rho in zip(positives, coefs, rho, strict=True):
-        others = repr(names[0]) if len(names) == 2 else "the rest"
-        yield f"{names[k]!r} against {others}", members, codes[members] == k, coef, own_rho
-
-
-def _regressor_views(
-    model: Any, X: Any, y: Any, weight: np.ndarray, dual_coef: np.ndarray
-) -> Iterator[_View]:
-    targets = check_targets(y, len(weight))
-    rows = np.flatnonzero(weight > 0)
-    coef = np.zeros(len(weight))
-    coef[model.support_] = dual_coef[0]
-    rho = -float(np.asarray(model.intercept_)[0])
-    has_bias = getattr(model, "fit_intercept", True)
-    bounds = _bounds(model, weight[rows])
-    epsilon = _tube_of(model, X, targets, rows, np.abs(coef[rows]) / bounds)
-    problem = epsilon_svr(targets[rows], bounds, epsilon, has_bias=has_bias)
-    alpha = np.r_[np.maximum(coef[rows], 0.0), np.maximum(-coef[rows], 0.0)]
-    _require_feasible(model, alpha, problem.u)
-    yield _View("regression", rows, problem, alpha, coef, rho)
-
-
-def _tube_of(
-    model: Any, X: Any, targets: np.ndarray, rows: np.ndarray, shares: np.ndarray
-) -> float:
-    """Half the width of the tube; NuSVR finds its own, and scikit-learn's does not tell.
-
-    `shares` are the dual variables of the rows, as shares of their bounds: rows with shares between
-    0 and 1 lie on the edge of the tube. Without any, the edge is between those inside and outside.
-    """
-    if "nu" not in model.get_params():
-        return float(model.epsilon)
-    if np.isfinite(getattr(model, "epsilon_", np.nan)):
-        return float(model.epsilon_)
-    distances = np.abs(targets - model.predict(X))[rows]
-    on_edge = (shares > 0.0) & (shares < 1.0 - _AT_BOUND)
-    if on_edge.any():
-        return float(np.median(distances[on_edge]))
-    inside = float(distances[shares == 0.0].max(initial=0.0))
-    outside = distances[shares > 0.0]
-    return 0.5 * (inside + float(outside.min())) if len(outside) else inside
-
-
-def _one_class_views(
-    model: Any, X: Any, y: Any, weight: np.ndarray, dual_coef: np.ndarray
-) -> Iterator[_View]:
-    rows = np.flatnonzero(weight > 0)
-    coef = np.zeros(len(weight))
-    coef[model.support_] = dual_coef[0]
-    rho = -float(np.asarray(model.intercept_)[0])
-    yield _View("one class", rows, one_class(weight[rows], float(model.nu)), coef[rows], coef, rho)
-
-
-_VIEWS = {
-    "SVC": _classifier_views,
-    "NuSVC": _classifier_views,
-    "SVR": _regressor_views,
-    "NuSVR": _regressor_views,
-    "OneClassSVM": _one_class_views,
-}
-
-
-def _kernel_of(model: Any) -> Kernel:
-    if hasattr(model, "kernel_"):
-        return model.kernel_
-    return resolve_kernel(
-        model.kernel,
-        gamma=float(model._gamma),
-        degree=model.degree,
-        coef0=float(model.coef0),
-        X=None,
-        weight=np.ones(1),
-    )

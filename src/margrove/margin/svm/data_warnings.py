@@ -1,4 +1,4 @@
-"""Warnings about data and kernels that make a machine useless though nothing is wrong with it."""
+"""Warnings about data and kernels that make a machine useless, and checks of user kernels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from margrove.margin.kernels import (
 )
 
 __all__ = [
-    "require_sound_function",
+    "require_valid_function",
     "sampling_step",
     "warn_of_degenerate_kernel",
     "warn_of_indefinite_kernel",
@@ -31,28 +31,28 @@ __all__ = [
 _UNEQUAL = 1e7
 _SAMPLE = 8
 _EIGEN_SAMPLE = 200
-_ROWS_LOOKED_AT = 1000
+_ROWS_CHECKED = 1000
 
 
 def warn_of_unequal_features(X: Any, kernel: Kernel) -> None:
-    """One feature that is many orders of magnitude wider than another hides it."""
+    """Warn if the range of one feature is many orders of magnitude larger than that of another."""
     if sp.issparse(X) or isinstance(kernel, Precomputed | CallableKernel):
         return
     spread = X.max(axis=0) - X.min(axis=0)
     if not spread.any():
-        _warn("All features are constant, so that all rows look alike.")
+        _warn("All features are constant, so that all rows are equal.")
         return
     widest, narrowest = float(spread.max()), float(spread[spread > 0].min())
     if widest > _UNEQUAL * narrowest:
         _warn(
             f"Feature {int(spread.argmax())} is {widest / narrowest:.1e} times as wide as feature "
-            f"{int(np.argmin(np.where(spread > 0, spread, np.inf)))}, which a kernel then does not "
-            "see. Scale the features, for example with StandardScaler."
+            f"{int(np.argmin(np.where(spread > 0, spread, np.inf)))}, which then has no effect on "
+            "the kernel. Scale the features, for example with StandardScaler."
         )
 
 
 def warn_of_unequal_scales(X: Any) -> None:
-    """The same for linear machines, on a sample of the rows: they must be fast on many."""
+    """The same warning for linear machines, on a sample of the rows, to be fast."""
     step = sampling_step(X.shape[0])
     sample = X[::step]
     if sp.issparse(sample):
@@ -61,7 +61,7 @@ def warn_of_unequal_scales(X: Any) -> None:
     else:
         largest = np.abs(sample).max(axis=0, initial=0.0)
     if step == 1 and not sp.issparse(X) and not (sample != sample[:1]).any():
-        _warn("All features are constant, so that all rows look alike.")
+        _warn("All features are constant, so that all rows are equal.")
         return
     widest = float(largest.max(initial=0.0))
     narrowest = float(largest[largest > 0].min(initial=np.inf))
@@ -69,17 +69,17 @@ def warn_of_unequal_scales(X: Any) -> None:
         _warn(
             f"Feature {int(largest.argmax())} is {widest / narrowest:.1e} times as large as "
             f"feature {int(np.argmin(np.where(largest > 0, largest, np.inf)))}, whose weight is "
-            "then penalised as much more. Scale the features, for example with StandardScaler."
+            "then penalised much more. Scale the features, for example with StandardScaler."
         )
 
 
 def sampling_step(n_rows: int) -> int:
-    """Every so many rows are looked at for columns of unequal scales."""
-    return max(1, n_rows // _ROWS_LOOKED_AT)
+    """The step between the rows that are checked for columns of unequal scales."""
+    return max(1, n_rows // _ROWS_CHECKED)
 
 
 def warn_of_degenerate_kernel(kernel: Kernel, points: Points) -> None:
-    """A gamma so small that all points are the same, or so large that no two are alike."""
+    """Warn if gamma makes the kernel constant (too small) or the identity (too large)."""
     gamma = getattr(kernel, "gamma", 1.0)
     if gamma < 1e-200:
         _warn(f"The kernel is constant on these data: gamma={gamma:g} is too small.")
@@ -97,25 +97,25 @@ def warn_of_degenerate_kernel(kernel: Kernel, points: Points) -> None:
     elif len(apart) and apart.min() > 600.0:
         _warn(
             f"The kernel is the identity on these data: gamma={kernel.gamma:g} is so large that no "
-            "two rows are alike and the machine only memorises."
+            "two rows are similar, and the machine only memorises."
         )
 
 
-def require_sound_function(kernel: Kernel, points: Points) -> None:
-    """A user's kernel must give the same values again, and the same for (x, z) and (z, x)."""
+def require_valid_function(kernel: Kernel, points: Points) -> None:
+    """Raise InvalidDataError if a user's kernel is not deterministic or not symmetric."""
     if not isinstance(kernel, CallableKernel):
         return
     sample = np.unique(np.linspace(0, len(points) - 1, 2 * _SAMPLE).astype(np.int64))
     chosen = points.take(sample)
     values, again = gram(kernel, chosen, chosen), gram(kernel, chosen, chosen)
     called = getattr(kernel.function, "__name__", repr(kernel.function))
-    slip = 1e-8 * float(np.abs(values).max())
-    if np.abs(values - again).max() > slip:
+    tolerance = 1e-8 * float(np.abs(values).max())
+    if np.abs(values - again).max() > tolerance:
         raise InvalidDataError(
             f"The kernel function {called} returns other values for the same rows when it is "
             "called again. A kernel must be deterministic."
         )
-    if np.abs(values - values.T).max() > slip:
+    if np.abs(values - values.T).max() > tolerance:
         raise InvalidDataError(
             f"The kernel function {called} is not symmetric: K(x, z) differs from K(z, x) by up to "
             f"{np.abs(values - values.T).max():.3g}."
@@ -123,7 +123,7 @@ def require_sound_function(kernel: Kernel, points: Points) -> None:
 
 
 def warn_of_indefinite_kernel(kernel: Kernel, points: Points) -> None:
-    """A Gram matrix with a negative eigenvalue: the dual problem is not convex then."""
+    """Warn if the Gram matrix has a negative eigenvalue, because the dual is not convex then."""
     if kernel.positive_definite:
         return
     sample = np.linspace(0, len(points) - 1, min(len(points), _EIGEN_SAMPLE)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""What the kernel machines share: their parameters, their view of a training set, expansions."""
+"""The base class of kernel machines: parameters, training set, kernel expansions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from margrove.margin.kernels import (
     resolve_kernel,
 )
 from margrove.margin.svm.data_warnings import (
-    require_sound_function,
+    require_valid_function,
     warn_of_degenerate_kernel,
     warn_of_indefinite_kernel,
     warn_of_unequal_features,
@@ -42,24 +42,24 @@ KERNEL_PARAMETERS: dict[str, list[Any]] = {
     "coef0": [Interval(Real, None, None, closed="neither")],
 }
 
-# Sparse tables that are not very sparse are faster as dense ones, if they are not large.
+# Sparse tables with many nonzeros are faster as dense tables, if they are not large.
 _DENSE_ENOUGH = 1 / 64
 _SMALL_ENOUGH = 12_000_000
 
-_FEW_PAIRS = 500_000  # whose kernel values take less time than starting a thread
+_FEW_PAIRS = 500_000  # fewer kernel values take less time than starting a thread
 
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """The rows a machine learns from.
+    """The rows that a machine learns from.
 
     X       the checked table, all rows
     form    its canonical form
     rows    int64 (m,) one row of X for each group, in the order of the learner
-    order   int64 (m,) the group of each
-    scale   a power of two that brings extreme features to where their squares are safe
+    order   int64 (m,) the group of each of these rows
+    scale   1, or a power of two for extreme features, whose squares would overflow or vanish
     kernel  the kernel with its parameters, of the scaled rows
-    points  those rows as float64 points of the kernel
+    points  the scaled rows as float64 points of the kernel
     """
 
     X: Any
@@ -71,13 +71,13 @@ class TrainingSet:
     points: Points
 
     def shared_out(self, values: np.ndarray) -> np.ndarray:
-        """A figure of each learnt row (m, ...) as one of each row of X (n, ...)."""
+        """Divide a value of each learnt row (m, ...) among the rows of X (n, ...)."""
         of_group = np.empty_like(values)
         of_group[self.order] = values
         return self.form.share_out(of_group)
 
     def summed(self, values: np.ndarray) -> np.ndarray:
-        """A figure of each row of X (n,) as one of each learnt row (m,)."""
+        """Add up a value of each row of X (n,) for each learnt row (m,)."""
         kept = self.form.group_of >= 0
         of_group = np.bincount(
             self.form.group_of[kept], weights=values[kept], minlength=len(self.order)
@@ -96,7 +96,7 @@ class KernelMachine(Estimator):
     kernel_: Kernel
     support_: np.ndarray
     support_vectors_: Any
-    _objects: TrainingObjects  # where these are not rows of numbers
+    _objects: TrainingObjects  # if X is not a table of numbers
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
@@ -141,14 +141,14 @@ class KernelMachine(Estimator):
         points = kernel.points(chosen, shift=kernel.centre(chosen))
         points = Points(points.X, points.squared_norms, rows)
         kernel.require_finite(points)
-        require_sound_function(kernel, points)
+        require_valid_function(kernel, points)
         warn_of_unequal_features(chosen, kernel)
         warn_of_degenerate_kernel(kernel, points)
         warn_of_indefinite_kernel(kernel, points)
         return TrainingSet(X, form, rows, order, scale, kernel, points)
 
     def _expansion(self, X: Any, coef: np.ndarray, edges: np.ndarray | None = None) -> np.ndarray:
-        """K(X, support vectors) @ coef for rows as given to `predict`; see `kernel_sums`."""
+        """K(X, support vectors) @ coef for the X of `predict`; see `kernel_sums`."""
         check_is_fitted(self)
         kernel = self.kernel_
         if "_objects" in vars(self):
@@ -156,17 +156,17 @@ class KernelMachine(Estimator):
         X = like_fitted(X, self, accept_sparse=not isinstance(kernel, Precomputed))
         shift, support = self._support_points(X)
         points = kernel.points(_scaled(X, self._scale()), shift=shift)
-        few = X.shape[0] * len(self.support_) < _FEW_PAIRS
-        n_threads = 1 if few else resolve_n_jobs(self.n_jobs, unset="all")
+        is_small = X.shape[0] * len(self.support_) < _FEW_PAIRS
+        n_threads = 1 if is_small else resolve_n_jobs(self.n_jobs, unset="all")
         return kernel_sums(kernel, points, support, coef, edges, n_threads=n_threads)
 
     def _scale(self) -> float:
         return float(getattr(self, "feature_scale_", 1.0))
 
     def _support_points(self, X: Any) -> tuple[np.ndarray | None, Points]:
-        """The support vectors as points, and the origin they share with X."""
+        """The common origin of X and the support vectors, and the support vectors as points."""
         kernel, n = self.kernel_, len(self.support_)
-        if isinstance(kernel, Precomputed):  # their columns are all that is needed
+        if isinstance(kernel, Precomputed):  # only their columns are needed
             return None, Points(np.empty((n, 0)), np.zeros(n), self.support_)
         vectors = self.support_vectors_
         if sp.issparse(vectors):
@@ -177,7 +177,7 @@ class KernelMachine(Estimator):
 
 
 def _exact_scale(X: Any) -> float:
-    """1 for features of ordinary size, else the power of two that brings the largest to about 1."""
+    """1 for features of ordinary size, else the power of two that scales the largest to about 1."""
     largest = largest_value(X)
     if largest == 0.0 or 1e-9 < largest < 1e9:
         return 1.0
@@ -189,7 +189,7 @@ def _scaled(X: Any, scale: float) -> Any:
 
 
 def _compact(X: Any) -> Any:
-    """float64 rows, dense where that is faster."""
+    """float64 rows, dense if that is faster."""
     if sp.issparse(X):
         cells = X.shape[0] * X.shape[1]
         if cells <= _SMALL_ENOUGH and X.nnz >= _DENSE_ENOUGH * cells:

@@ -1,9 +1,8 @@
-"""Many classes out of binary machines: one against one, or one against the rest.
+"""Many classes by binary machines: one-vs-one, or one-vs-rest.
 
-One-vs-one follows scikit-learn and LIBSVM to the letter: pairs (0, 1), (0, 2), ..., (1, 2), ...;
-a positive decision value votes for the first class of a pair; the class with most votes wins, the
-first of them where several have as many. Two classes are one machine whose positive side is the
-second class.
+One-vs-one follows scikit-learn and LIBSVM exactly: pairs (0, 1), (0, 2), ..., (1, 2), ...; a
+positive decision value is a vote for the first class of a pair; the class with most votes wins, and
+the first one in a tie. Two classes are one machine whose positive side is the second class.
 """
 
 from __future__ import annotations
@@ -24,17 +23,18 @@ __all__ = [
 
 
 def pairs_of(n_classes: int) -> list[tuple[int, int]]:
+    """All pairs (i, j) of classes with i < j, in LIBSVM's order."""
     return list(combinations(range(n_classes), 2))
 
 
 def machine_coefs(
     dual_coef: np.ndarray, support: np.ndarray, codes: np.ndarray, n_classes: int, n_rows: int
 ) -> Iterator[np.ndarray]:
-    """Each machine's coefficients of all rows; codes are those of the support vectors."""
+    """The coefficients of all rows, for each machine; `codes` are the classes of the support."""
     if n_classes == 2 or len(dual_coef) == n_classes:
-        for own in dual_coef:
+        for of_support in dual_coef:
             coef = np.zeros(n_rows)
-            coef[support] = own
+            coef[support] = of_support
             yield coef
         return
     for i, j in pairs_of(n_classes):
@@ -45,7 +45,7 @@ def machine_coefs(
 
 
 def pair_decisions(sums: np.ndarray, intercept: np.ndarray) -> np.ndarray:
-    """Decision values (n, n_pairs) from sums over each class's vectors.
+    """Decision values (n, n_pairs) from the sums over the support vectors of each class.
 
     sums: (n_classes, n, n_classes - 1), in LIBSVM's layout of pairs.
     """
@@ -54,7 +54,7 @@ def pair_decisions(sums: np.ndarray, intercept: np.ndarray) -> np.ndarray:
 
 
 def votes_of(decisions: np.ndarray, n_classes: int) -> np.ndarray:
-    """How many pairs each class wins (n, n_classes)."""
+    """The number of votes of each class, int64 (n, n_classes)."""
     votes = np.zeros((len(decisions), n_classes), dtype=np.int64)
     for number, (i, j) in enumerate(pairs_of(n_classes)):
         first_wins = decisions[:, number] > 0
@@ -64,5 +64,5 @@ def votes_of(decisions: np.ndarray, n_classes: int) -> np.ndarray:
 
 
 def per_class_decisions(decisions: np.ndarray, n_classes: int) -> np.ndarray:
-    """scikit-learn's one-vs-rest view of pairwise decision values (n, n_classes)."""
+    """One-vs-rest values (n, n_classes) from pairwise decision values, as in scikit-learn."""
     return np.asarray(_ovr_decision_function(decisions < 0, -decisions, n_classes))

@@ -1,4 +1,4 @@
-"""Estimator: OneClassSVM, the region where the data are."""
+"""Estimator: OneClassSVM, which finds the region of the data."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ __all__ = ["OneClassSVM"]
 
 
 class OneClassSVM(OutlierMixin, SingleMachine):
-    """The region of feature space that holds all but a share nu of the data.
+    """The region of feature space that contains all but a share nu of the data.
 
-    A half-space of the kernel's feature space, as far from the origin as possible.
+    It is a half-space of the kernel's feature space, as far from the origin as possible.
 
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
         A name in `margrove.kernels.KERNELS`, "precomputed", a kernel object such as
         `margrove.kernels.RBF(sigma=2.0)`, or a function of two matrices. Objects and functions
-        bring their own parameters: `gamma`, `degree` and `coef0` are then not used.
+        have their own parameters: `gamma`, `degree` and `coef0` are then not used.
     degree : int, default=3
         Of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -37,27 +37,27 @@ class OneClassSVM(OutlierMixin, SingleMachine):
     coef0 : float, default=0
         Of the polynomial and sigmoid kernels.
     tol : float, default=1e-3
-        The largest KKT violation that is let pass, over all rows.
+        The largest KKT violation that is accepted, over all rows.
     cache_size : float or None, default=None
-        Megabytes for rows of the Gram matrix; None takes a good part of the memory that is free.
-        The result does not depend on it.
+        Megabytes for rows of the Gram matrix; None means 40 % of the free memory. The result does
+        not depend on it.
     nu : float, default=0.5
-        An upper bound on the share of outliers and a lower bound on that of support vectors.
+        An upper bound on the share of outliers and a lower bound on the share of support vectors.
     shrinking : bool, default=True
-        Accepted for compatibility. The solver works on blocks of the variables that matter, so
-        that there is nothing left to shrink.
+        Accepted for compatibility, without effect: the solver works on blocks of the variables that
+        violate the optimality conditions.
     warm_start : bool, default=False
-        Start from the solution of the last fit, if it was on as many rows of as many classes.
+        Start from the solution of the last fit, if it had as many rows and the same classes.
     n_jobs : int or None, default=None
-        Threads; None means all permitted cores. The result does not depend on it.
+        Threads; None means all available cores. The result does not depend on it.
     max_time : float or None, default=None
-        Seconds after which `fit` keeps what it has, with a warning.
+        Seconds after which `fit` stops and keeps its current solution, with a warning.
     on_interrupt : {"raise", "keep"}, default="raise"
         What Ctrl-C does: leave the estimator as it was, or keep what has been learnt so far.
     verbose : int, default=0
         Show a progress bar.
     max_iter : int, default=-1
-        Most pair steps a machine; -1 means a budget that no sane problem uses up.
+        Maximum number of pair steps of a machine; -1 means a limit that is hardly ever reached.
 
     Attributes
     ----------
@@ -67,27 +67,27 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         Empty for kernel="precomputed".
     n_support_ : ndarray of shape (1,)
     dual_coef_ : ndarray of shape (1, n_support)
-        alpha_i, at most the weight of the row, nu * n_samples in all.
+        alpha_i, at most the weight of the row; the sum is nu * n_samples.
     intercept_ : ndarray of shape (1,)
     coef_ : ndarray of shape (1, n_features)
         Of the linear kernel only.
     kernel_ : Kernel
-        The kernel with its parameters as resolved, of rows times `feature_scale_`.
+        The kernel with its parameters, for rows times `feature_scale_`.
     feature_scale_ : float
-        1, or a power of two where features are so large or small that their squares are not
-        floating-point numbers.
+        1, or a power of two if features are so large or small that their squares overflow or
+        underflow.
     n_iter_ : int
         Pair steps.
     certificate_ : Certificate
-        Proof of how good the fit is: objectives, duality gap, KKT violation, kinds of support
-        vectors. Computed when first asked for.
+        A proof of how good the fit is: objectives, duality gap, KKT violation, kinds of support
+        vectors. It is computed at the first access.
     fit_status_ : int
         0 if the tolerance was reached, else 1.
     shape_fit_ : tuple
     n_features_in_ : int
     feature_names_in_ : ndarray
     offset_ : ndarray of shape (1,)
-        Minus the intercept, so that decision_function is score_samples minus it.
+        Minus the intercept: decision_function is score_samples minus the offset.
 
     Examples
     --------
@@ -136,7 +136,7 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         self.on_interrupt = on_interrupt
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the region.
+        """Find the region of the data.
 
         Parameters
         ----------

@@ -1,8 +1,8 @@
-"""Probabilities of a support vector classifier: calibrated on rows it has not seen.
+"""Probabilities of a support vector classifier, calibrated by cross-validation.
 
 A sigmoid turns each machine's decision value into a probability (`calibration.fit_slope`), pairs
 are coupled (`calibration.couple_pairs`), and the result is projected so that the predicted class
-is the most probable (`calibration.agree_with`). What that costs in log-loss is measured.
+is the most probable (`calibration.agree_with`). The cost in log-loss is measured.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FOLDS = 5
 
 @dataclass(frozen=True)
 class Calibration:
-    """The slope of each machine's sigmoid, and the price of agreeing with `predict`."""
+    """The slope of each machine's sigmoid, and the cost of the agreement with `predict`."""
 
     slopes: np.ndarray
     price: PriceOfAgreement
@@ -42,10 +42,10 @@ class Calibration:
 def calibrate(
     model: Any, X: Any, codes: np.ndarray, weight: np.ndarray, n_classes: int, seed: int
 ) -> Calibration:
-    """Calibrate `model` (not fitted, its class labels the codes) by cross-validation.
+    """Calibrate `model` (not fitted; its class labels are the codes) by cross-validation.
 
-    X, codes and weight are distinct rows in an order that depends on their content only, so that
-    the folds do, too.
+    X, codes and weight are distinct rows in an order that depends on their content only, so the
+    folds depend on the content only as well.
     """
     folds = _stratified_folds(codes, n_classes, seed)
     decisions, predicted = _held_out_decisions(model, X, codes, weight, folds)
@@ -60,8 +60,11 @@ def calibrate(
         slope, offset = fit_platt(values, positive, weight[members])
         free[k] = expit(slope * columns[k] + offset)
     ours = probabilities_of(decisions, slopes, predicted, n_classes, by_pairs)
-    unconstrained = _joined(free.T, n_classes, by_pairs)
-    changed = _joined(expit(slopes * columns.T), n_classes, by_pairs).argmax(axis=1) != predicted
+    unconstrained = _class_probabilities(free.T, n_classes, by_pairs)
+    changed = (
+        _class_probabilities(expit(slopes * columns.T), n_classes, by_pairs).argmax(axis=1)
+        != predicted
+    )
     price = PriceOfAgreement(
         log_loss(ours, codes, weight),
         log_loss(unconstrained, codes, weight),
@@ -77,12 +80,12 @@ def probabilities_of(
     n_classes: int,
     by_pairs: bool,
 ) -> np.ndarray:
-    """Class probabilities (n, n_classes) whose largest is that of the predicted class."""
+    """Class probabilities (n, n_classes); the largest is that of the predicted class."""
     sigmoids = expit(decisions.reshape(len(decisions), -1) * slopes)
-    return agree_with(_joined(sigmoids, n_classes, by_pairs), predicted)
+    return agree_with(_class_probabilities(sigmoids, n_classes, by_pairs), predicted)
 
 
-def _joined(sigmoids: np.ndarray, n_classes: int, by_pairs: bool) -> np.ndarray:
+def _class_probabilities(sigmoids: np.ndarray, n_classes: int, by_pairs: bool) -> np.ndarray:
     """Probabilities of the machines' positive sides as probabilities of the classes."""
     if n_classes == 2:
         return np.column_stack([1.0 - sigmoids[:, 0], sigmoids[:, 0]])
@@ -95,12 +98,12 @@ def _joined(sigmoids: np.ndarray, n_classes: int, by_pairs: bool) -> np.ndarray:
 def _machine_targets(
     codes: np.ndarray, n_classes: int, by_pairs: bool
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The rows each machine is about, and which of them are on its positive side."""
-    everyone = np.arange(len(codes))
+    """For each machine: its rows, and which of them are on its positive side."""
+    all_rows = np.arange(len(codes))
     if n_classes == 2:
-        return [(everyone, codes == 1)]
+        return [(all_rows, codes == 1)]
     if not by_pairs:
-        return [(everyone, codes == k) for k in range(n_classes)]
+        return [(all_rows, codes == k) for k in range(n_classes)]
     found = []
     for i, j in pairs_of(n_classes):
         members = np.flatnonzero((codes == i) | (codes == j))
@@ -109,13 +112,13 @@ def _machine_targets(
 
 
 def _stratified_folds(codes: np.ndarray, n_classes: int, seed: int) -> np.ndarray:
-    """The fold of each row; -1 for all where a class is too small to be left out and kept."""
+    """The fold of each row; -1 for all rows if a class has only one distinct row."""
     smallest = int(np.bincount(codes, minlength=n_classes).min())
     n_folds = min(_FOLDS, smallest)
     if n_folds < 2:
         warnings.warn(
             "A class has a single distinct row, so probabilities are calibrated on the training "
-            "rows themselves and will be too sure. Use more rows.",
+            "rows and will be overconfident. Use more rows.",
             DataWarning,
             stacklevel=4,
         )
@@ -131,7 +134,7 @@ def _stratified_folds(codes: np.ndarray, n_classes: int, seed: int) -> np.ndarra
 def _held_out_decisions(
     model: Any, X: Any, codes: np.ndarray, weight: np.ndarray, folds: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Decision values and predictions of each row by a model that has not seen it."""
+    """Decision values and predictions of each row, by a model that was fitted without it."""
     decisions: np.ndarray | None = None
     predicted = np.empty(len(codes), dtype=np.int64)
     for fold in np.unique(folds):
@@ -148,7 +151,7 @@ def _held_out_decisions(
 
 
 def _fitted(model: Any, X: Any, kept: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> Any:
-    """The model fitted to some rows; a nu that these do not allow is reduced."""
+    """The model fitted to some rows; a nu that is infeasible for them is reduced."""
     fold_model = clone(model)
     while True:
         try:
@@ -162,5 +165,5 @@ def _fitted(model: Any, X: Any, kept: np.ndarray, codes: np.ndarray, weight: np.
 
 
 def _columns(model: Any, X: Any, kept: np.ndarray) -> Any:
-    """Of a Gram matrix, the columns of the rows that are fitted to."""
+    """X; of a Gram matrix, the columns of the training rows."""
     return X[:, kept] if model._is_precomputed() else X

@@ -1,4 +1,4 @@
-"""What the machines share that have one dual problem over all rows."""
+"""The base class of machines with one dual problem over all rows."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = ["SingleMachine", "TargetScale"]
 
 @dataclass(frozen=True)
 class TargetScale:
-    """Targets as (y - centre) * factor: about zero and, if they were extreme, about one.
+    """Scaled targets (y - centre) * factor: centred and, if they were extreme, of size one.
 
-    The factor is a power of two, so that nothing is rounded by it.
+    The factor is a power of two, so that it causes no rounding.
     """
 
     centre: float
@@ -45,7 +45,7 @@ class TargetScale:
 
 
 class SingleMachine(SupportVectorMachine):
-    """One machine over all rows: a regression, or a region."""
+    """One machine over all rows: regression, or OneClassSVM."""
 
     def _fit_one(
         self,
@@ -54,7 +54,7 @@ class SingleMachine(SupportVectorMachine):
         scale: TargetScale,
         given: tuple[Any, Any, Any],
     ) -> dict[str, Any]:
-        """Solve the problem; `given` are X, y and sample_weight as `fit` got them."""
+        """Solve the problem; `given` are the X, y and sample_weight of `fit`."""
         machine = Machine(np.arange(len(training.rows)), problem)
         if (
             self.warm_start
@@ -71,13 +71,13 @@ class SingleMachine(SupportVectorMachine):
         results = self._solve(training, [machine], given[0], given[1], learnt)
         self._require_solution(training, problem, results[0])
         traces, scales = [results[0].trace], [1.0 / self._price()]
-        record = FitRecord(*given, traces, scales, self._given())
+        record = FitRecord(*given, traces, scales, self._parameters())
         return learnt(results) | {"_record": record}
 
     def _require_solution(
         self, training: TrainingSet, problem: DualProblem, result: SolverResult
     ) -> None:
-        """Raise if the result shows that the problem has none."""
+        """Raise an error if the result shows that the problem has no solution."""
 
     def _learnt(
         self, training: TrainingSet, problem: DualProblem, result: SolverResult, scale: TargetScale

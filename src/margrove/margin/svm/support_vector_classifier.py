@@ -1,4 +1,4 @@
-"""What SVC and NuSVC share: classes and machines, predictions, probabilities."""
+"""The base class of SVC and NuSVC: classes and machines, predictions, probabilities."""
 
 from __future__ import annotations
 
@@ -40,7 +40,6 @@ from margrove.margin.svm.support_vector_machine import (
 
 __all__ = ["CLASSIFIER_PARAMETERS", "SupportVectorClassifier"]
 
-
 CLASSIFIER_PARAMETERS: dict[str, list[Any]] = {
     **SVM_PARAMETERS,
     "probability": ["boolean"],
@@ -59,7 +58,7 @@ def _has_probabilities(model: Any) -> bool:
 
 
 class _SigmoidParameter:
-    """`probA_` and `probB_`: deprecated where scikit-learn's are, empty without probabilities."""
+    """`probA_` and `probB_`: deprecated as in scikit-learn, empty without probabilities."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -81,7 +80,7 @@ class _SigmoidParameter:
 
 
 class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
-    """What SVC and NuSVC share: everything but the dual problem."""
+    """The base class of SVC and NuSVC: everything except the dual problem."""
 
     classes_: np.ndarray
     class_weight: Any
@@ -102,7 +101,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
             Or the Gram matrix (n_samples, n_samples) for kernel="precomputed", or a sequence of
-            anything that a kernel function takes.
+            objects for a kernel function.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
             A weight k counts as k copies of the row, 0 as none.
@@ -133,17 +132,18 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             sample_weight,
             [result.trace for result in results],
             self._scales(machines, results),
-            self._given(),
+            self._parameters(),
         )
         self._commit(learnt(results) | calibration | {"_record": record})
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Signed values of the machines: how clearly each row belongs to a class.
+        """The signed decision values of the machines.
 
         Shape (n_samples,) for two classes, positive for `classes_[1]`. For more, (n_samples,
-        n_classes), or (n_samples, n_classes * (n_classes - 1) / 2) with one machine a pair if
-        `decision_function_shape="ovo"`. A row's values do not depend on the rows beside it.
+        n_classes), or, with `decision_function_shape="ovo"`, a column for each pair of classes:
+        (n_samples, n_classes * (n_classes - 1) / 2). The values of a row do not depend on the other
+        rows.
 
         Parameters
         ----------
@@ -242,22 +242,22 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
     @abstractmethod
     def _unscaled(self, machine: Machine, result: SolverResult) -> tuple[np.ndarray, float]:
-        """Alpha and rho such that f(x) = +-1 on the margin."""
+        """alpha and rho such that f(x) = +-1 on the margin."""
 
     @abstractmethod
     def _scale_of(self, problem: DualProblem, result: SolverResult) -> float:
-        """What the alphas of a solver are to be divided by for that."""
+        """The factor by which the alphas of the solver must be divided for that."""
 
     def _scales(self, machines: list[Machine], results: list[SolverResult]) -> list[float]:
         pairs = zip(machines, results, strict=True)
         return [self._scale_of(machine.problem, r) / self._price() for machine, r in pairs]
 
     def _uses_pairs(self) -> bool:
-        """Whether the fitted machines are one-vs-one; two classes have one machine either way."""
+        """Whether the fitted machines are one-vs-one; two classes always have one machine."""
         return len(self.classes_) > 2 and self.dual_coef_.shape[0] == len(self.classes_) - 1
 
     def _training_by_class(self, X: Any, labels: TrainingLabels) -> tuple[TrainingSet, np.ndarray]:
-        """The learnt rows, class after class, and their codes."""
+        """The learnt rows, sorted by class, and their codes."""
         form = self._presented(X, labels.codes, labels.weight)
         codes = labels.codes[form.rows]
         order = np.argsort(codes, kind="stable")
@@ -266,21 +266,21 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     def _machines(
         self, codes: np.ndarray, classes: np.ndarray, bounds: np.ndarray
     ) -> list[Machine]:
-        everyone = np.arange(len(codes))
+        all_rows = np.arange(len(codes))
         if len(classes) == 2:
-            sides = [(everyone, codes == 1, "")]
+            sides = [(all_rows, codes == 1, "")]
         elif self.multi_class == "ovr":
             sides = []
             for k, label in enumerate(classes.tolist()):
-                is_own = codes == k
-                members = np.argsort(~is_own, kind="stable") if self._keeps_sums else everyone
-                sides.append((members, is_own[members], f"{label!r} against the rest"))
+                positive = codes == k
+                members = np.argsort(~positive, kind="stable") if self._keeps_sums else all_rows
+                sides.append((members, positive[members], f"{label!r} against the rest"))
         else:
             names = classes.tolist()
-            runs = [np.flatnonzero(codes == k) for k in range(len(classes))]
+            of_class = [np.flatnonzero(codes == k) for k in range(len(classes))]
             sides = []
             for i, j in pairs_of(len(classes)):
-                members = np.concatenate([runs[i], runs[j]])
+                members = np.concatenate([of_class[i], of_class[j]])
                 name = f"{names[i]!r} against {names[j]!r}"
                 sides.append((members, codes[members] == i, name))
         return [
@@ -331,7 +331,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     def _calibrated(
         self, training: TrainingSet, labels: TrainingLabels, codes: np.ndarray
     ) -> dict[str, Any]:
-        """`probA_` and its like, from fits that each leave out a part of the learnt rows."""
+        """`probA_`, `probB_` and `price_of_agreement_`, by cross-validation on the learnt rows."""
         factors = {k: float(factor) for k, factor in enumerate(labels.factors)}
         model = clone(self).set_params(
             probability=False,
@@ -354,7 +354,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         }
 
     def _has_solution_like(self, X: Any, classes: np.ndarray, machines: list[Machine]) -> bool:
-        """Whether a warm start is wanted and there is a solution to start from."""
+        """Whether `warm_start` is set and the last solution has the same rows and classes."""
         return (
             self.warm_start
             and hasattr(self, "dual_coef_")
@@ -364,7 +364,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         )
 
     def _row_coefs(self, codes: np.ndarray) -> Iterator[np.ndarray]:
-        """Each fitted machine's coefficients of all training rows."""
+        """The coefficients of all training rows, for each fitted machine."""
         return machine_coefs(
             dual_coefficients(self),
             self.support_,
@@ -374,7 +374,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         )
 
     def _machine_decisions(self, X: Any) -> np.ndarray:
-        """One column a machine; a vector for two classes."""
+        """Decision values, a column for each machine; a vector for two classes."""
         check_is_fitted(self)
         n_classes, n_support = len(self.classes_), len(self.support_)
         by_pairs = self._uses_pairs()
@@ -396,15 +396,14 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     def _machine_coefs(self) -> Iterator[np.ndarray]:
         codes = np.repeat(np.arange(len(self.classes_)), self.n_support_)
         n_support = len(codes)
-        everyone = np.arange(n_support)
         coef = dual_coefficients(self)
-        return machine_coefs(coef, everyone, codes, len(self.classes_), n_support)
+        return machine_coefs(coef, np.arange(n_support), codes, len(self.classes_), n_support)
 
 
 def _compact_layout(
     coefs: list[np.ndarray], machines: list[Machine], codes: np.ndarray, n_classes: int
 ) -> np.ndarray:
-    """LIBSVM's layout, (n, n_classes - 1): a row takes part in one pair with each other class."""
+    """LIBSVM's layout, (n, n_classes - 1): each row is in one pair with each other class."""
     compact = np.zeros((len(codes), n_classes - 1))
     for (i, j), coef, machine in zip(pairs_of(n_classes), coefs, machines, strict=True):
         is_first = codes[machine.members] == i

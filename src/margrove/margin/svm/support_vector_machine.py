@@ -1,4 +1,4 @@
-"""What the five support vector machines share: parameters, solvers, warnings."""
+"""The base class of the five support vector machines: parameters, solvers, warnings."""
 
 from __future__ import annotations
 
@@ -42,10 +42,9 @@ from margrove.margin.solvers.dual import (
     TracePoint,
 )
 from margrove.margin.svm.certificates import Certificate, certificate
-from margrove.margin.svm.gaps import duality_gap
 from margrove.margin.svm.kernel_machine import KERNEL_PARAMETERS, KernelMachine, TrainingSet
 from margrove.margin.svm.machine_tasks import Machine, SolverPlan, SpreadMachines, spread_machines
-from margrove.margin.svm.problems import LARGEST_BOUND, DualProblem
+from margrove.margin.svm.problems import LARGEST_BOUND, DualProblem, duality_gap
 
 __all__ = [
     "SVM_PARAMETERS",
@@ -66,7 +65,7 @@ SVM_PARAMETERS: dict[str, list[Any]] = {
     **RUN_CONTROL,
 }
 
-_FEW = 1000  # points whose problem takes less time than starting a thread
+_FEW = 1000  # a problem with fewer points takes less time than starting a thread
 
 
 def power_of_two_near(weight: np.ndarray) -> float:
@@ -79,10 +78,10 @@ def power_of_two_near(weight: np.ndarray) -> float:
 
 @dataclass
 class FitRecord:
-    """What a fit was given and how it went, for a certificate that nobody may ever ask for.
+    """The arguments and the trace of a fit, for a certificate that is computed on demand.
 
-    `scales` are the factors by which each machine's dual variables, as solved for, are larger than
-    its coefficients; divided by C they do not depend on it. `parameters` are those of the fit.
+    `scales` are, for each machine, the factor by which the dual variables of the solver are larger
+    than its coefficients, divided by C. `parameters` are the parameters of the fit.
     """
 
     X: Any
@@ -96,7 +95,7 @@ class FitRecord:
     def certificate_of(self, model: Any) -> Certificate:
         if self.certificate is None:
             as_fitted = copy(model)
-            as_fitted.__dict__ |= self.parameters  # they may have been set anew since
+            as_fitted.__dict__ |= self.parameters  # they may have changed since the fit
             found = certificate(as_fitted, self.X, self.y, self.sample_weight)
             machines = zip(found.machines, self.traces, strict=True)
             self.certificate = Certificate(
@@ -106,7 +105,7 @@ class FitRecord:
 
 
 class SupportVectorMachine(KernelMachine):
-    """A kernel machine found by solving dual problems."""
+    """A kernel machine that is fitted by solving dual problems."""
 
     C: float
     tol: float
@@ -132,9 +131,9 @@ class SupportVectorMachine(KernelMachine):
         scale = self._scale()
         vectors = self.support_vectors_ * scale
         rows = []
-        for own in self._machine_coefs():
-            used = np.flatnonzero(own)
-            rows.append(like_table(own[None, used], vectors) @ vectors[used])
+        for coef in self._machine_coefs():
+            used = np.flatnonzero(coef)
+            rows.append(like_table(coef[None, used], vectors) @ vectors[used])
         if sp.issparse(vectors):
             sparse = sp.csr_array(sp.vstack(rows)) * scale
             sparse.data.flags.writeable = False
@@ -144,7 +143,7 @@ class SupportVectorMachine(KernelMachine):
         return dense
 
     def _machine_coefs(self) -> Iterator[np.ndarray]:
-        """Each machine's coefficients of the support vectors."""
+        """The coefficients of the support vectors, for each machine."""
         return iter(dual_coefficients(self))
 
     def _vectors(self, X: Any, support: np.ndarray) -> Any:
@@ -152,15 +151,15 @@ class SupportVectorMachine(KernelMachine):
 
     @property
     def certificate_(self) -> Certificate:
-        """Proof of how good the last fit is; see `margrove.certificate`.
+        """A proof of how good the last fit is; see `margrove.certificate`.
 
-        Computed when it is first asked for, from the data given to `fit`, of which the estimator
-        keeps a reference but no copy. A pickled estimator forgets them.
+        It is computed at the first access, from the data of `fit`. The estimator keeps a reference
+        to them, not a copy, and a pickled estimator does not contain them.
         """
         check_is_fitted(self)
         if "_record" not in vars(self):
             raise AttributeError(
-                "The training data are not remembered across pickling. Use "
+                "The training data are not available after pickling. Use "
                 "margrove.certificate(model, X, y, sample_weight)."
             )
         return self._record.certificate_of(self)
@@ -171,7 +170,7 @@ class SupportVectorMachine(KernelMachine):
     # -- the steps of fit --
 
     def _fit_to_objects(self, X: Any, **given: Any) -> Self:
-        """Learn from things that are not rows of numbers, by the Gram matrix of their function."""
+        """Learn from objects that are not rows of numbers, by the Gram matrix of their kernel."""
         self._check_parameters()
         objects = TrainingObjects(self.kernel, X)  # type: ignore[arg-type]
         model = clone(self).set_params(kernel="precomputed").fit(objects.gram(X), **given)
@@ -180,13 +179,13 @@ class SupportVectorMachine(KernelMachine):
         return self
 
     def _presented(self, X: Any, target: np.ndarray, weight: np.ndarray) -> CanonicalForm:
-        """Equal rows merged, in an order that depends on content alone."""
+        """The canonical form of the rows; rows of a Gram matrix keep their order."""
         if self._is_precomputed():
             return given_order(weight)
         return canonical_form(X, target, weight)
 
     def _bounds(self, training: TrainingSet, weight: np.ndarray) -> np.ndarray:
-        """C times the weights; the linear kernel has no gamma to make up for scaled features."""
+        """C times the weights; for the linear kernel, C follows the scale of the features."""
         if np.isinf(self.C):
             return np.full(len(weight), np.inf)
         bounds = np.minimum(float(self.C) * weight, LARGEST_BOUND)
@@ -195,12 +194,12 @@ class SupportVectorMachine(KernelMachine):
                 bounds = bounds / training.scale / training.scale
         return np.clip(bounds, 1.0 / LARGEST_BOUND, LARGEST_BOUND)
 
-    def _given(self) -> dict[str, Any]:
+    def _parameters(self) -> dict[str, Any]:
         """The current values of the parameters, which a certificate needs later."""
         return {name: getattr(self, name) for name in self._parameter_constraints}
 
     def _price(self) -> float:
-        """C, where there is one: what bounds and coefficients are proportional to."""
+        """C, to which bounds and coefficients are proportional; 1 if there is none."""
         price = float(getattr(self, "C", 1.0))
         return min(LARGEST_BOUND, price) if np.isfinite(price) else 1.0
 
@@ -209,7 +208,7 @@ class SupportVectorMachine(KernelMachine):
     ) -> list[Machine]:
         """The machines, started from the coefficients (of all rows of X) of the last fit.
 
-        Coefficients grow and shrink with C, so that what was at its bound is there again.
+        Coefficients are scaled with C, so that variables at their bound stay there.
         """
         scales = [1.0] * len(machines)
         if "_record" in vars(self) and len(self._record.scales) == len(machines):
@@ -250,7 +249,7 @@ class SupportVectorMachine(KernelMachine):
     def _process(
         self, training: TrainingSet, machines: list[Machine]
     ) -> ManyProblems | SpreadMachines:
-        """On threads of this process, unless a joblib backend for other processes is in effect."""
+        """The process that solves all machines, on threads or in other processes."""
         plan = self._plan(training, machines)
         tasks = spread_machines(self, training, machines, plan)
         if tasks is not None:
@@ -265,7 +264,7 @@ class SupportVectorMachine(KernelMachine):
         )
 
     def _plan(self, training: TrainingSet, machines: list[Machine]) -> SolverPlan:
-        solver = self._solver_for(machines[0].problem)  # they differ in their rows only
+        solver = self._solver_for(machines[0].problem)  # machines differ in their rows only
         n_points = len(training.points)
         if self.cache_size is None and n_points < _FEW:
             cache_bytes = 8 * _FEW**2
@@ -282,7 +281,7 @@ class SupportVectorMachine(KernelMachine):
     def _makers(
         self, training: TrainingSet, machines: list[Machine], plan: SolverPlan, n_threads: int
     ) -> tuple[list[Callable[[], Solver]], int]:
-        """A maker of the solver of some machines, and how many of them may run together."""
+        """For each machine a function that makes its solver, and how many may run together."""
         if plan.solver != "smo":
             dense = partial(self._dense_solver, training, DENSE_SOLVERS[plan.solver], n_threads)
             return [partial(dense, machine) for machine in machines], 1
@@ -313,55 +312,54 @@ class SupportVectorMachine(KernelMachine):
         )
 
     def _solver_for(self, problem: DualProblem) -> str:
-        """The name of the solver that the parameters ask for, or an error that says why not."""
-        asked = getattr(self, "solver", "auto")
+        """The name of the solver that the parameters choose, or ValueError."""
+        wanted = getattr(self, "solver", "auto")
         is_hard = bool(np.isinf(problem.u).all())
         best = "hull" if is_hard else "smo" if problem.has_bias else "cd"
-        if asked == "auto" or (asked == "smo" and is_hard):
+        if wanted == "auto" or (wanted == "smo" and is_hard):
             return best
-        if asked == "cd" and problem.has_bias:
+        if wanted == "cd" and problem.has_bias:
             raise ValueError("solver='cd' is for machines without a bias: use fit_intercept=False.")
-        if asked in ("smo", "hull") and not problem.has_bias and not is_hard:
+        if wanted in ("smo", "hull") and not problem.has_bias and not is_hard:
             raise ValueError(
-                f"solver={asked!r} is for machines with a bias. With fit_intercept=False use "
+                f"solver={wanted!r} is for machines with a bias. With fit_intercept=False use "
                 "solver='cd' or 'auto'."
             )
-        if is_hard and asked != "hull":
+        if is_hard and wanted != "hull":
             raise ValueError(
-                f"solver={asked!r} needs a finite C. Use solver='hull' or 'auto' for C=inf."
+                f"solver={wanted!r} needs a finite C. Use solver='hull' or 'auto' for C=inf."
             )
-        return str(asked)
+        return str(wanted)
 
     def _dense_gram(self, training: TrainingSet, machine: Machine, n_threads: int) -> np.ndarray:
         n = len(machine.members)
         require_memory(
             3.0 * 8 * n * n,
-            f"The Gram matrix of {n} rows, which C=inf and the solvers 'hull', 'cd' and 'sgd' need "
-            "as a whole,",
+            f"The full Gram matrix of {n} rows, for C=inf and the solvers 'hull', 'cd' and 'sgd',",
             "Use solver='smo' with a large finite C, or fewer rows.",
         )
         points = training.points.take(machine.members)
         return symmetric_gram(training.kernel, points, n_threads=n_threads)
 
     def _threads(self, n_points: int) -> int:
-        """As many as `n_jobs` says, but starting one takes longer than a small problem."""
+        """The threads that `n_jobs` allows; one for a small problem."""
         return 1 if n_points < _FEW else resolve_n_jobs(self.n_jobs, unset="all")
 
     def _grams(
         self, training: TrainingSet, machines: list[Machine], plan: SolverPlan, n_threads: int
     ) -> tuple[list[Callable[[], Gram]], int]:
-        """A Gram matrix for each machine, made when its turn comes, and how many run together."""
+        """For each machine a function that makes its Gram matrix, and how many may run together."""
         kernel, points, cache_bytes = training.kernel, training.points, plan.cache_bytes
         if not plan.is_shared:
 
-            def own(machine: Machine) -> Gram:
-                part = points if plan.is_alone else points.take(machine.members)
-                return gram_of(kernel, part, cache_bytes=cache_bytes, n_threads=n_threads)
+            def make(machine: Machine) -> Gram:
+                used = points if plan.is_alone else points.take(machine.members)
+                return gram_of(kernel, used, cache_bytes=cache_bytes, n_threads=n_threads)
 
-            return [partial(own, machine) for machine in machines], 1
+            return [partial(make, machine) for machine in machines], 1
         members = [machine.members for machine in machines]
         shared = SharedGram(kernel, points, members, cache_bytes=cache_bytes, n_threads=n_threads)
-        return [partial(shared.part, machine.members) for machine in machines], n_threads
+        return [partial(shared.of_points, machine.members) for machine in machines], n_threads
 
     def _warn_unless_converged(
         self,
@@ -387,8 +385,8 @@ class SupportVectorMachine(KernelMachine):
         reason = (
             f"Solver terminated early (max_iter={self.max_iter})."
             if spent
-            else "The solver stopped short of the tolerance: floating point, or its budget of "
-            "steps, allows no more."
+            else "The solver did not reach the tolerance: floating point, or its limit of steps, "
+            "allows no further progress."
         )
         remedy = "Or raise max_iter, use" if spent else "Or use"
         warnings.warn(

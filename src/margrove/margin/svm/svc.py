@@ -36,13 +36,12 @@ class SVC(SupportVectorClassifier):
     Parameters
     ----------
     C : float, default=1
-        The price of a unit of slack. `inf` asks for the hard margin: no slack at all, or a
-        `NotSeparableError` that proves that there is no such plane; with many classes, for each
-        pair.
+        Penalty on slack. `inf` means the hard margin: no slack, or a `NotSeparableError` that
+        proves that no hyperplane separates the classes; with many classes, of each pair.
     kernel : str, Kernel or callable, default="rbf"
         A name in `margrove.kernels.KERNELS`, "precomputed", a kernel object such as
         `margrove.kernels.RBF(sigma=2.0)`, or a function of two matrices. Objects and functions
-        bring their own parameters: `gamma`, `degree` and `coef0` are then not used.
+        have their own parameters: `gamma`, `degree` and `coef0` are then not used.
     degree : int, default=3
         Of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -50,13 +49,13 @@ class SVC(SupportVectorClassifier):
     coef0 : float, default=0
         Of the polynomial and sigmoid kernels.
     shrinking : bool, default=True
-        Accepted for compatibility. The solver works on blocks of the variables that matter, so
-        that there is nothing left to shrink.
+        Accepted for compatibility, without effect: the solver works on blocks of the variables that
+        violate the optimality conditions.
     tol : float, default=1e-3
-        The largest KKT violation that is let pass, over all rows.
+        The largest KKT violation that is accepted, over all rows.
     cache_size : float or None, default=None
-        Megabytes for rows of the Gram matrix; None takes a good part of the memory that is free.
-        The result does not depend on it.
+        Megabytes for rows of the Gram matrix; None means 40 % of the free memory. The result does
+        not depend on it.
     class_weight : dict, "balanced" or None, default=None
         Factors on C of the rows of each class.
     multi_class : {"ovo", "ovr"}, default="ovo"
@@ -67,29 +66,29 @@ class SVC(SupportVectorClassifier):
     break_ties : bool, default=False
         Break ties between classes with equally many votes by their decision values.
     probability : bool, default=False
-        Calibrate probabilities by five-fold cross-validation inside `fit`. They agree with
-        `predict`, always.
+        Calibrate probabilities by five-fold cross-validation inside `fit`. They always agree with
+        `predict`.
     random_state : int, RandomState, Generator or None, default=0
         For the folds of `probability=True`.
     solver : {"auto", "smo", "hull", "cd", "sgd"}, default="auto"
-        "smo" is for every size. The others are taught beside it and take the whole Gram matrix:
-        "hull" finds the nearest points of the two classes' (reduced) convex hulls, "cd" ascends
-        coordinate by coordinate and is for `fit_intercept=False`, "sgd" follows stochastic
-        subgradients of the primal until the relative duality gap is 1 %.
+        "smo" works for every size. The others need the full Gram matrix: "hull" finds the nearest
+        points of the (reduced) convex hulls of the two classes, "cd" is dual coordinate descent for
+        `fit_intercept=False`, "sgd" takes stochastic subgradient steps on the primal until the
+        relative duality gap is 1 %. "auto" is "hull" for C=inf, "cd" without a bias, else "smo".
     fit_intercept : bool, default=True
         Whether the machine has a bias.
     warm_start : bool, default=False
-        Start from the solution of the last fit, if it was on as many rows of as many classes.
+        Start from the solution of the last fit, if it had as many rows and the same classes.
     n_jobs : int or None, default=None
-        Threads; None means all permitted cores. The result does not depend on it.
+        Threads; None means all available cores. The result does not depend on it.
     max_time : float or None, default=None
-        Seconds after which `fit` keeps what it has, with a warning.
+        Seconds after which `fit` stops and keeps its current solution, with a warning.
     on_interrupt : {"raise", "keep"}, default="raise"
         What Ctrl-C does: leave the estimator as it was, or keep what has been learnt so far.
     verbose : int, default=0
         Show a progress bar.
     max_iter : int, default=-1
-        Most pair steps a machine; -1 means a budget that no sane problem uses up.
+        Maximum number of pair steps of a machine; -1 means a limit that is hardly ever reached.
 
     Attributes
     ----------
@@ -100,29 +99,30 @@ class SVC(SupportVectorClassifier):
     n_support_ : ndarray of shape (n_classes,)
         Support vectors of each class.
     dual_coef_ : ndarray of shape (1 or n_classes - 1, n_support)
-        alpha_i y_i. With more than two classes in LIBSVM's layout: a vector takes part in one pair
-        with each other class, in order. Of "ovr" machines, shape (n_classes, n_support).
+        alpha_i y_i. With more than two classes in LIBSVM's layout: the coefficients of a vector in
+        its pairs with the other classes, in order. For "ovr", shape (n_classes, n_support).
     intercept_ : ndarray of shape (n_machines,)
     coef_ : ndarray of shape (n_machines, n_features)
         Of the linear kernel only.
     classes_ : ndarray of shape (n_classes,)
     class_weight_ : ndarray of shape (n_classes,)
     kernel_ : Kernel
-        The kernel with its parameters as resolved, of rows times `feature_scale_`.
+        The kernel with its parameters, for rows times `feature_scale_`.
     feature_scale_ : float
-        1, or a power of two where features are so large or small that their squares are not
-        floating-point numbers.
+        1, or a power of two if features are so large or small that their squares overflow or
+        underflow.
     n_iter_ : ndarray of shape (n_machines,)
         Pair steps.
     probA_, probB_ : ndarray of shape (n_machines,)
         With `probability=True`: P(positive side) = ``1 / (1 + exp(probA_ * f + probB_))``. The
-        offset is 0, so that one half is where f is 0. Deprecated, as in scikit-learn 1.9.
+        offset is 0, so that the probability is one half at f = 0. Deprecated, as in scikit-learn
+        1.9.
     price_of_agreement_ : PriceOfAgreement
-        With `probability=True`: the log-loss, and what it would be if probabilities did not have
-        to agree with `predict`.
+        With `probability=True`: the log-loss, and the log-loss of probabilities that do not have to
+        agree with `predict`.
     certificate_ : Certificate
-        Proof of how good the fit is: objectives, duality gap, KKT violation, kinds of support
-        vectors. Computed when first asked for.
+        A proof of how good the fit is: objectives, duality gap, KKT violation, kinds of support
+        vectors. It is computed at the first access.
     fit_status_ : int
         0 if all machines reached the tolerance, else 1.
     shape_fit_ : tuple
@@ -211,7 +211,7 @@ class NuSVC(SupportVectorClassifier):
     """Support vector classifier with a bound nu on the share of margin errors.
 
     nu in (0, 1] is an upper bound on the share of margin errors and a lower bound on the share of
-    support vectors. The solution is that of an `SVC` with some C, which nobody has to know.
+    support vectors. The solution is that of an `SVC` with a certain C, which need not be known.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ class NuSVC(SupportVectorClassifier):
     kernel : str, Kernel or callable, default="rbf"
         A name in `margrove.kernels.KERNELS`, "precomputed", a kernel object such as
         `margrove.kernels.RBF(sigma=2.0)`, or a function of two matrices. Objects and functions
-        bring their own parameters: `gamma`, `degree` and `coef0` are then not used.
+        have their own parameters: `gamma`, `degree` and `coef0` are then not used.
     degree : int, default=3
         Of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -228,13 +228,13 @@ class NuSVC(SupportVectorClassifier):
     coef0 : float, default=0
         Of the polynomial and sigmoid kernels.
     shrinking : bool, default=True
-        Accepted for compatibility. The solver works on blocks of the variables that matter, so
-        that there is nothing left to shrink.
+        Accepted for compatibility, without effect: the solver works on blocks of the variables that
+        violate the optimality conditions.
     tol : float, default=1e-3
-        The largest KKT violation that is let pass, over all rows.
+        The largest KKT violation that is accepted, over all rows.
     cache_size : float or None, default=None
-        Megabytes for rows of the Gram matrix; None takes a good part of the memory that is free.
-        The result does not depend on it.
+        Megabytes for rows of the Gram matrix; None means 40 % of the free memory. The result does
+        not depend on it.
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the rows of each class.
     multi_class : {"ovo", "ovr"}, default="ovo"
@@ -245,25 +245,25 @@ class NuSVC(SupportVectorClassifier):
     break_ties : bool, default=False
         Break ties between classes with equally many votes by their decision values.
     probability : bool, default=False
-        Calibrate probabilities by five-fold cross-validation inside `fit`. They agree with
-        `predict`, always.
+        Calibrate probabilities by five-fold cross-validation inside `fit`. They always agree with
+        `predict`.
     random_state : int, RandomState, Generator or None, default=0
         For the folds of `probability=True`.
     solver : {"auto", "smo", "hull"}, default="auto"
-        "smo" is for every size. "hull", which takes the whole Gram matrix, finds the nearest
-        points of the two classes' reduced convex hulls.
+        "smo" works for every size. "hull", which needs the full Gram matrix, finds the nearest
+        points of the reduced convex hulls of the two classes. "auto" is "smo".
     warm_start : bool, default=False
-        Start from the solution of the last fit, if it was on as many rows of as many classes.
+        Start from the solution of the last fit, if it had as many rows and the same classes.
     n_jobs : int or None, default=None
-        Threads; None means all permitted cores. The result does not depend on it.
+        Threads; None means all available cores. The result does not depend on it.
     max_time : float or None, default=None
-        Seconds after which `fit` keeps what it has, with a warning.
+        Seconds after which `fit` stops and keeps its current solution, with a warning.
     on_interrupt : {"raise", "keep"}, default="raise"
         What Ctrl-C does: leave the estimator as it was, or keep what has been learnt so far.
     verbose : int, default=0
         Show a progress bar.
     max_iter : int, default=-1
-        Most pair steps a machine; -1 means a budget that no sane problem uses up.
+        Maximum number of pair steps of a machine; -1 means a limit that is hardly ever reached.
 
     Attributes
     ----------
@@ -274,29 +274,30 @@ class NuSVC(SupportVectorClassifier):
     n_support_ : ndarray of shape (n_classes,)
         Support vectors of each class.
     dual_coef_ : ndarray of shape (1 or n_classes - 1, n_support)
-        alpha_i y_i. With more than two classes in LIBSVM's layout: a vector takes part in one pair
-        with each other class, in order. Of "ovr" machines, shape (n_classes, n_support).
+        alpha_i y_i. With more than two classes in LIBSVM's layout: the coefficients of a vector in
+        its pairs with the other classes, in order. For "ovr", shape (n_classes, n_support).
     intercept_ : ndarray of shape (n_machines,)
     coef_ : ndarray of shape (n_machines, n_features)
         Of the linear kernel only.
     classes_ : ndarray of shape (n_classes,)
     class_weight_ : ndarray of shape (n_classes,)
     kernel_ : Kernel
-        The kernel with its parameters as resolved, of rows times `feature_scale_`.
+        The kernel with its parameters, for rows times `feature_scale_`.
     feature_scale_ : float
-        1, or a power of two where features are so large or small that their squares are not
-        floating-point numbers.
+        1, or a power of two if features are so large or small that their squares overflow or
+        underflow.
     n_iter_ : ndarray of shape (n_machines,)
         Pair steps.
     probA_, probB_ : ndarray of shape (n_machines,)
         With `probability=True`: P(positive side) = ``1 / (1 + exp(probA_ * f + probB_))``. The
-        offset is 0, so that one half is where f is 0. Deprecated, as in scikit-learn 1.9.
+        offset is 0, so that the probability is one half at f = 0. Deprecated, as in scikit-learn
+        1.9.
     price_of_agreement_ : PriceOfAgreement
-        With `probability=True`: the log-loss, and what it would be if probabilities did not have
-        to agree with `predict`.
+        With `probability=True`: the log-loss, and the log-loss of probabilities that do not have to
+        agree with `predict`.
     certificate_ : Certificate
-        Proof of how good the fit is: objectives, duality gap, KKT violation, kinds of support
-        vectors. Computed when first asked for.
+        A proof of how good the fit is: objectives, duality gap, KKT violation, kinds of support
+        vectors. It is computed at the first access.
     fit_status_ : int
         0 if all machines reached the tolerance, else 1.
     shape_fit_ : tuple
@@ -370,13 +371,13 @@ class NuSVC(SupportVectorClassifier):
     def _labels(self, y: Any, sample_weight: Any, n_rows: int) -> TrainingLabels:
         try:
             return super()._labels(y, sample_weight, n_rows)
-        except OneClassLeftError as error:  # where there is one class, no nu > 0 is feasible
+        except OneClassLeftError as error:  # with one class, no nu > 0 is feasible
             raise InfeasibleNuError(float(self.nu), 0.0) from error
 
     def _dual_problem(self, signs: np.ndarray, weight: np.ndarray) -> DualProblem:
         nu = float(self.nu)
         feasible = largest_feasible_nu(signs, weight)
-        # Repeated rows have been merged by now, so that they are weights too.
+        # Repeated rows have been merged, so they are weights as well.
         if nu > feasible and np.any(weight != 1.0):
             warnings.warn(
                 f"nu={nu:g} is infeasible with these weights and repeated rows: it is reduced to "
@@ -395,8 +396,8 @@ class NuSVC(SupportVectorClassifier):
         if result.r <= _NO_MARGIN * _class_sum(problem):
             warnings.warn(
                 f"nu={self.nu:g} leaves no margin{machine.name and f' for {machine.name}'}: so few "
-                "margin errors are not possible, and the heavier class is predicted for all rows. "
-                "Use a larger nu.",
+                "margin errors are not possible, and the class with the larger weight is predicted "
+                "for all rows. Use a larger nu.",
                 DataWarning,
                 stacklevel=4,
             )
@@ -406,13 +407,15 @@ class NuSVC(SupportVectorClassifier):
         return result.alpha / r, (result.rho - heavier * (r - result.r)) / r
 
     def _scale_of(self, problem: DualProblem, result: SolverResult) -> float:
-        """r, or more: where nu had to be reduced, all of the lighter class is at its bound, and the
-        plane may be moved towards it without leaving the optimum, by as much as nu fell short.
+        """r, or more if nu was reduced.
+
+        Then all rows of the lighter class are at their bound, and the hyperplane can be moved
+        towards this class without leaving the optimum, by the amount by which nu was reduced.
         """
         shortfall = max(0.0, 1.0 - float(problem.start.sum() / problem.u.sum()) / float(self.nu))
         return (1.0 + shortfall) * result.r
 
 
 def _class_sum(problem: DualProblem) -> float:
-    """What the alphas of each class of a nu-SVC sum to."""
+    """The sum of the alphas of each class of a nu-SVC."""
     return 0.5 * float(problem.start.sum())

@@ -23,11 +23,11 @@ from margrove.margin.svm.support_vector_machine import SVM_PARAMETERS
 
 __all__ = ["SVR", "NuSVR"]
 
-_NO_BOUND = 1e10  # on C K / range(y), as good as none
+_NO_BOUND = 1e10  # limit of C K / range(y) that has no effect on the solution
 
 
-def _no_such_function(training: TrainingSet, result: SolverResult) -> NotSeparableError:
-    """The rows on which the dual variables grow without end prove that the tube is too narrow."""
+def _tube_too_narrow(training: TrainingSet, result: SolverResult) -> NotSeparableError:
+    """The error for C=inf without a solution; it names the rows whose dual variables diverge."""
     n = len(training.rows)
     pull = np.abs(result.alpha[:n] - result.alpha[n:]) if len(result.alpha) > n else result.alpha
     worst = np.argsort(-pull, kind="stable")[:10]
@@ -35,24 +35,24 @@ def _no_such_function(training: TrainingSet, result: SolverResult) -> NotSeparab
     rows = training.rows[worst]
     return NotSeparableError(
         "No function of this kernel passes within epsilon of all targets, so C=inf has no "
-        f"solution: rows {', '.join(str(row) for row in rows[:5].tolist())} cannot be met "
-        "together. Use a finite C, a larger epsilon or a more flexible kernel.",
+        f"solution: rows {', '.join(str(row) for row in rows[:5].tolist())} contradict each "
+        "other. Use a finite C, a larger epsilon or a more flexible kernel.",
         rows,
         pull[worst] / pull.sum(),
     )
 
 
 class SupportVectorRegressor(RegressorMixin, SingleMachine):
-    """What SVR and NuSVR share: everything but the dual problem."""
+    """The base class of SVR and NuSVR: everything except the dual problem."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Find the flattest function through a tube around the targets.
+        """Fit a function with a tube around it to the targets.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
             Or the Gram matrix (n_samples, n_samples) for kernel="precomputed", or a sequence of
-            anything that a kernel function takes.
+            objects for a kernel function.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
             A weight k counts as k copies of the row, 0 as none.
@@ -74,14 +74,14 @@ class SupportVectorRegressor(RegressorMixin, SingleMachine):
         scale = TargetScale.of(targets[training.rows], centred=has_bias)
         bounds = self._bounds(training, form.weight * scale.factor)
         if np.isinf(self.C) or scale.factor != 1.0:
-            # As good as no bound, but short of where float64 ends.
+            # A bound that has no effect on the solution, within the precision of float64.
             spread = float(np.abs(scale.apply(targets[training.rows])).max()) or 1.0
             typical = float(np.abs(training.kernel.diagonal(training.points)).mean()) or 1.0
             limit = _NO_BOUND * spread / typical
             if np.isfinite(self.C) and bounds.max() > limit:
                 warnings.warn(
-                    f"C={self.C:g} is beyond floating point beside targets of this size, and is "
-                    f"reduced to {limit / scale.factor:.3g}. Scale y.",
+                    f"C={self.C:g} is too large for floating point with targets of this size, and "
+                    f"is reduced to {limit / scale.factor:.3g}. Scale y.",
                     DataWarning,
                     stacklevel=2,
                 )
@@ -108,17 +108,17 @@ class SupportVectorRegressor(RegressorMixin, SingleMachine):
         self, training: TrainingSet, problem: DualProblem, result: SolverResult
     ) -> None:
         if np.isinf(self.C) and (result.alpha >= problem.u * (1.0 - 1e-9)).any():
-            raise _no_such_function(training, result)
+            raise _tube_too_narrow(training, result)
 
     @abstractmethod
     def _dual_problem(
         self, targets: np.ndarray, bounds: np.ndarray, scale: TargetScale
     ) -> DualProblem:
-        """The problem for targets in their own scale."""
+        """The dual problem, for scaled targets and bounds."""
 
 
 class SVR(SupportVectorRegressor):
-    """Support vector regression: errors below epsilon are free.
+    """Support vector regression: errors below epsilon cost nothing.
 
     Minimises ``1/2 ||w||^2 + C sum_i max(0, |y_i - f(x_i)| - epsilon)``.
 
@@ -127,7 +127,7 @@ class SVR(SupportVectorRegressor):
     kernel : str, Kernel or callable, default="rbf"
         A name in `margrove.kernels.KERNELS`, "precomputed", a kernel object such as
         `margrove.kernels.RBF(sigma=2.0)`, or a function of two matrices. Objects and functions
-        bring their own parameters: `gamma`, `degree` and `coef0` are then not used.
+        have their own parameters: `gamma`, `degree` and `coef0` are then not used.
     degree : int, default=3
         Of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -135,35 +135,35 @@ class SVR(SupportVectorRegressor):
     coef0 : float, default=0
         Of the polynomial and sigmoid kernels.
     tol : float, default=1e-3
-        The largest KKT violation that is let pass, over all rows.
+        The largest KKT violation that is accepted, over all rows.
     cache_size : float or None, default=None
-        Megabytes for rows of the Gram matrix; None takes a good part of the memory that is free.
-        The result does not depend on it.
+        Megabytes for rows of the Gram matrix; None means 40 % of the free memory. The result does
+        not depend on it.
     C : float, default=1
-        The price of a unit of error beyond the tube. `inf` asks for a function that passes within
-        epsilon of all targets, or a `NotSeparableError` if this kernel has none.
+        Penalty on errors beyond the tube. `inf` means a function within epsilon of all targets, or
+        a `NotSeparableError` if the kernel has no such function.
     epsilon : float, default=0.1
-        Half the width of the tube in which errors are free.
+        Half the width of the tube in which errors cost nothing.
     shrinking : bool, default=True
-        Accepted for compatibility. The solver works on blocks of the variables that matter, so
-        that there is nothing left to shrink.
+        Accepted for compatibility, without effect: the solver works on blocks of the variables that
+        violate the optimality conditions.
     solver : {"auto", "smo", "cd"}, default="auto"
-        "smo" is for every size. "cd", which takes the whole Gram matrix, ascends coordinate by
-        coordinate and is for `fit_intercept=False`.
+        "smo" works for every size. "cd", which needs the full Gram matrix, is dual coordinate
+        descent for `fit_intercept=False`. "auto" is "cd" without a bias, else "smo".
     fit_intercept : bool, default=True
         Whether the machine has a bias.
     warm_start : bool, default=False
-        Start from the solution of the last fit, if it was on as many rows of as many classes.
+        Start from the solution of the last fit, if it had as many rows and the same classes.
     n_jobs : int or None, default=None
-        Threads; None means all permitted cores. The result does not depend on it.
+        Threads; None means all available cores. The result does not depend on it.
     max_time : float or None, default=None
-        Seconds after which `fit` keeps what it has, with a warning.
+        Seconds after which `fit` stops and keeps its current solution, with a warning.
     on_interrupt : {"raise", "keep"}, default="raise"
         What Ctrl-C does: leave the estimator as it was, or keep what has been learnt so far.
     verbose : int, default=0
         Show a progress bar.
     max_iter : int, default=-1
-        Most pair steps a machine; -1 means a budget that no sane problem uses up.
+        Maximum number of pair steps of a machine; -1 means a limit that is hardly ever reached.
 
     Attributes
     ----------
@@ -178,15 +178,15 @@ class SVR(SupportVectorRegressor):
     coef_ : ndarray of shape (1, n_features)
         Of the linear kernel only.
     kernel_ : Kernel
-        The kernel with its parameters as resolved, of rows times `feature_scale_`.
+        The kernel with its parameters, for rows times `feature_scale_`.
     feature_scale_ : float
-        1, or a power of two where features are so large or small that their squares are not
-        floating-point numbers.
+        1, or a power of two if features are so large or small that their squares overflow or
+        underflow.
     n_iter_ : int
         Pair steps.
     certificate_ : Certificate
-        Proof of how good the fit is: objectives, duality gap, KKT violation, kinds of support
-        vectors. Computed when first asked for.
+        A proof of how good the fit is: objectives, duality gap, KKT violation, kinds of support
+        vectors. It is computed at the first access.
     fit_status_ : int
         0 if the tolerance was reached, else 1.
     shape_fit_ : tuple
@@ -256,8 +256,9 @@ class SVR(SupportVectorRegressor):
         spread = float(targets.max() - targets.min())
         if 0.0 < spread <= 2.0 * self.epsilon * scale.factor:
             warnings.warn(
-                f"epsilon={self.epsilon:g} is at least half the range of y, so that a constant is "
-                "within the tube: there are no support vectors. Use a smaller epsilon, or scale y.",
+                f"epsilon={self.epsilon:g} is at least half the range of y, so that a constant "
+                "function has no errors and there are no support vectors. Use a smaller epsilon, "
+                "or scale y.",
                 DataWarning,
                 stacklevel=3,
             )
@@ -268,19 +269,19 @@ class SVR(SupportVectorRegressor):
 class NuSVR(SupportVectorRegressor):
     """Support vector regression with a bound nu on the share of rows outside the tube.
 
-    The tube gets as narrow as that allows.
+    The tube is as narrow as this bound allows.
 
     Parameters
     ----------
     nu : float, default=0.5
-        An upper bound on the share of rows outside the tube and a lower bound on that of support
-        vectors.
+        An upper bound on the share of rows outside the tube and a lower bound on the share of
+        support vectors.
     C : float, default=1
-        The price of a unit of error beyond the tube.
+        Penalty on errors beyond the tube.
     kernel : str, Kernel or callable, default="rbf"
         A name in `margrove.kernels.KERNELS`, "precomputed", a kernel object such as
         `margrove.kernels.RBF(sigma=2.0)`, or a function of two matrices. Objects and functions
-        bring their own parameters: `gamma`, `degree` and `coef0` are then not used.
+        have their own parameters: `gamma`, `degree` and `coef0` are then not used.
     degree : int, default=3
         Of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -288,25 +289,25 @@ class NuSVR(SupportVectorRegressor):
     coef0 : float, default=0
         Of the polynomial and sigmoid kernels.
     shrinking : bool, default=True
-        Accepted for compatibility. The solver works on blocks of the variables that matter, so
-        that there is nothing left to shrink.
+        Accepted for compatibility, without effect: the solver works on blocks of the variables that
+        violate the optimality conditions.
     tol : float, default=1e-3
-        The largest KKT violation that is let pass, over all rows.
+        The largest KKT violation that is accepted, over all rows.
     cache_size : float or None, default=None
-        Megabytes for rows of the Gram matrix; None takes a good part of the memory that is free.
-        The result does not depend on it.
+        Megabytes for rows of the Gram matrix; None means 40 % of the free memory. The result does
+        not depend on it.
     warm_start : bool, default=False
-        Start from the solution of the last fit, if it was on as many rows of as many classes.
+        Start from the solution of the last fit, if it had as many rows and the same classes.
     n_jobs : int or None, default=None
-        Threads; None means all permitted cores. The result does not depend on it.
+        Threads; None means all available cores. The result does not depend on it.
     max_time : float or None, default=None
-        Seconds after which `fit` keeps what it has, with a warning.
+        Seconds after which `fit` stops and keeps its current solution, with a warning.
     on_interrupt : {"raise", "keep"}, default="raise"
         What Ctrl-C does: leave the estimator as it was, or keep what has been learnt so far.
     verbose : int, default=0
         Show a progress bar.
     max_iter : int, default=-1
-        Most pair steps a machine; -1 means a budget that no sane problem uses up.
+        Maximum number of pair steps of a machine; -1 means a limit that is hardly ever reached.
 
     Attributes
     ----------
@@ -323,15 +324,15 @@ class NuSVR(SupportVectorRegressor):
     epsilon_ : float
         Half the width of the tube that was found.
     kernel_ : Kernel
-        The kernel with its parameters as resolved, of rows times `feature_scale_`.
+        The kernel with its parameters, for rows times `feature_scale_`.
     feature_scale_ : float
-        1, or a power of two where features are so large or small that their squares are not
-        floating-point numbers.
+        1, or a power of two if features are so large or small that their squares overflow or
+        underflow.
     n_iter_ : int
         Pair steps.
     certificate_ : Certificate
-        Proof of how good the fit is: objectives, duality gap, KKT violation, kinds of support
-        vectors. Computed when first asked for.
+        A proof of how good the fit is: objectives, duality gap, KKT violation, kinds of support
+        vectors. It is computed at the first access.
     fit_status_ : int
         0 if the tolerance was reached, else 1.
     shape_fit_ : tuple

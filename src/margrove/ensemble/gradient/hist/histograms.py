@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._runtime import are_scattered, fetch, kernel, meet, row_ahead
+from margrove._runtime import are_scattered, barrier, fetch, kernel, row_ahead
 from margrove.ensemble.gradient.hist.nodes import share_of
 from margrove.ensemble.gradient.hist.packed_words import (
     SAMPLES_OF_A_WORD,
@@ -35,7 +35,7 @@ def count_small(team, rank, size, table, source, tree, space, first, last):
         begin = start + share_of(end - start, rank, size)
         stop = start + share_of(end - start, rank + 1, size)
         _count(table, source, tree, begin, stop, space.words[rank], space.partial[rank])
-        meet(team, size)
+        barrier(team, size)
         _put_together(space.partial, size, table.first[first], table.first[last], sums)
     fill_omitted(table, first, last, sums, own)
 

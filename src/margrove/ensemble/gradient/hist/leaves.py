@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from margrove._runtime import fetch, kernel, meet, row_ahead
+from margrove._runtime import barrier, fetch, kernel, row_ahead
 from margrove.ensemble.gradient.hist.nodes import LARGEST_VALUE, BoostedTree, share_of
 from margrove.ensemble.gradient.hist.partitioning import code_of, is_code_left
 
@@ -31,7 +31,7 @@ def fill_leaves(team, rank, size, source, rules, tree, space):
         begin, stop = max(nodes.start[node], start), min(nodes.end[node], end)
         if nodes.left[node] < 0 and begin < stop:
             add_up_leaf(source, tree.rows, begin, stop, tree.scales, own[node])
-    meet(team, size)
+    barrier(team, size)
     if rank == 0:
         for other in range(1, size):
             for node in range(n_nodes):
@@ -40,7 +40,7 @@ def fill_leaves(team, rank, size, source, rules, tree, space):
         for node in range(n_nodes):
             if nodes.left[node] < 0:
                 write_value(rules, tree, node, own[node])
-    meet(team, size)
+    barrier(team, size)
     _add_to(tree, start, end, source.raw)
 
 

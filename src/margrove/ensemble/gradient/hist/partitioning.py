@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._runtime import kernel, meet
+from margrove._runtime import barrier, kernel
 from margrove.ensemble.gradient.hist.nodes import share_of
 
 __all__ = [
@@ -57,7 +57,7 @@ def partition_rows(team, rank, size, table, tree, space):
     else:
         left = partition_by_list(table, place, space.goes_left, tree.rows, tree.spare, start, end)
     space.counts[rank, 0] = left
-    meet(team, size)
+    barrier(team, size)
     before, total = np.int64(0), np.int64(0)
     for other in range(size):
         before += space.counts[other, 0] if other < rank else 0

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from margrove._runtime import kernel, meet
+from margrove._runtime import barrier, kernel
 from margrove.ensemble.gradient.hist.nodes import GROWING, TOO_UNEVEN, share_of
 from margrove.ensemble.gradient.hist.packed_words import BITS, SAMPLES_OF_A_WORD, packed_word
 from margrove.ensemble.gradient.hist.split_search import unit_of_gain
@@ -40,7 +40,7 @@ def make_root(team, rank, size, source, rules, tree, space):
     n = len(source.rows)
     start, end = share_of(n, rank, size), share_of(n, rank + 1, size)
     find_largest(source, start, end, space.largest[rank], space.counts[rank])
-    meet(team, size)
+    barrier(team, size)
     largest_g, largest_h, count, copies = 0.0, 0.0, np.int64(0), np.int64(1)
     for other in range(size):
         largest_g = max(largest_g, space.largest[other, 0])
@@ -50,12 +50,12 @@ def make_root(team, rank, size, source, rules, tree, space):
     is_wide = len(source.g) > 0
     bits = bits_of_gradients(tree, is_wide, count)
     g_scale, h_scale = power_for(largest_g, bits), power_for(largest_h, bits)
-    meet(team, size)  # all have read what is overwritten now
+    barrier(team, size)  # all have read what is overwritten now
     if is_wide:
         write_wide(source, start, end, g_scale, h_scale, tree.rows, space.counts[rank])
     else:
         write_packed(source, start, end, g_scale, h_scale, tree.rows, space.counts[rank])
-    meet(team, size)
+    barrier(team, size)
     if rank > 0:
         return
     g, h, size_of_g = np.int64(0), np.int64(0), np.int64(0)

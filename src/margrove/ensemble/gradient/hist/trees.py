@@ -11,15 +11,15 @@ from __future__ import annotations
 import numpy as np
 
 from margrove._runtime import (
-    await_order,
-    call_up,
-    dismiss,
-    enlist,
+    join_team,
     kernel,
-    report,
-    ring,
-    size_of_order,
-    wait_for_reports,
+    release_helpers,
+    report_done,
+    size_of_step,
+    start_step,
+    wait_for_helpers,
+    wait_for_step,
+    wake_helpers,
 )
 from margrove.ensemble.gradient.hist.children import (
     allow_features_of_children,
@@ -67,38 +67,38 @@ def grow(bell, call, team, role, table, source, rules, tree, space, work):
     state = tree.state[0]
     order, rank, size = np.int64(0), np.int64(0), np.int64(1)
     if role == ASSISTS:
-        rank = enlist(team)
+        rank = join_team(team)
         if rank < 0:
             return np.int64(-1)
     elif role == LEADS:
         state.step = 0
-        ring(bell, call)
+        wake_helpers(bell, call)
     while True:
         if role == ASSISTS:
-            order = await_order(team, order)
-            size = size_of_order(order)
+            order = wait_for_step(team, order)
+            size = size_of_step(order)
             if order < 0:
-                report(team)
+                report_done(team)
                 return np.int64(-1)
         elif state.job == NO_JOB or work <= 0.0:
             break
         elif role == LEADS and _is_worth_sharing(tree):
             state.step += 1
-            size = call_up(team, state.step)
+            size = start_step(team, state.step)
         else:
             size = np.int64(1)
         if rank < size:
             _do(team, rank, size, table, source, rules, tree, space)
         if role == ASSISTS:
             if rank < size:
-                report(team)
+                report_done(team)
             continue
         if size > 1:
-            wait_for_reports(team, size - 1)
+            wait_for_helpers(team, size - 1)
         work -= float(_cells_of_job(table, tree))
         state.job = _next_job(table, rules, tree, space)
     if role == LEADS:
-        dismiss(team)
+        release_helpers(team)
     return state.phase
 
 

@@ -1,19 +1,17 @@
 """Solvers of the dual problems of kernel machines.
 
-c_path               the machines of a whole sequence of C over one Gram matrix
-choice               the ways to solve a dual problem, by name: what `solver=` of an estimator
-                     means
-coordinate_descent   dual coordinate descent, for machines without a bias
-face_newton          a Newton step on the face of the free variables
-faces                newton steps on a face: all free variables of a small problem move at once
-hull                 maximum margins as geometry: the nearest points of the two classes' convex
-                     hulls
-hull_margins         hard and soft margins by geometry
+choice               the solvers by name, as in `solver=` of an estimator
+result               the result of every solver of a dual problem
 many_problems        several problems as one process
-pair_steps           pair steps on one tile of a Gram matrix
-primal_sgd           stochastic subgradients on the primal problem of the soft margin
-result               what every solver of a dual problem returns
-smo                  sequential minimal optimisation inside block decomposition
+smo                  sequential minimal optimisation with block decomposition
+pair_steps           the compiled pair steps on one tile of a Gram matrix
+faces                Newton steps on a face: all free variables of a small problem move at once
+c_path               the machines for a sequence of C over one Gram matrix
+face_newton          the compiled Newton step on a face, for `c_path`
+coordinate_descent   dual coordinate descent, for machines without a bias
+hull                 the nearest points of the reduced convex hulls of two classes
+hull_margins         hard and soft margins from the nearest points of convex hulls
+primal_sgd           stochastic subgradient steps on the primal problem of the soft margin
 """
 
 import lazy_loader

@@ -1,17 +1,18 @@
-"""The machines of a whole sequence of C over one Gram matrix, compiled into one loop.
+"""The machines for a sequence of C over one Gram matrix, in one compiled loop.
 
     minimise    1/2 a'Qa + p'a     subject to   y'a = 0,   0 <= a <= C w,   Q_ij = y_i y_j K_ij
 
-Values of C ascend. A machine starts from the one before it, stretched along its ray: the objective
-of s a, s a'p + s^2 a'Qa / 2, has its minimum at a known s, from 1 (nothing is at a bound, so that
-the solution is the same for every larger C) to the ratio of the two C (all is at the bound).
+Values of C ascend. A machine starts from the solution a of the previous one, scaled by a factor s:
+the objective of s a, s a'p + s^2 a'Qa / 2, has its minimum at a known s, between 1 (no variable is
+at a bound, so the solution is the same for every larger C) and the ratio of the two C (all
+variables are at a bound).
 
-A round takes the free variables and the worst violators, gathers their tile of K in float32 and
-solves it by pair steps (`pair_steps.solve_tile`). What changed is then carried over to the values
-(K c)_i of all rows in float64, so that rounding in the tile is repaired by the next round, and
-stopping is on the violation over all variables, always. Where pair steps creep and few variables
-are free, Newton steps on their face (see `face_newton`) end it; where float32 gets nowhere, tiles
-become float64.
+A round takes the free variables and the worst violators, copies their tile of K in float32 and
+solves it by pair steps (`pair_steps.solve_tile`). The changes are then added to the values (K c)_i
+of all rows in float64, so that the next round corrects the rounding of the tile. Stopping is always
+on the violation over all variables. If pair steps are slow and few variables are free, Newton steps
+on their face (see `face_newton`) finish the machine. If float32 makes no progress, tiles become
+float64.
 
 The loop returns after a number of pair steps, to be called again with the same arrays.
 """
@@ -38,19 +39,19 @@ __all__ = [
 
 CONVERGED, UNCHANGED, BROKEN_OFF = 1, 2, 3  # how a machine ended
 
-# Variables of a tile (an eighth of all, but not fewer), more where more are free; and violators
-# that it has room for, whatever else is in it (a sixteenth).
-_BLOCK, _NEWCOMERS = 256, 64
+# The least number of variables of a tile (an eighth of all if that is more; more if more are free),
+# and the least number of violators in it (a sixteenth of all if that is more).
+_BLOCK, _LEAST_VIOLATORS = 256, 64
 _LARGEST_BLOCK = 4096
 _INNER_SHARE = 0.1  # a block is solved to this share of the violation at its start
-_STEPS_A_VARIABLE = 50  # in a tile, before it is looked at again
-_STEPS_BEFORE_NEWTON = 30  # a free variable
+_STEPS_PER_VARIABLE = 50  # in a tile, before the violation is measured again
+_STEPS_BEFORE_NEWTON = 30  # per free variable
 _LEAST_NEWTON_STEPS, _MOST_NEWTON_STEPS = 3, 50  # in a round
 _NEWTON_WORK = 512  # steps times free variables
 _PROGRESS = 0.5
-_PATIENCE = 4  # rounds without progress before float32 is given up
-_LAST_PATIENCE = 40  # and before float64 is
-_DUST = 1e-10
+_MOST_STALLS_32 = 4  # rounds without progress before tiles become float64
+_MOST_STALLS_64 = 40  # rounds without progress before the machine is given up
+_NEGLIGIBLE = 1e-10  # relative to the largest alpha
 
 # Slots of `progress`.
 _POINT, _BEGUN, _STEPS, _STALLS, _IS_DOUBLE = range(5)
@@ -58,7 +59,7 @@ _BEST = 0
 
 
 class PathMachine(NamedTuple):
-    """A machine of m variables, for every C: the row of K of each, y, p, and its bound over C."""
+    """A machine of m variables, arrays (m,): rows of K, y, p, and bounds divided by C."""
 
     rows: np.ndarray
     y: np.ndarray
@@ -67,7 +68,7 @@ class PathMachine(NamedTuple):
 
 
 class PathPoint(NamedTuple):
-    """Where a path stands.
+    """The state of a path.
 
     alpha     float64 (m,)
     values    float64 (n,) (K c)_i of all rows
@@ -86,7 +87,7 @@ class PathPoint(NamedTuple):
 
 
 class PathResults(NamedTuple):
-    """What is found for each of k values of C.
+    """The results for k values of C.
 
     alphas      float64 (k, m)
     rhos, violations, objectives   float64 (k,)
@@ -104,7 +105,7 @@ class PathResults(NamedTuple):
 
 @kernel
 def follow_path(K, machine, Cs, tol, budget, slice_steps, at, found):
-    """Go on along the path for about `slice_steps`; whether its end has been reached.
+    """Continue the path for about `slice_steps`; return whether its end has been reached.
 
     K: float64 (n, n). `machine` is a `PathMachine`, Cs float64 (k,), `at` a `PathPoint`, and
     `found` the `PathResults` to write to.
@@ -114,7 +115,7 @@ def follow_path(K, machine, Cs, tol, budget, slice_steps, at, found):
     alphas, rhos, violations, objectives, steps, endings = found
     m = len(alpha)
     f, u = np.empty(m), np.empty(m)
-    nobody, nothing = np.empty(0, np.int64), np.empty(0)
+    no_index, no_change = np.empty(0, np.int64), np.empty(0)
     done = 0
     while progress[_POINT] < len(Cs):
         point = progress[_POINT]
@@ -127,37 +128,37 @@ def follow_path(K, machine, Cs, tol, budget, slice_steps, at, found):
             least[_BEST] = np.inf
         while True:
             violation = _measure(rows, y, p, u, alpha, values, f)
-            if violation < tol or progress[_STEPS] >= budget or progress[_STALLS] > _LAST_PATIENCE:
+            if violation < tol or progress[_STEPS] >= budget or progress[_STALLS] > _MOST_STALLS_64:
                 break
             if done >= slice_steps:
                 return False
             chosen, n_free, is_all = _choose(y, u, alpha, f)
             most = min(_most_steps(len(chosen), n_free), budget - progress[_STEPS])
             inner_tol = 0.5 * tol if is_all else max(0.5 * tol, _INNER_SHARE * violation)
-            q, own_rows, moved = len(chosen), _taken(rows, chosen), _taken(alpha, chosen)
-            own_y, own_u, own_f = _taken(y, chosen), _taken(u, chosen), _taken(f, chosen)
-            # Both precisions stand here, not in a function each: what is called is compiled once
-            # more for every caller, and pair steps are most of what there is to compile.
+            q, tile_rows, moved = len(chosen), _taken(rows, chosen), _taken(alpha, chosen)
+            tile_y, tile_u, tile_f = _taken(y, chosen), _taken(u, chosen), _taken(f, chosen)
+            # Both precisions are here, not in a function each: a called kernel is compiled again
+            # for every caller, and pair steps are most of the code.
             if progress[_IS_DOUBLE]:
                 double = np.empty((q, q), np.float64)
-                diagonal = _gather(K, own_rows, double)
+                diagonal = _gather(K, tile_rows, double)
                 taken = solve_tile(
-                    double, 0, q, 0, diagonal, own_y, own_u, moved, own_f, False, inner_tol,
-                    FLOAT64_ETA, most, nobody, nobody, nothing,
+                    double, 0, q, 0, diagonal, tile_y, tile_u, moved, tile_f, False, inner_tol,
+                    FLOAT64_ETA, most, no_index, no_index, no_change,
                 )  # fmt: skip
             else:
                 single = np.empty((q, q), np.float32)
-                diagonal = _gather(K, own_rows, single)
+                diagonal = _gather(K, tile_rows, single)
                 taken = solve_tile(
-                    single, 0, q, 0, diagonal, own_y, own_u, moved, own_f, False, inner_tol,
-                    FLOAT32_ETA, most, nobody, nobody, nothing,
+                    single, 0, q, 0, diagonal, tile_y, tile_u, moved, tile_f, False, inner_tol,
+                    FLOAT32_ETA, most, no_index, no_index, no_change,
                 )  # fmt: skip
-            _carry_over(K, rows, y, chosen, moved, alpha, values)
-            creeps = taken >= most
-            if creeps and n_free <= 2 * FEW:
+            _apply_changes(K, rows, y, chosen, moved, alpha, values)
+            is_slow = taken >= most
+            if is_slow and n_free <= 2 * FEW:
                 _newton_steps(K, rows, y, p, u, n_free, alpha, values, f)
-            # With violators left out, or steps left to do, the worst violation need not fall.
-            _notice_stall((is_all and not creeps) or taken == 0, violation, progress, least)
+            # If violators are left out, or the tile is not solved, the violation need not fall.
+            _notice_stall((is_all and not is_slow) or taken == 0, violation, progress, least)
             progress[_STEPS] += max(taken, 1)
             done += max(taken, 1)
         for v in range(m):
@@ -179,21 +180,21 @@ def follow_path(K, machine, Cs, tol, budget, slice_steps, at, found):
 
 @kernel
 def _most_steps(n_chosen, n_free):
-    """Pair steps in one tile, before Newton steps are tried or others are chosen."""
+    """The limit of pair steps in one tile, before Newton steps or another choice of variables."""
     if n_free <= FEW:
         return _STEPS_BEFORE_NEWTON * max(n_free, 16) + n_chosen
-    return _STEPS_A_VARIABLE * n_chosen
+    return _STEPS_PER_VARIABLE * n_chosen
 
 
 @kernel
 def _notice_stall(should_fall, violation, progress, least):
-    """Count rounds that did not halve the violation although they should have."""
+    """Count rounds that should have halved the violation and did not."""
     if violation <= _PROGRESS * least[_BEST]:
         progress[_STALLS] = 0
         least[_BEST] = violation
     elif should_fall:
         progress[_STALLS] += 1
-        if not progress[_IS_DOUBLE] and progress[_STALLS] > _PATIENCE:
+        if not progress[_IS_DOUBLE] and progress[_STALLS] > _MOST_STALLS_32:
             progress[_IS_DOUBLE], progress[_STALLS] = 1, 0
 
 
@@ -206,7 +207,7 @@ def _stretch(rows, y, p, u, ratio, alpha, values):
         is_bounded |= alpha[v] * ratio >= u[v] * (1.0 - 1e-9)
         linear -= p[v] * alpha[v]
         quadratic += y[v] * alpha[v] * values[rows[v]]
-    if not is_bounded:  # more room changes nothing
+    if not is_bounded:  # larger bounds change nothing
         return
     scale = ratio
     if quadratic > 0.0:
@@ -223,7 +224,7 @@ def _stretch(rows, y, p, u, ratio, alpha, values):
 
 @kernel
 def _measure(rows, y, p, u, alpha, values, f):
-    """f of all variables; the KKT violation."""
+    """Write f of all variables and return the KKT violation."""
     lowest, highest = np.inf, -np.inf
     for v in range(len(alpha)):
         f[v] = values[rows[v]] + y[v] * p[v]
@@ -237,6 +238,7 @@ def _measure(rows, y, p, u, alpha, values, f):
 
 @kernel
 def _objective(rows, y, p, alpha, values):
+    """1/2 a'Qa + p'a"""
     total = 0.0
     for v in range(len(alpha)):
         total += alpha[v] * (0.5 * y[v] * values[rows[v]] + p[v])
@@ -245,7 +247,7 @@ def _objective(rows, y, p, alpha, values):
 
 @kernel
 def _largest_share(u, alpha):
-    """Of its bound that a variable takes."""
+    """The largest quotient of a variable and its bound."""
     largest = 0.0
     for v in range(len(alpha)):
         largest = max(largest, alpha[v] / u[v])
@@ -254,16 +256,16 @@ def _largest_share(u, alpha):
 
 @kernel
 def _offset(y, u, alpha, f):
-    """The mean f of the free variables, else the middle of what the bounded ones allow."""
+    """rho: the mean f of the free variables, else the middle of the interval that bounds allow."""
     largest = 0.0
     for v in range(len(alpha)):
         largest = max(largest, alpha[v])
-    dust = _DUST * largest
+    negligible = _NEGLIGIBLE * largest
     total, count = 0.0, 0
     above, below = np.inf, -np.inf
     for v in range(len(alpha)):
-        rises = u[v] - alpha[v] > dust if y[v] > 0.0 else alpha[v] > dust
-        falls = alpha[v] > dust if y[v] > 0.0 else u[v] - alpha[v] > dust
+        rises = u[v] - alpha[v] > negligible if y[v] > 0.0 else alpha[v] > negligible
+        falls = alpha[v] > negligible if y[v] > 0.0 else u[v] - alpha[v] > negligible
         if rises and falls:
             total += f[v]
             count += 1
@@ -280,7 +282,10 @@ def _offset(y, u, alpha, f):
 
 @kernel
 def _choose(y, u, alpha, f):
-    """The free variables and the worst violators of both sides: who, how many are free, if all."""
+    """The free variables and the worst violators of both sides.
+
+    Returns their numbers, how many variables are free, and whether all violators are chosen.
+    """
     m = len(alpha)
     lowest, highest, n_free = np.inf, -np.inf, 0
     for v in range(m):
@@ -290,10 +295,10 @@ def _choose(y, u, alpha, f):
             lowest = min(lowest, f[v])
         if above if y[v] > 0.0 else below:
             highest = max(highest, f[v])
-    newcomers = max(_NEWCOMERS, m // 16)
-    takes_free = n_free <= _LARGEST_BLOCK - newcomers
-    room = max(newcomers, _BLOCK - n_free, m // 8 - n_free) if takes_free else _LARGEST_BLOCK
-    # How far a variable is beyond the other side's extreme; 0 for those that are not.
+    least = max(_LEAST_VIOLATORS, m // 16)
+    takes_free = n_free <= _LARGEST_BLOCK - least
+    count = max(least, _BLOCK - n_free, m // 8 - n_free) if takes_free else _LARGEST_BLOCK
+    # How far a variable is beyond the extreme of the other side, or 0.
     rising, falling = np.zeros(m), np.zeros(m)
     is_chosen = np.zeros(m, np.uint8)
     n_rising = n_falling = 0
@@ -308,17 +313,17 @@ def _choose(y, u, alpha, f):
         if (above if y[v] > 0.0 else below) and f[v] > lowest:
             falling[v] = f[v] - lowest
             n_falling += 1
-    most_rising = max(room // 2, room - n_falling)
-    most_falling = room - min(n_rising, most_rising)
+    most_rising = max(count // 2, count - n_falling)
+    most_falling = count - min(n_rising, most_rising)
     _mark_largest(rising, n_rising, most_rising, is_chosen)
     _mark_largest(falling, n_falling, most_falling, is_chosen)
     chosen = np.empty(m, np.int64)
-    count = 0
+    n_chosen = 0
     for v in range(m):
-        chosen[count] = v
-        count += is_chosen[v]
+        chosen[n_chosen] = v
+        n_chosen += is_chosen[v]
     is_all = takes_free and n_rising <= most_rising and n_falling <= most_falling
-    return chosen[:count], n_free, is_all
+    return chosen[:n_chosen], n_free, is_all
 
 
 @kernel
@@ -366,7 +371,7 @@ def _kth_largest(scores, k):
 
 @kernel
 def _taken(values, index):
-    """values[index]; a plain loop is compiled in no time."""
+    """values[index]; a plain loop compiles faster."""
     out = np.empty(len(index), values.dtype)
     for a in range(len(index)):
         out[a] = values[index[a]]
@@ -375,7 +380,7 @@ def _taken(values, index):
 
 @kernel
 def _gather(K, rows, tile):
-    """tile <- K of these rows; returns its diagonal in float64."""
+    """tile <- K of these rows; return its diagonal in float64."""
     q = len(rows)
     diagonal = np.empty(q)
     for a in range(q):
@@ -387,8 +392,8 @@ def _gather(K, rows, tile):
 
 
 @kernel
-def _carry_over(K, rows, y, chosen, moved, alpha, values):
-    """alpha <- moved for the chosen, and the values of all rows with it."""
+def _apply_changes(K, rows, y, chosen, moved, alpha, values):
+    """alpha <- moved for the chosen variables, and update the values of all rows."""
     for a in range(len(chosen)):
         v = chosen[a]
         if moved[a] != alpha[v]:
@@ -398,7 +403,7 @@ def _carry_over(K, rows, y, chosen, moved, alpha, values):
 
 @kernel
 def _newton_steps(K, rows, y, p, u, n_free, alpha, values, f):
-    """Newton steps from bound to bound, the more of them the less they cost."""
+    """Newton steps from bound to bound; the fewer variables are free, the more steps."""
     for _ in range(max(_LEAST_NEWTON_STEPS, min(_MOST_NEWTON_STEPS, _NEWTON_WORK // (n_free + 1)))):
         _measure(rows, y, p, u, alpha, values, f)
         if not newton_step(K, rows, y, u, alpha, values, f):

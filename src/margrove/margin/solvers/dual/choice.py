@@ -1,7 +1,7 @@
-"""The ways to solve a dual problem, by name: what `solver=` of an estimator means.
+"""The solvers of dual problems by name, as in `solver=` of an estimator.
 
-"smo" works on blocks and rows of the Gram matrix; the others, which the lectures teach beside it,
-take all of it at once and are for problems of up to some thousand rows.
+"smo" works on blocks and rows of the Gram matrix. The others, which are taught in the lectures,
+need the full Gram matrix and are for problems of up to some thousand rows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SGD_GAP = 1e-2  # the relative duality gap at which the subgradient method stops
 
 @dataclass(frozen=True)
 class Demand:
-    """How well a problem is to be solved, and how its rows are called."""
+    """Tolerance, step limit and seed of a solver, and the names of rows and problem in messages."""
 
     tol: float
     max_iter: int
@@ -39,7 +39,7 @@ class Demand:
     title: str = ""
 
     def limit(self, name: str, steps: int = 1) -> dict[str, Any]:
-        """`max_iter` as a number of a solver's own rounds of so many steps, if there is a limit."""
+        """`max_iter` as the argument `name`, in rounds of `steps` steps; {} without a limit."""
         return {name: max(1, self.max_iter // steps)} if self.max_iter >= 0 else {}
 
 

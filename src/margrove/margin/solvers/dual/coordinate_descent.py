@@ -9,13 +9,13 @@ and Sundararajan, "A dual coordinate descent method for large-scale linear SVM" 
         G_i = y_i f(x_i) + p_i                  f = K(a * y), kept up to date
         a_i <- clip(a_i - G_i / Q_ii, 0, u_i)   the exact minimum along this coordinate
 
-After each epoch the line along which it moved is followed on to its lowest point within the bounds,
-the pattern move of Hooke and Jeeves (1961): K times that move is known already, and where K is
-close to singular it saves thousands of epochs.
+After each epoch, alpha moves further along the change of the epoch, to the lowest point within the
+bounds: the pattern move of Hooke and Jeeves (1961). K times this change is known already, and if K
+is nearly singular the move saves thousands of epochs.
 
-A coordinate without curvature, Q_ii <= 0, goes to whichever of its bounds is lower, or stays if
-the bound is infinite. The largest projected gradient, which is G_i less what the bounds forbid,
-is zero at a solution and says when to stop.
+A coordinate without curvature, Q_ii <= 0, goes to the bound with the lower objective, or stays if
+this bound is infinite. The largest projected gradient (G_i, or 0 if a bound blocks its direction)
+is zero at a solution and decides when to stop.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _POINTS_IN_TRACE = 200
 
 
 class DualVariables(NamedTuple):
-    """What the compiled steps read of a `DualProblem` of m variables, all (m,)."""
+    """The arrays of a `DualProblem` that the compiled steps read, all (m,)."""
 
     y: np.ndarray
     p: np.ndarray
@@ -52,9 +52,9 @@ class DualVariables(NamedTuple):
 
 @dataclass(frozen=True)
 class CoordinateStep:
-    """One variable moved: its gradient before, and by how much it changed.
+    """One coordinate step: the variable, its gradient before, and its change.
 
-    Variable -1: all moved on by `change` times what the epoch had moved them.
+    Variable -1 is a pattern move: all variables moved by `change` times their change in the epoch.
     """
 
     epoch: int
@@ -84,9 +84,11 @@ class CoordinateProcess:
         names: np.ndarray | None = None,
     ) -> None:
         if problem.has_bias or problem.keeps_sum:
-            raise ValueError("Coordinates cannot move alone where their sum is fixed.")
+            raise ValueError(
+                "Coordinate descent is for problems without a bias and without a fixed sum."
+            )
         if K.ndim != 2 or K.shape[0] != K.shape[1] or problem.rows.max() >= len(K):
-            raise ValueError(f"K must hold every pair of rows. Got shape {K.shape}.")
+            raise ValueError(f"K must be square, with a row for every row. Got shape {K.shape}.")
         self._K = read_only(np.ascontiguousarray(K, dtype=np.float64))
         self._problem = problem
         self._given = DualVariables(
@@ -112,7 +114,7 @@ class CoordinateProcess:
         self._last = (self.alpha.copy(), self._f.copy())
         self._measure()
 
-    # -- what `drive` asks for --
+    # -- the interface of `slices.Process` --
 
     @property
     def rounds(self) -> int:
@@ -128,7 +130,7 @@ class CoordinateProcess:
     def read_steps(self) -> list[CoordinateStep]:
         records = self._records[: self._n_records[0]].tolist()
         self._n_records[0] = 0
-        names = np.append(self._names, -1)  # -1 is all of them
+        names = np.append(self._names, -1)  # -1: all variables
         return [
             CoordinateStep(int(epoch), int(names[int(i)]), g, change)
             for epoch, i, g, change in records
@@ -153,7 +155,7 @@ class CoordinateProcess:
 
     def _end_epoch(self) -> None:
         self._cursor = 0
-        self._move_on()
+        self._pattern_move()
         self._epoch += 1
         if self._epoch % _EPOCHS_BETWEEN_FACES == 0:
             self._step_on_faces()
@@ -162,24 +164,24 @@ class CoordinateProcess:
         if self.violation < max(self._tol, floor) or self._epoch % _EPOCHS_BETWEEN_REFRESHES == 0:
             self._f = self._fresh_f()
             self._measure()
-            self._stuck = self.violation < floor  # what is left is rounding
+            self._stuck = self.violation < floor  # the rest is rounding
         self._last = (self.alpha.copy(), self._f.copy())
-        self._stuck |= int(self._steps[0]) == self._steps_before  # nothing moves any more
+        self._stuck |= int(self._steps[0]) == self._steps_before  # no variable has moved
         self._steps_before = int(self._steps[0])
         if len(self._trace) < _POINTS_IN_TRACE or self.finished:
             point = TracePoint(int(self._steps[0]), self._objective(self._f), self.violation)
             self._trace.append(point)
 
-    def _move_on(self) -> None:
-        """Further along the move of this epoch, as far as the objective falls."""
+    def _pattern_move(self) -> None:
+        """Move further along the change of this epoch, as far as the objective falls."""
         problem, (alpha, f) = self._problem, self._last
         move, product = self.alpha - alpha, self._f - f
         slope = float((problem.y * self._f[problem.rows] + problem.p) @ move)
         curvature = float((problem.y * product[problem.rows]) @ move)
         with np.errstate(divide="ignore", invalid="ignore"):
-            room = np.where(move > 0.0, problem.u - self.alpha, -self.alpha) / move
-        reach = float(room[move != 0.0].min(initial=np.inf))
-        step = min(reach, -slope / curvature) if curvature > 0.0 else 0.0
+            to_bound = np.where(move > 0.0, problem.u - self.alpha, -self.alpha) / move
+        longest = float(to_bound[move != 0.0].min(initial=np.inf))
+        step = min(longest, -slope / curvature) if curvature > 0.0 else 0.0
         if 0.0 < step < np.inf:
             self.alpha = np.clip(self.alpha + step * move, 0.0, problem.u)
             self._f = self._f + step * product
@@ -188,18 +190,18 @@ class CoordinateProcess:
                 self._n_records[0] += 1
 
     def _step_on_faces(self) -> None:
-        """Newton steps where coordinates creep; a listener hears of them as of a move of all."""
+        """Newton steps, because coordinate steps can be slow; they are not reported as steps."""
         problem = self._problem
-        own = self._K[np.ix_(problem.rows, problem.rows)]
+        K = self._K[np.ix_(problem.rows, problem.rows)]
         f = self._fresh_f()[problem.rows] + problem.y * problem.p
-        self.alpha = descend_on_faces(own, problem.y, problem.u, self.alpha, f, [])
+        self.alpha = descend_on_faces(K, problem.y, problem.u, self.alpha, f, [])
         self._f = self._fresh_f()
 
     def _longest_p(self) -> float:
         return float(np.abs(self._problem.p).max())
 
     def _fresh_f(self) -> np.ndarray:
-        """f from scratch, without the rounding of all the steps."""
+        """f = K(alpha y), computed without the accumulated rounding of the steps."""
         return row_sums(self._K, self._problem.coefficients(self.alpha, len(self._K)))
 
     def _measure(self) -> None:
@@ -227,23 +229,25 @@ class CoordinateProcess:
 
 
 def projected_gradient(problem: DualProblem, alpha: np.ndarray, f: np.ndarray) -> np.ndarray:
-    """The gradient, zero where a bound keeps the variable from following it; f = K(alpha * y)."""
+    """The gradient, zero if a bound blocks the descent direction; f = K(alpha * y)."""
     gradient = problem.y * f[problem.rows] + problem.p
-    kept = ((alpha <= 0.0) & (gradient > 0.0)) | ((alpha >= problem.u) & (gradient < 0.0))
-    return np.where(kept, 0.0, gradient)
+    is_blocked = ((alpha <= 0.0) & (gradient > 0.0)) | ((alpha >= problem.u) & (gradient < 0.0))
+    return np.where(is_blocked, 0.0, gradient)
 
 
 @kernel
 def _visit(K, variables, order, start, end, alpha, f, epoch, steps, records, n_records):
-    """Coordinate steps on order[start:end]; returns where it stopped: early if the trace is full.
+    """Coordinate steps on order[start:end]; returns where it stopped, early if records are full.
 
     K: float64 (n, n); `variables` are m `DualVariables`, alpha float64 (m,) their values and f
     float64 (n,) the products K(alpha y). steps[0] counts the variables that moved. records:
-    float64 (r, 4), empty if nobody listens, of which n_records[0] are used.
+    float64 (r, 4), empty without a listener, of which n_records[0] are used.
     """
     y, p, u, rows = variables
     for t in range(start, end):
-        if records.shape[0] > 0 and n_records[0] >= records.shape[0] - 1:  # the last is kept free
+        if (
+            records.shape[0] > 0 and n_records[0] >= records.shape[0] - 1
+        ):  # the last one is for the pattern move
             return t
         i = order[t]
         row = rows[i]
@@ -267,7 +271,7 @@ def _visit(K, variables, order, start, end, alpha, f, epoch, steps, records, n_r
 
 @kernel
 def _lowest(a, gradient, curvature, bound):
-    """Where G d + Q d^2 / 2 is least for 0 <= a + d <= bound."""
+    """The value a + d in [0, bound] with the smallest G d + Q d^2 / 2."""
     if curvature > 0.0:
         target = min(max(a - gradient / curvature, 0.0), bound)
     elif bound == np.inf:

@@ -8,8 +8,8 @@ from margrove._runtime import kernel
 
 __all__ = ["FEW", "add_row", "newton_step"]
 
-FEW = 200  # free variables whose Newton step costs less than the pair steps it saves
-_RIDGE, _LARGEST_RIDGE = 1e-13, 1e-6  # of the mean of the diagonal
+FEW = 200  # free variables up to which a Newton step costs less than the pair steps it saves
+_RIDGE, _LARGEST_RIDGE = 1e-13, 1e-6  # relative to the mean of the diagonal
 
 
 @kernel(fast_sums=True)
@@ -21,9 +21,9 @@ def add_row(row, factor, total):
 
 @kernel
 def newton_step(K, rows, y, u, alpha, values, f):
-    """All free variables towards the lowest point of their face, to the first bound.
+    """Move all free variables towards the minimum of their face, up to the first bound.
 
-    Whether to take another: not after a full step, nor where there is nothing to be had.
+    Returns whether another step is useful: not after a full step, nor if there is no descent.
     """
     free, n = np.empty(2 * FEW, np.int64), 0
     for v in range(len(alpha)):
@@ -37,7 +37,7 @@ def newton_step(K, rows, y, u, alpha, values, f):
     L = np.empty((n, n))
     ridge = _RIDGE
     while not _factorised(K, rows, free[:n], ridge, L):
-        ridge *= 100.0  # free variables that depend on each other
+        ridge *= 100.0  # free variables are linearly dependent
         if ridge > _LARGEST_RIDGE:
             return False
     towards, ones = np.empty(n), np.empty(n)
@@ -48,27 +48,27 @@ def newton_step(K, rows, y, u, alpha, values, f):
     shift = _sum(towards) / _sum(ones)
     for a in range(n):
         towards[a] -= shift * ones[a]
-    mean = _sum(towards) / n  # rounding must not move the sum
+    mean = _sum(towards) / n  # rounding must not change the sum
     slope, length, hit = 0.0, 1.0, -1
     for a in range(n):
         towards[a] -= mean
         v = free[a]
         slope += f[v] * towards[a]
         change = y[v] * towards[a]
-        room = np.inf
+        to_bound = np.inf
         if change > 0.0:
-            room = (u[v] - alpha[v]) / change
+            to_bound = (u[v] - alpha[v]) / change
         elif change < 0.0:
-            room = -alpha[v] / change
-        if room < length:
-            length, hit = room, a
+            to_bound = -alpha[v] / change
+        if to_bound < length:
+            length, hit = to_bound, a
     if not slope < 0.0:
         return False
     for a in range(n):
         v = free[a]
         before = alpha[v]
         after = min(u[v], max(0.0, before + length * y[v] * towards[a]))
-        if a == hit:  # landing is exact
+        if a == hit:  # exactly on the bound
             after = u[v] if y[v] * towards[a] > 0.0 else 0.0
         alpha[v] = after
         add_row(K[rows[v]], y[v] * (after - before), values)
@@ -77,7 +77,7 @@ def newton_step(K, rows, y, u, alpha, values, f):
 
 @kernel
 def _factorised(K, rows, free, ridge, L):
-    """L <- Cholesky's factor of the tile of the free variables; whether there is one."""
+    """L <- Cholesky factor of the tile of the free variables; False if there is none."""
     trace = 0.0
     for a in range(len(free)):
         row = K[rows[free[a]]]
@@ -99,7 +99,7 @@ def _sum(values):
 
 @kernel(fast_sums=True)
 def _factorise(L):
-    """Cholesky's factor in place of the lower triangle; False where it does not exist."""
+    """Replace the lower triangle by its Cholesky factor; False if there is none."""
     for i in range(len(L)):
         for j in range(i + 1):
             total = L[i, j]

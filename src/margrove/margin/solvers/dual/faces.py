@@ -1,14 +1,14 @@
 """Newton steps on a face: all free variables of a small problem move at once.
 
-Pair steps settle quickly which variables are at their bounds, but creep where the others are nearly
-dependent: large C, few features. With s = y a, gradient f and free variables F, the lowest point of
-the face solves
+Pair steps quickly find the variables at their bounds, but are slow if the free variables are nearly
+dependent, as with large C or few features. With s = y a, gradient f and free variables F, the
+minimum of the face solves
 
     | K_FF  1 | | d  |   | -f_F |
-    | 1'    0 | | mu | = |   0  |          (one row of ones for each group whose sum is kept)
+    | 1'    0 | | mu | = |   0  |          (one row of ones for each group with a fixed sum)
 
-The step towards it is cut short at the first bound, which then holds one more variable, so that
-there are at most as many steps as variables before a full one. The objective falls with each.
+The step towards it ends at the first bound, where one more variable then stays. So there are at
+most as many steps as variables before a full step. The objective falls with each step.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def descend_on_faces(
     f: np.ndarray,
     groups: list[np.ndarray],
 ) -> np.ndarray:
-    """alpha after some Newton steps; K is the float64 Gram matrix of the variables."""
+    """alpha (m,) after some Newton steps; K float64 (m, m) is the Gram matrix of the variables."""
     s, f = y * alpha, f.copy()
     lowest, highest = np.where(y > 0, 0.0, -u), np.where(y > 0, u, 0.0)
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
@@ -44,7 +44,7 @@ def descend_on_faces(
             if not 0.0 < length < np.inf:
                 break
             bounds = np.where(direction > 0, highest[free], lowest[free])
-            moved = np.where(hits, bounds, s[free] + length * direction)  # landing is exact
+            moved = np.where(hits, bounds, s[free] + length * direction)  # exactly on the bound
             f += K[:, free] @ (moved - s[free])
             s[free] = moved
             if not hits.any():
@@ -55,18 +55,20 @@ def descend_on_faces(
 def _newton_direction(
     K: np.ndarray, f: np.ndarray, free: np.ndarray, groups: list[np.ndarray]
 ) -> np.ndarray:
-    own = K[np.ix_(free, free)]
-    own[np.diag_indices_from(own)] += _RIDGE * max(1e-300, float(np.trace(own)) / len(free))
+    K_free = K[np.ix_(free, free)]
+    K_free[np.diag_indices_from(K_free)] += _RIDGE * max(
+        1e-300, float(np.trace(K_free)) / len(free)
+    )
     ones = np.array([group[free] for group in groups], dtype=np.float64).reshape(-1, len(free))
     ones = ones[ones.any(axis=1)]
     k = len(ones)
-    system = np.block([[own, ones.T], [ones, np.zeros((k, k))]])
+    system = np.block([[K_free, ones.T], [ones, np.zeros((k, k))]])
     right = np.concatenate([-f[free], np.zeros(k)])
     try:
         direction = np.linalg.solve(system, right)[: len(free)]
     except np.linalg.LinAlgError:
         direction = np.linalg.lstsq(system, right, rcond=None)[0][: len(free)]
-    for row in ones:  # rounding must not move the sums
+    for row in ones:  # rounding must not change the sums
         direction -= row * (row @ direction) / row.sum()
     return direction
 
@@ -80,15 +82,16 @@ def _longest_step(
     lowest: np.ndarray,
     highest: np.ndarray,
 ) -> tuple[float, np.ndarray]:
-    """How far the objective falls along the direction within the bounds; who meets one there."""
+    """The best step length along the direction, and which variables reach a bound by it."""
     slope = float(f[free] @ direction)
     curvature = float(direction @ K[np.ix_(free, free)] @ direction)
-    nobody = np.zeros(len(free), dtype=bool)
+    none = np.zeros(len(free), dtype=bool)
     if not slope < 0.0:
-        return 0.0, nobody
+        return 0.0, none
     best = -slope / curvature if curvature > 0.0 else np.inf
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        room = np.where(direction > 0, highest[free] - s[free], lowest[free] - s[free]) / direction
-    room = np.where(direction != 0.0, room, np.inf)
-    limit = float(room.min())
-    return (best, nobody) if best < limit else (limit, room <= limit * (1.0 + 1e-12))
+        to_bound = np.where(direction > 0, highest[free] - s[free], lowest[free] - s[free])
+        to_bound = to_bound / direction
+    to_bound = np.where(direction != 0.0, to_bound, np.inf)
+    limit = float(to_bound.min())
+    return (best, none) if best < limit else (limit, to_bound <= limit * (1.0 + 1e-12))

@@ -1,27 +1,26 @@
-"""Maximum margins as geometry: the nearest points of the two classes' convex hulls.
+"""Maximum margins by geometry: the nearest points of the convex hulls of two classes.
 
     minimise 1/2 || sum_+ b_i phi(x_i) - sum_- b_i phi(x_i) ||^2
     subject to  sum_+ b = sum_- b = total,   0 <= b_i <= u_i
 
-With u_i >= total these are the convex hulls: the hard margin's plane is orthogonal to the segment
-between their nearest points, at its midpoint. Smaller bounds reduce the hulls until they are
-apart: that is the nu-SVC (Crisp and Burges, "A geometric interpretation of nu-SVM classifiers",
-2000; Bennett and Bredensteiner, "Duality and geometry in SVM classifiers", 2000).
+With u_i >= total these are the convex hulls: the hyperplane of the hard margin is orthogonal to the
+segment between their nearest points, at its midpoint. Smaller bounds reduce the hulls until they
+are disjoint: that is the nu-SVC (Crisp and Burges, "A geometric interpretation of nu-SVM
+classifiers", 2000; Bennett and Bredensteiner, "Duality and geometry in SVM classifiers", 2000).
 
-**Algorithm.** With s = y b and f = Ks the problem is: minimise 1/2 s'Ks over two boxes cut by a
-plane each. Two moves alternate, as in More and Toraldo, "On the solution of large quadratic
-programming problems with bound constraints" (1991):
+**Algorithm.** With s = y b and f = Ks the problem is: minimise 1/2 s'Ks over two boxes, each
+intersected with a hyperplane. Two moves alternate, as in More and Toraldo, "On the solution of
+large quadratic programming problems with bound constraints" (1991):
 
     project   towards the projection of s - eta f onto the hulls, with the exact best step; eta
-              after Barzilai and Borwein. It settles which weights are at a bound; the projection
-              is that of Dai and Fletcher (2006).
-    face      conjugate gradients among the weights strictly inside their bounds. They end at the
-              nearest points of the face, or at the first bound in the way.
+              after Barzilai and Borwein. This finds the weights at a bound; the projection is that
+              of Dai and Fletcher (2006).
+    face      conjugate gradients among the weights strictly inside their bounds, up to the nearest
+              points of the face, or to the first bound.
 
-Faces are finitely many and the objective falls, so the right face is met; on it conjugate
-gradients converge fast. All weights move together, where decomposition methods change two. Where
-float64 allows no more progress it ends, and the result says that it has not converged.
-
+There are finitely many faces and the objective falls, so the right face is found; on it conjugate
+gradients converge fast. All weights move together, while decomposition methods change two. If
+float64 allows no further progress, the process ends, and the result has `converged=False`.
 """
 
 from __future__ import annotations
@@ -49,12 +48,12 @@ __all__ = [
 
 _EPS = float(np.finfo(np.float64).eps)
 STEPS_PER_SWEEP = 50
-_PATIENCE = 20  # sweeps without progress in the objective or the violation
+_MOST_IDLE_SWEEPS = 20  # without progress in the objective or the violation
 
 
 @dataclass(frozen=True)
 class HullStep:
-    """One move of the two nearest points, by all of the `moved` weights at once."""
+    """One move of the two nearest points; `moved` weights change at once."""
 
     step: int
     on_face: bool
@@ -72,16 +71,18 @@ class HullProcess:
 
     unit = "sweep"
     s: np.ndarray  # y b
-    f: np.ndarray  # K s, and like the next two in units of the largest |K|
+    f: np.ndarray  # K s; f, objective and violation are in units of the largest |K|
     objective: float
     violation: float
-    intervals: list[tuple[float, float]]  # of the KKT conditions, a class each
+    intervals: list[tuple[float, float]]  # of the KKT conditions, one for each class
 
     def __init__(
         self, K: np.ndarray, problem: DualProblem, *, tol: float = 1e-6, max_sweeps: int = 10_000
     ) -> None:
         if not problem.keeps_sum or problem.p.any() or K.shape != (len(problem),) * 2:
-            raise ValueError("Hulls are the problem of nu_svc, with one row of K a variable.")
+            raise ValueError(
+                "HullProcess solves problems of nu_svc, with a row of K for each variable."
+            )
         self.K = read_only(np.ascontiguousarray(K, dtype=np.float64))
         self._tol = tol
         self.total: int | None = max_sweeps
@@ -96,7 +97,7 @@ class HullProcess:
         self._eta = 1.0
         self._direction: np.ndarray | None = None  # of the conjugate gradients, on a face
         self._squared_residual = 1.0
-        self._turns = 0  # moves of the same kind in succession
+        self._n_same_moves = 0  # moves of the same kind in succession
         self.steps = 0
         self._trace: list[TracePoint] = []
         self._records: list[HullStep] = []
@@ -105,7 +106,7 @@ class HullProcess:
         self._best = (np.inf, np.inf, 0)  # objective, violation, and the sweep that had them
         self._refresh()
 
-    # -- what `drive` asks for --
+    # -- the interface of `slices.Process` --
 
     @property
     def rounds(self) -> int:
@@ -138,7 +139,7 @@ class HullProcess:
         free = (before > self._low) & (before < self._high)
         moved = self._move_on_face(free) if on_face else self._move_by_projection()
         self.steps += 1
-        self._turns += 1
+        self._n_same_moves += 1
         self._measure()
         if self._is_solved() or self.violation <= self._floor or self.steps % STEPS_PER_SWEEP == 0:
             self._refresh()
@@ -160,7 +161,7 @@ class HullProcess:
         self.s = target if step == 1.0 else self._within_bounds(self.s + step * move)
         self.f = self.f + step * product
         length = float(move @ move)
-        # Without curvature the objective is linear: any longer step would do.
+        # Without curvature the objective is linear, and any longer step is better.
         self._eta = length / curvature if curvature > 1e-10 * length else 1e10
         return int(np.count_nonzero(move))
 
@@ -173,40 +174,41 @@ class HullProcess:
         squared = float(residual @ residual)
         assert self._direction is not None
         move = residual + (squared / self._squared_residual) * self._direction
-        if float(move @ residual) <= 0.0:  # rounding has the better of it: start again
+        if float(move @ residual) <= 0.0:  # rounding dominates: start again
             move = residual
         self._direction, self._squared_residual = move, max(squared, 1e-300)
         product = row_sums(self.K, move) / self.largest
         curvature, descent = float(move @ product), float(move @ residual)
         with np.errstate(divide="ignore", invalid="ignore"):
-            room = np.where(move > 0, self._high - self.s, self._low - self.s) / move
-        room[move == 0.0] = np.inf
-        reach = float(room.min())
-        if descent < reach * curvature:
+            to_bound = np.where(move > 0, self._high - self.s, self._low - self.s) / move
+        to_bound[move == 0.0] = np.inf
+        longest = float(to_bound.min())
+        if descent < longest * curvature:
             self.s = self._within_bounds(self.s + (descent / curvature) * move)
             self.f = self.f + (descent / curvature) * product
-        elif reach < np.inf:
+        elif longest < np.inf:
             bound = np.where(move > 0, self._high, self._low)
-            self.s = np.where(room <= reach, bound, self._within_bounds(self.s + reach * move))
-            self.f = self.f + reach * product
+            moved = self._within_bounds(self.s + longest * move)
+            self.s = np.where(to_bound <= longest, bound, moved)
+            self.f = self.f + longest * product
             self._direction = None
         return int(np.count_nonzero(move))
 
     def _choose_next_move(self, free: np.ndarray, was_on_face: bool) -> None:
-        """Stay on the face while most of the violation is there, and until a bound is hit."""
+        """Stay on the face while most of the violation is there, until a bound is reached."""
         now = (self.s > self._low) & (self.s < self._high)
         spread = max(
             (float(np.ptp(self.f[m[now[m]]])) for m in self._classes if now[m].any()), default=0.0
         )
         is_face_worthwhile = spread > 0.1 * self.violation
         if was_on_face:
-            stay = self._direction is not None and self._turns < 4 * int(now.sum()) + 20
+            stay = self._direction is not None and self._n_same_moves < 4 * int(now.sum()) + 20
             if not (stay and is_face_worthwhile):
-                self._direction, self._turns = None, 0
-        elif is_face_worthwhile and (self._turns >= 10 or bool((free == now).all())):
-            self._direction, self._turns = np.zeros(len(self.s)), 0
+                self._direction, self._n_same_moves = None, 0
+        elif is_face_worthwhile and (self._n_same_moves >= 10 or bool((free == now).all())):
+            self._direction, self._n_same_moves = np.zeros(len(self.s)), 0
 
-    # -- what the weights amount to --
+    # -- objective and violation --
 
     def _within_bounds(self, s: np.ndarray) -> np.ndarray:
         return np.clip(s, self._low, self._high)
@@ -218,7 +220,7 @@ class HullProcess:
         return s
 
     def _fresh_f(self) -> np.ndarray:
-        """f from scratch, without the rounding of all the moves."""
+        """f = K s, computed without the accumulated rounding of the moves."""
         return row_sums(self.K, self.s) / self.largest
 
     def _refresh(self) -> None:
@@ -231,7 +233,7 @@ class HullProcess:
         self.violation = _violation(self.intervals)
 
     def _moving(self, members: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, ...]:
-        """The values of a class, and which of its weights y b can rise and fall."""
+        """The values f of a class, and which of its weights y b can rise and which can fall."""
         s = self.s[members]
         return f[members], s < self._high[members], s > self._low[members]
 
@@ -254,11 +256,11 @@ class HullProcess:
         if self.objective < objective - 1e-12 * abs(objective) or self.violation < 0.9 * violation:
             better = min(objective, self.objective), min(violation, self.violation)
             self._best = (*better, self.rounds)
-        elif self.rounds - sweep >= _PATIENCE:
+        elif self.rounds - sweep >= _MOST_IDLE_SWEEPS:
             self._stuck = True
 
     def result(self) -> SolverResult:
-        """In the scaling of the problem; rho and r are half the sum and difference of offsets."""
+        """The current point; rho and r are half the sum and half the difference of the offsets."""
         f = self._fresh_f()
         intervals = [kkt_interval(*self._moving(m, f)) for m in self._classes]
         violation = self.largest * _violation(intervals)
@@ -283,7 +285,7 @@ def svc_result(
     iterations: int,
     trace: list[TracePoint],
 ) -> SolverResult:
-    """What alpha is worth as a solution of a `c_svc` problem with a bias; f = K(alpha * y)."""
+    """alpha as the result of a `c_svc` problem with a bias; f = K(alpha * y)."""
     values = f - problem.y  # y_i times the gradient
     can_rise = np.where(problem.y > 0, alpha < problem.u, alpha > 0.0)
     can_fall = np.where(problem.y > 0, alpha > 0.0, alpha < problem.u)
@@ -303,9 +305,10 @@ def svc_result(
 def kkt_interval(
     values: np.ndarray, can_rise: np.ndarray, can_fall: np.ndarray
 ) -> tuple[float, float]:
-    """The largest value that can fall and the smallest that can rise: in order at a solution.
+    """The largest value that can fall and the smallest that can rise, in this order at a solution.
 
-    Values are the derivatives with respect to y_i alpha_i, and it is that which rises or falls.
+    Values are the derivatives with respect to y_i alpha_i; `can_rise` and `can_fall` say whether
+    y_i alpha_i can.
     """
     largest = float(values[can_fall].max(initial=-np.inf))
     smallest = float(values[can_rise].min(initial=np.inf))
@@ -317,7 +320,7 @@ def _violation(intervals: list[tuple[float, float]]) -> float:
 
 
 def kkt_offset(values: np.ndarray, can_rise: np.ndarray, can_fall: np.ndarray) -> float:
-    """The multiplier of sum y alpha: the value of the free variables, else the midpoint."""
+    """The multiplier of sum y alpha: the mean value of the free variables, else the midpoint."""
     free = can_rise & can_fall
     if free.any():
         return float(values[free].mean())
@@ -330,9 +333,9 @@ def kkt_offset(values: np.ndarray, can_rise: np.ndarray, can_fall: np.ndarray) -
 
 
 def project(z: np.ndarray, low: Any, high: Any, total: float) -> np.ndarray:
-    """The nearest x to z with low <= x <= high and sum x = total, which must be possible.
+    """The nearest x to z with low <= x <= high and sum x = total, which must be feasible.
 
-    x = clip(z - theta); its sum falls with theta along straight lines between breakpoints.
+    x = clip(z - theta), whose sum is a piecewise linear, falling function of theta.
     """
     low, high = np.broadcast_to(low, z.shape), np.broadcast_to(high, z.shape)
     edges = np.concatenate([z - low, z - high])
@@ -344,7 +347,7 @@ def project(z: np.ndarray, low: Any, high: Any, total: float) -> np.ndarray:
     at = max(0, int(np.searchsorted(sums, total)) - 1)
     theta = edges[at] - (total - sums[at]) / max(1.0, moving[at])
     x = np.clip(z - theta, low, high)
-    for _ in range(2):  # theta is as precise as the longest z, the sum has to be as precise as x
+    for _ in range(2):  # the precision of theta is that of the largest z; correct the sum
         inside = (x > low) & (x < high)
         if inside.any():
             x[inside] += (total - x.sum()) / np.count_nonzero(inside)
@@ -353,7 +356,7 @@ def project(z: np.ndarray, low: Any, high: Any, total: float) -> np.ndarray:
 
 
 def row_sums(K: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """K @ weights, in an order that no number of threads can change, skipping zeros."""
+    """K @ weights, in an order that does not depend on threads, without zero weights."""
     out = np.zeros(len(K))
     _add_rows(K, weights, out)
     return out
@@ -361,6 +364,7 @@ def row_sums(K: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 @kernel
 def _add_rows(K, weights, out):
+    """out += K @ weights for symmetric K"""
     for j in range(len(weights)):
         weight = weights[j]
         if weight != 0.0:

@@ -1,13 +1,14 @@
 """Hard and soft margins by geometry: the nearest points of full and of reduced convex hulls.
 
-The hard margin is that between the full hulls; where they meet there is none.
+The hard margin is the distance of the full hulls; if they intersect, there is none.
 
 **Soft margin.** A C-SVC with bounds C c_i, max c = 1, is a pair of hulls with bounds mu c_i and
-total 1: alpha = (C / mu) b. Which mu? If r is half the gap between the classes' offsets, the
-margin is 1 when (C / mu) r = 1. As mu grows the hulls grow and r falls, down to 0 where they
-meet, so h(mu) = mu / C - r(mu) rises strictly and has one root, however large C is. r may jump,
-namely where no weight is inside its bounds; a candidate with weights next to a bound moved onto
-it is therefore tried as well. What counts is the C-SVC's own KKT violation.
+total 1: alpha = (C / mu) b for a certain mu. If r is half the difference of the offsets of the
+classes, the margin is 1 when (C / mu) r = 1. As mu grows, the hulls grow and r falls, down to 0
+when they intersect. So h(mu) = mu / C - r(mu) rises strictly and has one root for every C. r may
+jump if no weight is strictly inside its bounds. Therefore a candidate with weights near a bound
+moved onto the bound is tried as well. The KKT violation of the C-SVC decides which candidate is
+better.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ from margrove.margin.svm import DualProblem, c_svc
 __all__ = ["HardMarginProcess", "HullDistance", "SoftMarginProcess", "hard_margin", "soft_margin"]
 
 _EPS = float(np.finfo(np.float64).eps)
-_DOUBTFUL = 1000.0  # the squared distance is then known to three digits at best
+_DOUBTFUL = 1000.0  # times the bound; the squared distance then has at most three exact digits
 _TERMS_SHOWN = 3
 
 
 @dataclass(frozen=True)
 class HullDistance:
-    """How far apart two hulls are, and the distance below which rounding could have made them so.
+    """The distance of two hulls, and the bound below which it may be rounding only.
 
-    distance <= bound means that they are not told from hulls that meet; `is_doubtful` that the
-    distance is above the bound, but by so little that the margin has less than three digits.
+    distance <= bound means that the hulls may intersect; `is_doubtful` means that the distance is
+    above the bound, but so little that the margin has less than three exact digits.
     """
 
     distance: float
@@ -45,11 +46,11 @@ class HullDistance:
 class HardMarginProcess(HullProcess):
     """The C-SVC without an upper bound on alpha, from the nearest points of the full hulls.
 
-    For weights b the best multiple of them is alpha = 2 b / distance^2, where the functional
-    margin of the nearest points is 1. `tol` is on the KKT violation of the C-SVC.
+    For weights b the best multiple is alpha = 2 b / distance^2, for which the functional margin of
+    the nearest points is 1. `tol` is on the KKT violation of the C-SVC.
 
-    The hulls meet, as far as float64 can tell, if distance^2 <= 16 n eps max|K|: that much the
-    rounding of n products can add up to. `result` then raises `NotSeparableError`.
+    Within float64 the hulls intersect if distance^2 <= 16 n eps max|K|, the possible rounding error
+    of n products. `result` then raises `NotSeparableError`.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class HardMarginProcess(HullProcess):
         if squared < -self._bound:
             raise InvalidDataError(
                 "The Gram matrix is not positive semidefinite: the squared distance between two "
-                f"points is {squared * self.largest:g}. There is no margin to measure."
+                f"points is {squared * self.largest:g}. Use a positive definite kernel."
             )
         if squared <= self._bound:
             raise _not_separable(self.s, self.separation, self._names, self._title)
@@ -98,16 +99,16 @@ class HardMarginProcess(HullProcess):
             return found
         return replace(
             found,
-            doubt=f"The classes are {separation.distance:.2g} apart in feature space, which is "
-            f"little beside rounding ({separation.bound:.2g}): whether they are separable at all "
-            "is doubtful.",
+            doubt="The distance of the classes in feature space is "
+            f"{separation.distance:.2g}, close to the rounding error ({separation.bound:.2g}): "
+            "they may not be separable.",
         )
 
 
 class HardMarginThroughOrigin(HardMarginProcess):
-    """The hard margin without a bias: the hull of the points y_i phi(x_i), seen from the origin.
+    """The hard margin without a bias: the distance of the origin from the hull of y_i phi(x_i).
 
-    The origin is the other class. The margin is then measured from it, not from the midpoint.
+    The origin is the other class. The margin is measured from the origin, not from the midpoint.
     """
 
     def __init__(self, K: np.ndarray, signs: np.ndarray, **settings: Any) -> None:
@@ -136,9 +137,9 @@ class HardMarginThroughOrigin(HardMarginProcess):
 
 
 class SoftMarginProcess:
-    """The C-SVC with finite bounds C (n,), by a search for the reduction of the hulls.
+    """The C-SVC with finite bounds C (n,), by a search for mu, the reduction of the hulls.
 
-    A round is one pair of reduced hulls, started from the nearest points of the last.
+    A round is one pair of reduced hulls, started from the nearest points of the previous pair.
     """
 
     unit = "reduction"
@@ -162,7 +163,7 @@ class SoftMarginProcess:
         self.total: int | None = max_reductions
         self._C = float(self._svc.u.max())
         self._shares = self._svc.u / self._C
-        self._fullest = 1.0 / float(self._shares.min())  # from here on the hulls are whole
+        self._fullest = 1.0 / float(self._shares.min())  # from here on the hulls are not reduced
         self._root = _Root()
         self._best: SolverResult | None = None
         self._steps = 0
@@ -191,11 +192,11 @@ class SoftMarginProcess:
     def advance(self, work: float) -> float:
         spent = self._hulls.advance(work)
         if self._hulls.finished:
-            spent += self._judge()
+            spent += self._end_round()
         return spent
 
     def result(self) -> SolverResult:
-        best = self._best or self._worth(self._scaled())
+        best = self._best or self._as_result(self._scaled())
         return replace(best, iterations=self._steps, trace=list(self._trace))
 
     def _reduce(self, mu: float, start: np.ndarray | None) -> None:
@@ -204,14 +205,16 @@ class SoftMarginProcess:
         tol = self._tol * mu / (8.0 * self._C)
         self._hulls = HullProcess(self._K, hulls, tol=tol, max_sweeps=self._max_sweeps)
 
-    def _judge(self) -> float:
-        """Take the solution of these hulls if it is one of the C-SVC, else reduce anew."""
+    def _end_round(self) -> float:
+        """Keep the solution of these hulls if it is the best so far, and choose the next mu."""
         hulls = self._hulls
         self._steps += hulls.steps
         self._records += hulls.read_steps()
         alpha = self._scaled()
         snapped = _moved_onto_bounds(self._svc, alpha, self._root.resolution(len(alpha)))
-        found = [self._worth(alpha), self._worth(snapped)] + ([self._best] if self._best else [])
+        found = [self._as_result(alpha), self._as_result(snapped)] + (
+            [self._best] if self._best else []
+        )
         best = self._best = min(found, key=lambda result: result.violation)
         self._root.narrow(self._mu, self._excess())
         mu = self._root.guess(self._mu - self._C * hulls.largest * self._excess(), self._fullest)
@@ -223,15 +226,15 @@ class SoftMarginProcess:
 
     def _scaled(self) -> np.ndarray:
         weights = np.abs(self._hulls.s)
-        at_bound = weights >= self._mu * self._shares  # rounding must not take them off it
+        at_bound = weights >= self._mu * self._shares  # they must stay there in spite of rounding
         return np.where(at_bound, self._svc.u, weights * (self._C / self._mu))
 
-    def _worth(self, alpha: np.ndarray) -> SolverResult:
+    def _as_result(self, alpha: np.ndarray) -> SolverResult:
         f = row_sums(self._hulls.K, alpha * self._svc.y)
         return svc_result(self._svc, alpha, f, self._tol, self._steps, [])
 
     def _excess(self) -> float:
-        """h = mu / C - r, for the r nearest to mu / C that these hulls' offsets allow."""
+        """h = mu / C - r, for the r nearest to mu / C that the offsets of the hulls allow."""
         (low_plus, high_plus), (low_minus, high_minus) = self._hulls.intervals
         ends = (low_plus - high_minus) / 2.0, (high_plus - low_minus) / 2.0
         wanted = self._mu / self._C / self._hulls.largest
@@ -239,13 +242,13 @@ class SoftMarginProcess:
 
 
 class _Root:
-    """The root of a rising function, from its lower end: regula falsi, bisection where it lags."""
+    """The root of a rising function, from its lower end: regula falsi, bisection if it is slow."""
 
     def __init__(self) -> None:
         self._below: tuple[float, float] | None = None
         self._above: tuple[float, float] | None = None
         self._width = np.inf
-        self._lagged = False
+        self._is_slow = False
 
     def narrow(self, x: float, h: float) -> None:
         if h < 0.0:
@@ -254,31 +257,31 @@ class _Root:
             self._above = (x, h)
         if self._below is not None and self._above is not None:
             width = self._above[0] - self._below[0]
-            self._lagged = not self._lagged and width > 0.5 * self._width
+            self._is_slow = not self._is_slow and width > 0.5 * self._width
             self._width = width
 
     def resolution(self, n: int) -> float:
-        """Weights this close to a bound, as a share of it, may be there for want of precision."""
+        """Weights closer to a bound than this share of it may be at the bound."""
         if self._below is None or self._above is None:
             return 1e-12
         return max(1e-12, min(1e-3, n * self._width / self._above[0]))
 
     def guess(self, upper: float, cap: float) -> float | None:
-        """Where to look next; `upper` is known not to be below the root. None: no float is left."""
+        """The next x; `upper` is known not to be below the root. None if no float is left."""
         if self._below is None:
             return None
         (a, low) = self._below
         if self._above is None:
             return cap if a < cap < upper else (upper if upper > a else None)
         (b, high) = self._above
-        x = float(np.sqrt(a) * np.sqrt(b)) if self._lagged else a - low * (b - a) / (high - low)
+        x = float(np.sqrt(a) * np.sqrt(b)) if self._is_slow else a - low * (b - a) / (high - low)
         return x if a < x < b else None
 
 
 def hard_margin(
     K: np.ndarray, signs: np.ndarray, *, tol: float = 1e-6, max_sweeps: int = 10_000
 ) -> tuple[SolverResult, HullDistance]:
-    """Solve `c_svc` with C = inf; raises `NotSeparableError` with the hulls' common point."""
+    """Solve `c_svc` with C = inf; raises `NotSeparableError` with the common point of the hulls."""
     process = HardMarginProcess(K, signs, tol=tol, max_sweeps=max_sweeps)
     while not process.finished:
         process.advance(np.inf)
@@ -296,9 +299,9 @@ def soft_margin(
 
 
 def _hulls(signs: np.ndarray, u: np.ndarray, near: np.ndarray | None) -> DualProblem:
-    """Both classes sum to one; the start is the point nearest to the signed weights `near`."""
+    """The hulls, with sums of one; the start is the nearest point to the signed weights `near`."""
     if not ((signs > 0).any() and (signs < 0).any()):
-        raise ValueError("A margin is between two classes, and one of them has no rows.")
+        raise ValueError("A margin needs two classes, and one of them has no rows.")
     start = np.zeros(len(signs)) if near is None else np.abs(near)
     for members in (signs > 0, signs < 0):
         start[members] = project(start[members], 0.0, u[members], 1.0)
@@ -308,7 +311,7 @@ def _hulls(signs: np.ndarray, u: np.ndarray, near: np.ndarray | None) -> DualPro
 
 
 def _moved_onto_bounds(problem: DualProblem, alpha: np.ndarray, near: float) -> np.ndarray:
-    """alpha with what is within a share `near` of a bound put there; the free ones balance it."""
+    """Move variables within a share `near` of a bound onto it; the free ones keep the sum."""
     share = alpha / problem.u
     alpha = np.where(share < near, 0.0, np.where(share > 1.0 - near, problem.u, alpha))
     free = (alpha > 0.0) & (alpha < problem.u)
@@ -333,7 +336,7 @@ def _not_separable(
         more = len(members) - len(terms)
         sides.append(" + ".join(terms) + (f" + {more} more" if more > 0 else ""))
     return NotSeparableError(
-        f"No plane separates the classes{title and f' ({title})'}: in the feature space their "
+        f"No hyperplane separates the classes{title and f' ({title})'}: in feature space their "
         f"convex hulls share the point {sides[0]} = {sides[1]} (up to a distance of "
         f"{separation.distance:.2g}; below {separation.bound:.2g} it is rounding). Use a finite C, "
         "or a kernel with more features.",

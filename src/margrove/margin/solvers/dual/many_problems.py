@@ -1,4 +1,4 @@
-"""Several problems as one process: small ones side by side, large ones one after the other."""
+"""Several problems as one process: small ones in parallel, large ones one after the other."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from margrove.margin.solvers.dual.result import SolverResult
 
 __all__ = ["ManyProblems", "Solver"]
 
-_IN_TURN = 8  # problems that a thread may begin in one slice
+_PER_THREAD = 8  # problems that a thread may begin in one slice
 
 
 class Solver(Process, Protocol):
@@ -31,11 +31,11 @@ class Solver(Process, Protocol):
 
 
 class ManyProblems:
-    """Runs makers of solvers, `side_by_side` of them at a time; a round is a solved problem.
+    """Runs solvers, `side_by_side` of them at a time; a round is a solved problem.
 
-    A solver is made when its turn comes and replaced by its result when it is done, so that only
-    those at work take memory. Each runs as if it were alone: results depend neither on the
-    number of threads nor on where slices end. `sizes` are the numbers of variables.
+    `makers` are functions that make the solvers. A solver is made when it starts and replaced by
+    its result when it is done, so that only running solvers take memory. Results depend neither on
+    the number of threads nor on where slices end. `sizes` are the numbers of variables.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class ManyProblems:
         self.total: int | None = len(makers)
         self._makers = list(makers)
         self._side_by_side = side_by_side
-        self._at_work: dict[int, Solver] = {}
+        self._running: dict[int, Solver] = {}
         self._next = 0
         self._results: list[Any] = [None] * len(makers)
         self._steps: list[Any] = []
@@ -70,11 +70,11 @@ class ManyProblems:
         return self.rounds == len(self._makers)
 
     def figures(self) -> dict[str, float]:
-        at_work = [solver.figures()[self._figure] for solver in list(self._at_work.values())]
-        return {self._figure: max(at_work + self._reached, default=np.inf)}
+        running = [solver.figures()[self._figure] for solver in list(self._running.values())]
+        return {self._figure: max(running + self._reached, default=np.inf)}
 
     def closing_figures(self) -> dict[str, float]:
-        """How it stands at an early end: the worst machine's violation and duality gap."""
+        """Figures for an early end: violation and duality gap of the worst machine."""
         results = self.results()
         violations = [float(np.max(result.violation)) for result in results]
         worst = int(np.argmax(violations))
@@ -88,19 +88,19 @@ class ManyProblems:
         return steps
 
     def advance(self, work: float) -> float:
-        """Give every solver at work a slice; those that finish make room for the next."""
-        # A listener hears of one problem after the other.
+        """Run a slice of every running solver, and start new ones when some finish."""
+        # A listener gets the steps of one problem after the other.
         places = 1 if step_capacity() else self._side_by_side
-        waiting = list(range(self._next, min(len(self._makers), self._next + _IN_TURN * places)))
-        batch = list(self._at_work) + waiting[: max(0, _IN_TURN * places - len(self._at_work))]
+        waiting = list(range(self._next, min(len(self._makers), self._next + _PER_THREAD * places)))
+        batch = list(self._running) + waiting[: max(0, _PER_THREAD * places - len(self._running))]
         self._next = max([self._next, *(number + 1 for number in batch)])
         deadline = time.monotonic() + SLICE_SECONDS
 
         def run(place: int) -> None:
             number = batch[place]
-            solver = self._at_work.get(number)
+            solver = self._running.get(number)
             if solver is None:
-                solver = self._at_work[number] = self._makers[number]()
+                solver = self._running[number] = self._makers[number]()
             while not solver.finished:
                 solver.advance(work)
                 if time.monotonic() > deadline:
@@ -108,54 +108,54 @@ class ManyProblems:
             last_steps[number] = solver.read_steps()
             self._reached.append(solver.figures()[self._figure])
             self._results[number] = solver.result()
-            del self._at_work[number]  # its memory is the next one's
+            del self._running[number]  # free its memory
 
         last_steps: dict[int, list[Any]] = {}
         run_tiles(run, len(batch), places)
         for number in sorted(batch):
-            solver = self._at_work.get(number)
+            solver = self._running.get(number)
             self._steps += last_steps.get(number, []) if solver is None else solver.read_steps()
         return work
 
     def state(self) -> dict[str, Any]:
-        """Results, and the states of solvers at work that have one: others begin again."""
-        at_work = sorted(self._at_work.items())
+        """Results, and the states of running solvers; solvers without a state start again."""
+        running = sorted(self._running.items())
         return {
-            "results": [None if own is None else own.values() for own in self._results],
-            "reached": [float(own) for own in self._reached],
+            "results": [None if result is None else result.values() for result in self._results],
+            "reached": [float(figure) for figure in self._reached],
             "at_work": [
                 {"number": number, "state": solver.state()}
-                for number, solver in at_work
+                for number, solver in running
                 if hasattr(solver, "state")
             ],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         if len(state["results"]) != len(self._makers):
-            raise MisfitError("there are not as many problems")
+            raise MisfitError("the number of problems differs")
         results = [
-            None if own is None else self._result_of(number, own)
-            for number, own in enumerate(state["results"])
+            None if values is None else self._result_of(number, values)
+            for number, values in enumerate(state["results"])
         ]
         self._reached = numbers_of(state["reached"], "reached")
-        for own in state["at_work"]:
-            number = whole_number(own["number"], "number", most=len(self._makers) - 1)
+        for entry in state["at_work"]:
+            number = whole_number(entry["number"], "number", most=len(self._makers) - 1)
             solver = self._makers[number]()
-            solver.restore(own["state"])  # type: ignore[attr-defined]
-            self._at_work[number] = solver
+            solver.restore(entry["state"])  # type: ignore[attr-defined]
+            self._running[number] = solver
         self._results = results
-        begun = [k for k, own in enumerate(results) if own is not None or k in self._at_work]
+        begun = [k for k, found in enumerate(results) if found is not None or k in self._running]
         self._next = max(begun, default=-1) + 1
         for number in set(range(self._next)) - set(begun):
-            self._at_work[number] = self._makers[number]()
+            self._running[number] = self._makers[number]()
 
     def _result_of(self, number: int, values: Any) -> Any:
         return SolverResult.of_values(values, self._n_variables[number])
 
     def results(self) -> list[Any]:
-        """Of every problem: unfinished ones as they stand, the others at their start."""
+        """The results of all problems: finished, current, or at the starting point."""
         return [result or self._unfinished(k) for k, result in enumerate(self._results)]
 
     def _unfinished(self, number: int) -> Any:
-        solver = self._at_work.get(number) or self._makers[number]()
+        solver = self._running.get(number) or self._makers[number]()
         return solver.result()

@@ -1,19 +1,19 @@
-"""Pair steps on one tile of a Gram matrix: the compiled heart of sequential minimal optimisation.
+"""Pair steps on one tile of a Gram matrix: the compiled loop of sequential minimal optimisation.
 
     minimise    1/2 a'Qa + p'a     subject to   y'a = d,   0 <= a <= u,   Q_ij = y_i y_j K_ij
 
 With f_i = y_i G_i, G = Qa + p, let  up = {i: y_i a_i can grow}  and  low = {i: it can shrink}. The
 point is optimal when  max over low of f  <=  min over up of f; the difference is the KKT violation.
-A step takes i = argmin f over up and, of all j in low with f_j > f_i, the one that promises the
-largest decrease (f_j - f_i)^2 / eta, eta = K_ii + K_jj - 2 K_ij (Fan, Chen and Lin 2005), and moves
-y_i a_i up and y_j a_j down by (f_j - f_i) / eta, clipped to the bounds: the lectures'
-alpha_2 + y_2 (E_1 - E_2) / eta, clipped to [L, H]. Where eta is not safely positive, as for
-indefinite kernels or where rounding drowns it, a small positive number stands in: the step is
-shorter or runs to a bound, and the objective still falls.
+A step takes i = argmin f over up and, of all j in low with f_j > f_i, the one with the largest
+expected decrease (f_j - f_i)^2 / eta, eta = K_ii + K_jj - 2 K_ij (Fan, Chen and Lin 2005). It moves
+y_i a_i up and y_j a_j down by (f_j - f_i) / eta, clipped to the bounds: in the lectures this is
+alpha_2 + y_2 (E_1 - E_2) / eta, clipped to [L, H]. If eta is not safely positive, because of an
+indefinite kernel or rounding, it is replaced by a small positive number: the step is then shorter
+or ends at a bound, and the objective still falls.
 
-The loops are written so that they vectorise. Floats are compared through their bits, as integers of
-the same order, because reductions over floats do not vectorise; membership in up and low is a
-huge number added to a copy of f, because branches do not either.
+The loops are written so that they vectorise. Floats are compared by their bits, as integers of the
+same order, because reductions over floats do not vectorise. Membership in up and low is encoded by
+a huge number in a copy of f, because branches do not vectorise either.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _BLOCK = 64
 
 
 def _ordered(x):
-    """The bits of a float as an integer that compares as the float does."""
+    """The bits of a float as an integer with the same order."""
     return _ordered_32(x) if isinstance(x, np.float32) else _ordered_64(x)
 
 
 def _unordered(key):
-    """The float behind `_ordered(x)`."""
+    """The inverse of `_ordered`."""
     return _unordered_32(key) if isinstance(key, np.int32) else _unordered_64(key)
 
 
@@ -91,34 +91,34 @@ def solve_tile(
     K, first, middle, second, diagonal, y, u, alpha, f, by_class, tol, eta_floor, max_steps,
     record_first, record_second, record_change,
 ):  # fmt: skip
-    """Pair steps on a tile until its violation is below tol; alpha follows. Returns their number.
+    """Pair steps on a tile until its violation is below tol; returns their number.
 
-    The tile has m variables in two runs: variable t stands in row and column first + t of K for
-    t < middle and second + (t - middle) beyond. `by_class` lets only pairs of one run change.
-    f is float64 (m,) and left as it is. record_*: (>= max_steps,) to be told of each step, or
-    empty.
+    The tile has m variables in two ranges: variable t is row and column first + t of K for
+    t < middle, else second + (t - middle). With `by_class` only pairs of one range change. alpha
+    (m,) is changed in place; f float64 (m,) is not changed. record_*: (>= max_steps,) to record
+    each step, or empty.
     """
     m = len(alpha)
     real = K.dtype.type
     zero, relative, tiny, huge = real(0.0), real(eta_floor), real(_TINY_ETA), real(_HUGE)
     up, low = np.empty(m, K.dtype), np.empty(m, K.dtype)
-    own_diagonal, gains = np.empty(m, K.dtype), np.empty(m, K.dtype)
+    diagonals, gains = np.empty(m, K.dtype), np.empty(m, K.dtype)
     shift = _middle_f(y, u, alpha, f)
     for t in range(m):
-        # Near the solution what matters lies close together: float32 resolves differences.
+        # Near the solution the important values are close together: float32 resolves differences.
         shifted = real(min(max(f[t] - shift, -0.1 * _HUGE), 0.1 * _HUGE))
         can_rise, can_fall = _moves(y[t], u[t], alpha[t])
         up[t] = shifted if can_rise else huge
         low[t] = shifted if can_fall else -huge
-        own_diagonal[t] = diagonal[t]
-    # Loops run over arrays of their own from 0: a start that might be negative would be checked
-    # for at every index, and nothing vectorise.
+        diagonals[t] = diagonal[t]
+    # Loops run over separate arrays from 0: a start that might be negative would be checked at
+    # every index, and nothing would vectorise.
     up_a, up_b, low_a, low_b = up[:middle], up[middle:], low[:middle], low[middle:]
-    diagonal_a, diagonal_b = own_diagonal[:middle], own_diagonal[middle:]
+    diagonal_a, diagonal_b = diagonals[:middle], diagonals[middle:]
     gains_a, gains_b = gains[:middle], gains[middle:]
     size_b = m - middle
-    lowest_a, highest_a = _move_all(up_a, low_a, K[0], K[0], zero, zero)
-    lowest_b, highest_b = _move_all(up_b, low_b, K[0], K[0], zero, zero)
+    lowest_a, highest_a = _update_all(up_a, low_a, K[0], K[0], zero, zero)
+    lowest_b, highest_b = _update_all(up_b, low_b, K[0], K[0], zero, zero)
     for step in range(max_steps):
         in_a = in_b = True
         if by_class:
@@ -135,39 +135,43 @@ def solve_tile(
         if i < 0:
             i = middle + _where(up_b, lowest)
         row_i = K[first + i if i < middle else second + (i - middle)]
-        diagonal_i = own_diagonal[i]
+        diagonal_i = diagonals[i]
         best_a = best_b = _ordered(zero)
         if in_a:
             row = row_i[first : first + middle]
-            best_a = _promises(low_a, row, lowest, diagonal_i, diagonal_a, relative, tiny, gains_a)
+            best_a = _expected_gains(
+                low_a, row, lowest, diagonal_i, diagonal_a, relative, tiny, gains_a
+            )
         if in_b:
             row = row_i[second : second + size_b]
-            best_b = _promises(low_b, row, lowest, diagonal_i, diagonal_b, relative, tiny, gains_b)
+            best_b = _expected_gains(
+                low_b, row, lowest, diagonal_i, diagonal_b, relative, tiny, gains_b
+            )
         if best_a >= best_b:
             j = _where(gains_a, _unordered(best_a))
         else:
             j = middle + _where(gains_b, _unordered(best_b))
         row_j = K[first + j if j < middle else second + (j - middle)]
         K_ij = row_i[first + j if j < middle else second + (j - middle)]
-        both = diagonal_i + own_diagonal[j]
+        both = diagonal_i + diagonals[j]
         eta = max(np.float64(both) - 2.0 * np.float64(K_ij), np.float64(relative * both))
         eta = max(eta, _TINY_ETA)
-        room_i = u[i] - alpha[i] if y[i] > 0 else alpha[i]
-        room_j = alpha[j] if y[j] > 0 else u[j] - alpha[j]
-        room = min(room_i, room_j)
-        length = min(np.float64(low[j] - lowest) / eta, room)
+        limit_i = u[i] - alpha[i] if y[i] > 0 else alpha[i]
+        limit_j = alpha[j] if y[j] > 0 else u[j] - alpha[j]
+        limit = min(limit_i, limit_j)
+        length = min(np.float64(low[j] - lowest) / eta, limit)
         old_i, old_j = alpha[i], alpha[j]
-        # Landing on a bound is exact, or rounding would leave dust that counts as free.
-        if length == room_i:
+        # A variable that reaches its bound is set to it exactly, else rounding would leave it free.
+        if length == limit_i:
             alpha[i] = u[i] if y[i] > 0 else 0.0
         else:
             alpha[i] += y[i] * length
-        if length == room_j:
+        if length == limit_j:
             alpha[j] = 0.0 if y[j] > 0 else u[j]
         else:
             alpha[j] -= y[j] * length
         change_i, change_j = y[i] * (alpha[i] - old_i), y[j] * (alpha[j] - old_j)
-        if change_i == 0.0 and change_j == 0.0:  # the end of floating point
+        if change_i == 0.0 and change_j == 0.0:  # the limit of floating point
             return step
         if len(record_first) > 0:
             record_first[step], record_second[step], record_change[step] = i, j, length
@@ -177,7 +181,7 @@ def solve_tile(
         can_rise, can_fall = _moves(y[j], u[j], alpha[j])
         up[j], low[j] = f_j if can_rise else huge, f_j if can_fall else -huge
         move_i, move_j = real(change_i), real(change_j)
-        lowest_a, highest_a = _move_all(
+        lowest_a, highest_a = _update_all(
             up_a,
             low_a,
             row_i[first : first + middle],
@@ -187,7 +191,7 @@ def solve_tile(
         )
         if size_b > 0:
             end = second + size_b
-            lowest_b, highest_b = _move_all(
+            lowest_b, highest_b = _update_all(
                 up_b, low_b, row_i[second:end], row_j[second:end], move_i, move_j
             )
     return max_steps
@@ -204,7 +208,7 @@ def _moves(y, u, alpha):
 
 @kernel
 def _middle_f(y, u, alpha, f):
-    """Between the smallest f that may rise and the largest that may fall."""
+    """The middle between the smallest f that may rise and the largest that may fall."""
     lowest, highest = np.inf, -np.inf
     for t in range(len(f)):
         can_rise, can_fall = _moves(y[t], u[t], alpha[t])
@@ -221,10 +225,10 @@ def _middle_f(y, u, alpha, f):
 def _where(values, wanted):
     """The first position of a value; -1 if there is none.
 
-    Blocks are compared as wholes, which vectorises, until one has it.
+    Full blocks are compared at once, which vectorises, until one contains it.
     """
-    n_whole = len(values) // _BLOCK * _BLOCK
-    for start in range(0, n_whole, _BLOCK):
+    n_in_blocks = len(values) // _BLOCK * _BLOCK
+    for start in range(0, n_in_blocks, _BLOCK):
         block = values[start : start + _BLOCK]
         found = 0
         for t in range(_BLOCK):
@@ -233,15 +237,15 @@ def _where(values, wanted):
             for t in range(_BLOCK):
                 if block[t] == wanted:
                     return start + t
-    for t in range(n_whole, len(values)):
+    for t in range(n_in_blocks, len(values)):
         if values[t] == wanted:
             return t
     return -1
 
 
 @kernel(fast_sums=True)
-def _promises(low, row_i, lowest, diagonal_i, diagonal, relative, tiny, gains):
-    """By how much the objective falls with each partner j of i; the largest, as an integer."""
+def _expected_gains(low, row_i, lowest, diagonal_i, diagonal, relative, tiny, gains):
+    """The expected decrease of the objective for each partner j of i; returns the largest key."""
     real = low.dtype.type
     zero, two = real(0.0), real(2.0)
     best = _ordered(zero)
@@ -256,7 +260,7 @@ def _promises(low, row_i, lowest, diagonal_i, diagonal, relative, tiny, gains):
 
 
 @kernel(fast_sums=True)
-def _move_all(up, low, row_i, row_j, change_i, change_j):
+def _update_all(up, low, row_i, row_j, change_i, change_j):
     """f += change_i K_i + change_j K_j, in both copies; returns min of up and max of low."""
     real = up.dtype.type
     lowest, highest = _ordered(real(_HUGE)), _ordered(real(-_HUGE))

@@ -1,33 +1,32 @@
-"""Stochastic subgradients on the primal problem of the soft margin.
+"""Stochastic subgradient steps on the primal problem of the soft margin.
 
     minimise over w, b   lambda / 2 ||w||^2 + sum_n c_n max(0, 1 - y_n (w.phi(x_n) + b))
 
-with lambda = 1 / C and c_n = C_n / C, C = max C_n. Times C that is the machine of the dual problem,
-1/2 ||w||^2 + sum_n C_n xi_n: the same minimiser, C times the value.
+with lambda = 1 / C and c_n = C_n / C, C = max C_n. Multiplied by C this is the machine of the dual
+problem, 1/2 ||w||^2 + sum_n C_n xi_n, with the same minimiser.
 
 **Steps** of Shalev-Shwartz, Singer, Srebro and Cotter, "Pegasos" (2011), for the mean: divided by
 sum c, the penalty is L / 2 ||w||^2 with L = 1 / sum C_n. The step at time t has length 1 / (L t),
-so that w is (1 / (L t)) times the sum of the subgradients met. With w = sum_i alpha_i y_i phi(x_i)
-and each row visited once an epoch, after e epochs
+so that w is (1 / (L t)) times the sum of all subgradients. With w = sum_i alpha_i y_i phi(x_i) and
+each row visited once in an epoch, after e epochs
 
     alpha_i = C_i * (share of its e visits at which row i violated the margin)
 
-which is a number between 0 and C_i, as the dual asks.
+which lies between 0 and C_i, as the dual requires.
 
-**The bias** is not penalised, and steps of length 1 / (L t) mean nothing for it. The proximal point
-method (Rockafellar 1976) gives it a penalty that vanishes: with (b - b0)^2 / (2 gamma) added to
-1/2 ||w||^2, b is one more weight, b = b0 + gamma y'alpha. After epoch e the centre b0 moves by
-10 / (10 + e) gamma y'alpha: it rests only where y'alpha = 0, and there b = b0 costs nothing.
-(To refit b exactly before each step looks better and is not: a row comes up for its visit when its
-last step has worn off most, so that visits are no fair sample of the losses at that b.) A bias
-makes the problem blind to the origin, so steps are taken about the mean of the rows, where they
-are shortest.
+**The bias** is not penalised, and a step length of 1 / (L t) makes no sense for it. The proximal
+point method (Rockafellar 1976) gives it a penalty that vanishes: with (b - b0)^2 / (2 gamma) added
+to 1/2 ||w||^2, b is one more weight, b = b0 + gamma y'alpha. After epoch e the centre b0 moves by
+10 / (10 + e) gamma y'alpha: it stays only if y'alpha = 0, and then the penalty is zero. (Refitting
+b exactly before each step is worse: a row is visited when the effect of its last step has decayed
+most, so the visits are not a fair sample of the losses at that b.) With a bias the problem does not
+depend on the origin, so the rows are centred, where their norms are smallest.
 
 **Averages.** The result is the mean of the iterates at the ends of the epochs since the last power
-of two (the last half of them, or more), moved to the nearest point with y'alpha = 0, and the best
-b for it. Its duality gap, relative to its primal objective, decides when to stop: that is the
-tolerance of this method. 1e-2 is what it is good for, 1e-3 where C is small. The gap falls like
-one over the number of epochs at best, and alpha moves in steps of C / epochs.
+of two (the last half of them, or more), moved to the nearest point with y'alpha = 0, with the best
+b for it. Its duality gap, relative to its primal objective, decides when to stop. The method
+reaches gaps of 1e-2, or 1e-3 if C is small. The gap falls at best like one over the number of
+epochs, and alpha changes in steps of C / epochs.
 """
 
 from __future__ import annotations
@@ -52,9 +51,9 @@ _NO_GAP = 8.0 * float(np.finfo(np.float64).eps)
 
 
 class SubgradientSums(NamedTuple):
-    """What the compiled steps of n rows add up.
+    """The sums that the compiled steps over n rows update.
 
-    visits   float64 (n,) how often each row violated, times its price
+    visits   float64 (n,) how often each row violated the margin, times its C
     sums     float64 (n,) K(visits * y)
     balance  float64 (1,) visits.y
     """
@@ -94,7 +93,9 @@ class SubgradientProcess:
         names: np.ndarray | None = None,
     ) -> None:
         if problem.keeps_sum or (problem.p != -1.0).any() or K.shape != (len(problem),) * 2:
-            raise ValueError("Subgradients are for the problem of c_svc, one row of K a variable.")
+            raise ValueError(
+                "SubgradientProcess solves problems of c_svc, with a row of K for each variable."
+            )
         if not np.isfinite(problem.u).all():
             raise ValueError("The soft margin's primal problem needs a finite C.")
         self._K = read_only(np.ascontiguousarray(K, dtype=np.float64))
@@ -111,7 +112,7 @@ class SubgradientProcess:
         self._centre = 0.0
         self._gamma = 0.0
         self._K_of_steps = self._K
-        if problem.has_bias:  # which makes the machine blind to where the origin is
+        if problem.has_bias:  # the solution does not depend on the origin
             self._K_of_steps = read_only(_centred(self._K))
             typical = max(0.0, float(np.median(np.diag(self._K_of_steps))))
             self._gamma = 0.1 * typical + 0.3 / float(problem.u.sum())
@@ -125,7 +126,7 @@ class SubgradientProcess:
         self._n_records = np.zeros(1, dtype=np.int64)
         self._best, self.gap = self._measured(np.zeros(n))
 
-    # -- what `drive` asks for --
+    # -- the interface of `slices.Process` --
 
     @property
     def rounds(self) -> int:
@@ -170,23 +171,23 @@ class SubgradientProcess:
         self._epoch += 1
         imbalance = float(self._balance[0]) / self._epoch
         self._centre += 10.0 / (10.0 + self._epoch) * self._gamma * imbalance
-        if self._epoch & (self._epoch - 1) == 0:  # a power of two: forget the iterates before it
+        if self._epoch & (self._epoch - 1) == 0:  # a power of two: drop the iterates before it
             self._since, self._total = self._epoch - 1, np.zeros(len(self._total))
         self._total += self._visits / self._epoch
         if self._epoch % _EPOCHS_BETWEEN_CHECKS == 0 or self._epoch >= (self.total or 0):
             self._check()
 
     def _check(self) -> None:
-        """Keep the average if no earlier one had a smaller gap."""
+        """Keep the average if its gap is the smallest so far."""
         found, gap = self._measured(self._total / (self._epoch - self._since))
         self._trace.append(TracePoint(found.iterations, found.objective, found.violation))
         if gap < self.gap:
             self.gap, self._best = gap, found
 
     def _measured(self, alpha: np.ndarray) -> tuple[SolverResult, float]:
-        """The nearest feasible point of the dual, with the primal's best offset; and its gap."""
+        """The nearest feasible dual point with the best bias of the primal, and its gap."""
         problem = self._problem
-        at_bound = alpha > (1.0 - 1e-12) * problem.u  # but for the rounding of the mean
+        at_bound = alpha > (1.0 - 1e-12) * problem.u  # up to the rounding of the mean
         alpha = np.where(at_bound, problem.u, alpha)
         if problem.has_bias:
             low = np.where(problem.y > 0, 0.0, -problem.u)
@@ -213,7 +214,7 @@ def primal_objective(problem: DualProblem, alpha: np.ndarray, f: np.ndarray, bia
 
 
 def _centred(K: np.ndarray) -> np.ndarray:
-    """The Gram matrix of the rows less their mean in the feature space."""
+    """The Gram matrix of the rows, centred in feature space."""
     means = K.mean(axis=0)
     return np.asarray(K - means - (means - means.mean())[:, None])
 
@@ -221,20 +222,21 @@ def _centred(K: np.ndarray) -> np.ndarray:
 def best_bias(f: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
     """The b that minimises sum_n weight_n max(0, 1 - y_n (f_n + b)).
 
-    Row n's loss bends at b = y_n - f_n, where the slope rises by its weight. It starts at minus the
-    weight of the positive rows, so the best b is a weighted quantile of the y_n - f_n.
+    The loss of row n has a kink at b = y_n - f_n, where the slope rises by its weight. The slope
+    starts at minus the weight of the positive rows, so the best b is a weighted quantile of the
+    kinks.
     """
-    bends = y - f
-    order = np.argsort(bends, kind="stable")
+    kinks = y - f
+    order = np.argsort(kinks, kind="stable")
     reached = int(np.searchsorted(np.cumsum(weight[order]), weight[y > 0].sum()))
-    return float(bends[order[min(reached, len(f) - 1)]])
+    return float(kinks[order[min(reached, len(f) - 1)]])
 
 
 @kernel
 def _visit(K, y, C, gamma, centre, order, start, end, epoch, totals, records, n_records):
-    """Subgradient steps on order[start:end]; returns where it stopped: early if the trace is full.
+    """Subgradient steps on order[start:end]; returns where it stopped, early if records are full.
 
-    K: float64 (n, n); y, C: float64 (n,). records: float64 (r, 3), empty if nobody listens, of
+    K: float64 (n, n); y, C: float64 (n,). records: float64 (r, 3), empty without a listener, of
     which n_records[0] are used.
     """
     visits, sums, balance = totals

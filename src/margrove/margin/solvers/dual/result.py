@@ -1,4 +1,4 @@
-"""What every solver of a dual problem returns."""
+"""The result of every solver of a dual problem."""
 
 from __future__ import annotations
 
@@ -7,20 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime import (
-    MisfitError,
-    array_of,
-    records_of,
-    table_of,
-    whole_number,
-)
+from margrove._runtime import MisfitError, array_of, records_of, table_of, whole_number
 
 __all__ = ["SolverResult", "TracePoint"]
 
 
 @dataclass(frozen=True)
 class TracePoint:
-    """The dual objective and the largest KKT violation after so many steps."""
+    """The dual objective and the largest KKT violation after a number of steps."""
 
     iterations: int
     objective: float
@@ -33,13 +27,13 @@ class SolverResult:
 
     alpha       float64 (m,) feasible
     rho         the offset of the decision function: f(x) = sum a_i y_i K(x_i, x) - rho
-    r           of the nu machines: the margin (or minus the tube's half-width) in their scaling
+    r           for nu machines: the margin (or minus half the width of the tube), in their scaling
     objective   1/2 a'Qa + p'a
-    violation   the largest KKT violation over all variables, as the solver sees it
-    iterations  elementary steps
-    converged   whether the violation is below the tolerance asked for
-    trace       how objective and violation came down
-    doubt       what a careful reader should know, or nothing
+    violation   the largest KKT violation over all variables, as measured by the solver
+    iterations  number of elementary steps
+    converged   whether the violation is below the tolerance
+    trace       objective and violation during the solution
+    doubt       a warning about the precision of the result, or ""
     """
 
     alpha: np.ndarray
@@ -54,7 +48,7 @@ class SolverResult:
 
     def values(self) -> dict[str, Any]:
         """Plain values, for a checkpoint."""
-        plain = {own.name: getattr(self, own.name) for own in fields(self)}
+        plain = {each.name: getattr(self, each.name) for each in fields(self)}
         numbers = {name: float(plain[name]) for name in _NUMBERS}
         return plain | numbers | {
             "alpha": self.alpha.copy(),
@@ -65,12 +59,12 @@ class SolverResult:
 
     @classmethod
     def of_values(cls, values: Any, n_variables: int) -> SolverResult:
-        """The result that had these values, of a problem with so many variables."""
-        if not isinstance(values, dict) or set(values) != {own.name for own in fields(cls)}:
-            raise MisfitError("a result lacks a part")
+        """The result with these values, of a problem with `n_variables` variables."""
+        if not isinstance(values, dict) or set(values) != {each.name for each in fields(cls)}:
+            raise MisfitError("the fields of a result differ")
         types = dict.fromkeys(_NUMBERS, float) | {"converged": bool, "doubt": str}
         if any(type(values[name]) is not kind for name, kind in types.items()):
-            raise MisfitError("a result is of other types")
+            raise MisfitError("the types of a result differ")
         alpha = array_of(values["alpha"], np.float64, (n_variables,), "alpha")
         iterations = whole_number(values["iterations"], "iterations")
         trace = records_of(TracePoint, values["trace"], "trace")

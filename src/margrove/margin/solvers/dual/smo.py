@@ -1,21 +1,19 @@
-"""Sequential minimal optimisation inside block decomposition.
+"""Sequential minimal optimisation with block decomposition.
 
     minimise    1/2 a'Qa + p'a     subject to   y'a = d,   0 <= a <= u,   Q_ij = y_i y_j K_ij
 
-**A block.** The variables that violate most, half of them kept from the block before, are solved
-by pair steps (`pair_steps.solve_tile`) against their own tile of K: nothing else is needed for
-that.
-Only then are full rows of K computed, for those variables that changed, and the values
-(K c)_i, c = a y, of all points follow in one pass. Rows of free variables
-will be wanted again and are kept (`gram_rows.GramRows`); most variables at a bound stay there. A
-problem that fits one block is solved on its tile alone.
+**A block.** The variables that violate most, half of them kept from the previous block, are solved
+by pair steps (`pair_steps.solve_tile`), which need only their tile of K. Then full rows of K are
+computed for the variables that changed, and the values (K c)_i, c = a y, of all points are updated
+in one pass. Rows of free variables will be used again and are cached (`gram_rows.GramRows`); most
+variables at a bound stay there. A problem that fits into one block is solved on its tile only.
 
-**Stopping** is on the violation over all variables, from values of all points: no counter ever
-gives up. Values are float64, but rows may be float32, whose rounding adds up; how much is measured
-(`gram_matrices.rounding_of`). Where that could hide a violation of the size of the tolerance, the
-values are computed afresh in float64 and the iteration goes on from there; where float32 makes no
-progress any more, rows and tiles become float64; where float64 makes none, that is the precision
-floor, and the result says that it has not converged.
+**Stopping** is on the violation over all variables, from the values of all points. Values are
+float64, but rows may be float32, whose rounding errors add up; their size is measured
+(`gram_matrices.rounding_of`). If rounding could hide a violation of the size of the tolerance, the
+values are recomputed in float64. If float32 makes no further progress, rows and tiles become
+float64. If float64 makes no further progress, the limit of precision is reached, and the result has
+`converged=False`.
 """
 
 from __future__ import annotations
@@ -47,24 +45,24 @@ __all__ = ["Gram", "SmoProcess", "SmoRule", "SmoStep"]
 
 _STATE = ("alpha", "iterations", "rounds", "_at_floor")
 _EPS = float(np.finfo(np.float64).eps)
-_DUST = 1e-10
+_NEGLIGIBLE = 1e-10  # relative to the largest alpha
 _INNER_SHARE = 0.1  # a block is solved to this share of the violation at its start
-_STEPS_A_VARIABLE = 10
-_DISAGREEMENTS = 20  # rounds in which pair steps and values disagree about the violation
-_PATIENCE = 3  # fresh computations without progress
-_FUTILE = 40  # Newton descents without progress
-_PROGRESS = 0.5  # of the violation, between two fresh computations of the values
-_TINY = 512  # variables, all in one float64 tile, whose pair steps take next to no time
+_STEPS_PER_VARIABLE = 10
+_MOST_DISAGREEMENTS = 20  # rounds in which pair steps and values disagree about the violation
+_MOST_STALLS = 3  # recomputations of the values without progress
+_MOST_IDLE_NEWTON = 40  # Newton descents without progress
+_PROGRESS = 0.5  # of the violation, between two recomputations of the values
+_TINY = 512  # variables, all in one float64 tile, whose pair steps take almost no time
 _SHARPER = 1e-4  # of the tolerance, to which tiny problems are solved
 _SHARPENING_STEPS = 100
-_SAFE_SHARE = 0.125  # of the tolerance, that rounding may take without a fresh computation
+_SAFE_SHARE = 0.125  # of the tolerance: rounding below it needs no recomputation
 _LEAST_BUDGET = 2_000_000
-_BUDGET_A_VARIABLE = 1000
+_BUDGET_PER_VARIABLE = 1000
 
 
 @dataclass(frozen=True)
 class SmoStep:
-    """One pair step: the rows of its two variables and how far y a moved up and down."""
+    """One pair step: the rows of its two variables, and the change of y a (up and down)."""
 
     first: int
     second: int
@@ -73,25 +71,25 @@ class SmoStep:
 
 @dataclass(frozen=True)
 class SmoRule:
-    """How precise, how long, and how large the blocks are."""
+    """Tolerance, step limit (-1: a large one), and size of the blocks."""
 
     tol: float = 1e-3
     max_iter: int = -1
     block: int = 2048
 
     def budget(self, n_variables: int) -> int:
-        """`max_iter`, or what no sane problem needs."""
+        """`max_iter`, or a limit that is hardly ever reached."""
         if self.max_iter >= 0:
             return self.max_iter
-        return max(_LEAST_BUDGET, _BUDGET_A_VARIABLE * n_variables)
+        return max(_LEAST_BUDGET, _BUDGET_PER_VARIABLE * n_variables)
 
 
 @dataclass(frozen=True)
 class Gram:
-    """The Gram matrix in the precisions that a solver may want.
+    """The Gram matrix in float32 and float64.
 
-    fast      float32 rows, or float64 ones where nothing is to be gained
-    exact     makes float64 rows, when asked for
+    fast      float32 rows, or float64 rows if float32 would not be faster
+    exact     a function that makes float64 rows
     values    (c, rows) -> (K c)_i of these rows, in float64
     rounding  root mean square error of an entry of `fast`
     """
@@ -118,7 +116,7 @@ class SmoProcess:
         n_threads: int = 1,
     ) -> None:
         if problem.keeps_sum and np.count_nonzero(np.diff(problem.y)) > 1:
-            raise ValueError("Variables of one sign must stand together where e'a is kept.")
+            raise ValueError("Variables must be sorted by sign if e'a is kept.")
         self._problem = problem
         self._gram = gram
         self._rule = rule
@@ -137,13 +135,13 @@ class SmoProcess:
         self._block = np.empty(0, dtype=np.int64)
         self._n_kept = 0
         self._last_tile = np.empty((0, 0))
-        self._whole: TileView | None = None
+        self._full: TileView | None = None
         self._steps: list[SmoStep] = []
         self._last_fresh = np.inf
         self._coef_of_fresh = self._coef
         self._stalls = 0
-        self._creeps = False
-        self._futile_faces = 0
+        self._is_slow = False
+        self._idle_newton = 0
         self._disagreements = 0
         self._least_violation = np.inf
         self._at_floor = False
@@ -172,11 +170,11 @@ class SmoProcess:
         return steps
 
     def advance(self, work: float) -> float:
-        """Solve one block, which is short enough for a slice, or make sure of the values."""
+        """Solve one block, which is short enough for a slice, or recompute the values."""
         if self.violation < max(self._rule.tol, self._drift()):
             self._refresh()
             return float(len(self._problem))
-        if self._creeps and self._is_small() and self._futile_faces < _FUTILE:
+        if self._is_slow and self._is_small() and self._idle_newton < _MOST_IDLE_NEWTON:
             self._step_on_faces()
             return float(len(self._problem)) ** 2
         chosen, alpha, steps = self._solve_block(self._choose_block())
@@ -188,21 +186,21 @@ class SmoProcess:
             values = self._values + self._sum_of_tile(change)
         else:
             values = self._values + self._sum_of_rows(chosen, alpha, change)
-        everything = self.alpha.copy()
-        everything[chosen] = alpha
-        # All at once: an interrupt must find the point and what is known of it in agreement.
-        self.alpha, self._values, self._is_fresh = everything, values, False
+        new_alpha = self.alpha.copy()
+        new_alpha[chosen] = alpha
+        # In one step, so that alpha and values agree after an interrupt.
+        self.alpha, self._values, self._is_fresh = new_alpha, values, False
         self._coef = self._coefficients()
-        self._creeps = steps >= _STEPS_A_VARIABLE * len(chosen)
+        self._is_slow = steps >= _STEPS_PER_VARIABLE * len(chosen)
         self.iterations += steps
         self.rounds += 1
         self._measure()
-        if len(chosen) == len(self._problem) and not self._creeps:
+        if len(chosen) == len(self._problem) and not self._is_slow:
             self._notice_rounding()
         return float(np.count_nonzero(change)) * len(self._source) + float(steps) * len(chosen)
 
     def state(self) -> dict[str, Any]:
-        """The point; what else is known of it is found out again."""
+        """The point and its trace; everything else is recomputed by `restore`."""
         return taken(self, _STATE) | {"trace": table_of(self.trace)}
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -233,7 +231,7 @@ class SmoProcess:
     # -- one block --
 
     def _choose_block(self) -> np.ndarray:
-        """The worst violators of both kinds, and the newer half of the last block."""
+        """The worst violators of both sides, and the newer half of the last block."""
         m = len(self._problem)
         size = min(self._rule.block, m)
         if size == m:
@@ -241,50 +239,50 @@ class SmoProcess:
         kept = self._block[: size // 2]
         up, low = self._sides()
         up[kept] = low[kept] = False
-        room = size - len(kept)
+        n_missing = size - len(kept)
         groups = self._groups()
         chosen = []
         for number, group in enumerate(groups):
-            share = room // (len(groups) - number)
+            share = n_missing // (len(groups) - number)
             lowest = _smallest(np.where(up & group, self._f, np.inf), share // 2)
             low[lowest] = False
             highest = _smallest(np.where(low & group, -self._f, np.inf), share - len(lowest))
             chosen += [lowest, highest]
-            room -= len(lowest) + len(highest)
+            n_missing -= len(lowest) + len(highest)
         self._n_kept = len(kept)
         self._block = np.concatenate([*chosen, kept])
         return self._block
 
     def _solve_block(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-        """The block, perhaps in another order, its new alpha and the number of steps."""
+        """The block (possibly reordered), its new alpha, and the number of steps."""
         problem, rule = self._problem, self._rule
         if len(chosen) == len(problem):
-            tile, tol = self._whole_tile(), 0.9 * rule.tol
+            tile, tol = self._full_tile(), 0.9 * rule.tol
         else:
             chosen, tile = self._tile_of_block(chosen)
             tol = max(0.5 * rule.tol, _INNER_SHARE * self.violation)
         alpha, f = self.alpha[chosen], self._f[chosen]
-        most = min(self._budget - self.iterations, _STEPS_A_VARIABLE * len(chosen) + 10_000)
+        most = min(self._budget - self.iterations, _STEPS_PER_VARIABLE * len(chosen) + 10_000)
         steps = self._take_steps(tile, chosen, alpha, f, tol, most)
         if len(chosen) == len(problem) and 0 < steps < most and self._may_sharpen():
             steps += self._sharpen(alpha, steps)
         return chosen, alpha, steps
 
     def _may_sharpen(self) -> bool:
-        """Solutions of nu are divided by their margin, which may vanish at the optimum only."""
+        """Whether the problem is tiny; not for nu, whose solution is divided by its margin."""
         return len(self._problem) <= _TINY and not self._problem.keeps_sum
 
     def _sharpen(self, alpha: np.ndarray, steps: int) -> int:
-        """Go on beyond the tolerance, as far again at most; returns the number of steps.
+        """Continue below the tolerance, with as many steps again; returns the number of steps.
 
-        So a tiny problem has one solution, whatever the order of its rows, and whether its kernel
-        is built in, a function, or a given matrix.
+        So the solution of a tiny problem depends neither on the order of its rows nor on whether
+        its kernel is built in, a function, or a given matrix.
         """
         problem = self._problem
         f = self._f + self._sum_of_tile(alpha - self.alpha)[problem.rows]
         most = min(self._budget - self.iterations - steps, steps + _SHARPENING_STEPS)
         tol = 0.9 * _SHARPER * self._rule.tol
-        return self._take_steps(self._whole_tile(), np.arange(len(problem)), alpha, f, tol, most)
+        return self._take_steps(self._full_tile(), np.arange(len(problem)), alpha, f, tol, most)
 
     def _take_steps(
         self,
@@ -308,7 +306,7 @@ class SmoProcess:
         return int(steps)
 
     def _tile_of_block(self, chosen: np.ndarray) -> tuple[np.ndarray, TileView]:
-        """K of the block; the corner of what was kept from the last block is there already."""
+        """K of the block; the corner of the variables kept from the last block is copied."""
         rows, n_new = self._problem.rows[chosen], len(chosen) - self._n_kept
         tile = np.empty((len(chosen), len(chosen)), dtype=self._source.dtype)
         tile[:n_new] = self._source.block(rows[:n_new], rows)
@@ -321,21 +319,21 @@ class SmoProcess:
         n_positive = int(np.count_nonzero(self._problem.y[chosen] > 0))
         return chosen[order], TileView(tile[np.ix_(order, order)], 0, n_positive, n_positive)
 
-    def _whole_tile(self) -> TileView:
+    def _full_tile(self) -> TileView:
         """All variables as one tile."""
-        if self._whole is None:
+        if self._full is None:
             n = len(self._source)
-            shared = self._source.whole()
+            shared = self._source.full()
             if shared is None:
-                everyone = np.arange(n)
-                shared = TileView(self._source.block(everyone, everyone), 0, n, 0)
-            self._whole = self._split_by_sign(shared)
-        return self._whole
+                points = np.arange(n)
+                shared = TileView(self._source.block(points, points), 0, n, 0)
+            self._full = self._split_by_sign(shared)
+        return self._full
 
     def _split_by_sign(self, tile: TileView) -> TileView:
-        """The same tile, its runs the two signs of y, where pairs must be of equal sign.
+        """The same tile, split by the sign of y if pairs must have equal signs.
 
-        The variables of a regression are its points twice over.
+        A regression has two variables for each point.
         """
         if len(self._problem) > len(self._source):
             return TileView(tile.K, 0, len(self._source), 0)
@@ -345,25 +343,23 @@ class SmoProcess:
         return TileView(tile.K, tile.first, middle, tile.first + middle)
 
     def _is_small(self) -> bool:
-        """Whether all of K is at hand in float64."""
+        """Whether the full tile is in float64."""
         return len(self._problem) <= SmoRule.block and self._source.dtype == np.float64
 
     def _step_on_faces(self) -> None:
-        """Newton steps where pair steps creep; the values are computed afresh."""
-        self._creeps = False
+        """Newton steps, because pair steps are slow; the values are recomputed."""
+        self._is_slow = False
         before = self.violation
         problem = self._problem
-        K, first, middle, second = self._whole_tile()
+        K, first, middle, second = self._full_tile()
         t = np.arange(len(problem))
         index = np.where(t < middle, first + t, second + (t - middle))
-        own = K[np.ix_(index, index)]
-        self.alpha = descend_on_faces(
-            own, problem.y, problem.u, self.alpha, self._f, self._groups()
-        )
+        K = K[np.ix_(index, index)]
+        self.alpha = descend_on_faces(K, problem.y, problem.u, self.alpha, self._f, self._groups())
         self._coef = self._coefficients()
         self._values = self._gram.values(self._coef, np.arange(len(self._values)))
         self._measure()
-        self._futile_faces += not self.violation <= _PROGRESS * before
+        self._idle_newton += not self.violation <= _PROGRESS * before
 
     def _record(self, rows: np.ndarray, recorded: list[np.ndarray], steps: int) -> None:
         names = rows if self._names is None else self._names[rows]
@@ -374,10 +370,10 @@ class SmoProcess:
         ]
 
     def _sum_of_tile(self, change: np.ndarray) -> np.ndarray:
-        """K times the change of the coefficients, from the tile of the whole problem."""
+        """K times the change of the coefficients, from the full tile."""
         weights = self._problem.coefficients(change, len(self._source))
         moved = np.flatnonzero(weights)
-        K, first, middle, second = self._whole_tile()
+        K, first, middle, second = self._full_tile()
         n = len(self._source)
         places = np.where(moved < middle, first + moved, second + (moved - middle))
         total = np.zeros(n)
@@ -395,13 +391,13 @@ class SmoProcess:
         moved = weights != 0.0
         return self._source.weighted_sum(rows[moved], weights[moved], again[moved])
 
-    # -- what is known of the point --
+    # -- violation and precision of the point --
 
     def _coefficients(self) -> np.ndarray:
         return self._problem.coefficients(self.alpha, len(self._gram.fast))
 
     def _sides(self, least: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-        """Which variables may move so that y a grows, by more than `least`, and which down."""
+        """Which variables can move by more than `least` so that y a grows, and so that it falls."""
         below, above = self._problem.u - self.alpha > least, self.alpha > least
         positive = self._problem.y > 0
         return np.where(positive, below, above), np.where(positive, above, below)
@@ -422,26 +418,26 @@ class SmoProcess:
         self.trace.append(TracePoint(self.iterations, self.objective, self.violation))
 
     def _is_trusted(self) -> bool:
-        """Whether rounding is small beside the tolerance."""
+        """Whether the rounding error is small compared with the tolerance."""
         return self._rounding_error() <= _SAFE_SHARE * self._rule.tol
 
     def _noise(self) -> float:
-        """What float64 leaves uncertain in a value, however it is computed."""
+        """The rounding error of a value in float64, however it is computed."""
         return 8.0 * _EPS * self._largest_entry * self._length
 
     def _rounding_error(self) -> float:
-        """Five standard deviations of the error of a value, errors of entries being independent."""
+        """Five standard deviations of the error of a value; entries have independent errors."""
         return 5.0 * self._rounding * self._length
 
     def _drift(self) -> float:
-        """What of that has come since values were last computed afresh, if it matters at all."""
+        """The rounding error since values were last recomputed; 0 if it does not matter."""
         if self._rounding == 0.0:
             return 0.0
         drift = 5.0 * self._rounding * float(np.linalg.norm(self._coef - self._coef_of_fresh))
         return drift if drift > _SAFE_SHARE * self._rule.tol else 0.0
 
     def _refresh(self) -> None:
-        """Compute values in float64; without progress since the last time, go to float64."""
+        """Recompute values in float64; raise the precision if there is no progress."""
         critical = self._critical_rows()
         values = self._values.copy()
         values[critical] = self._gram.values(self._coef, critical)
@@ -452,32 +448,32 @@ class SmoProcess:
         is_progress = self.violation <= _PROGRESS * self._last_fresh
         self._stalls = 0 if is_progress else self._stalls + 1
         self._last_fresh = min(self._last_fresh, self.violation)
-        if self.violation >= self._rule.tol and self._stalls > _PATIENCE:
+        if self.violation >= self._rule.tol and self._stalls > _MOST_STALLS:
             self._raise_precision()
 
     def _notice_rounding(self) -> None:
-        """A whole problem that pair steps think solved, but is not, has reached their precision."""
+        """Raise the precision if pair steps on the full tile often end above the tolerance."""
         if self.violation < self._rule.tol or self.violation <= _PROGRESS * self._least_violation:
             self._disagreements = 0
             self._least_violation = self.violation
             return
         self._disagreements += 1
-        if self._disagreements > _DISAGREEMENTS:
+        if self._disagreements > _MOST_DISAGREEMENTS:
             self._disagreements = 0
             self._raise_precision()
 
     def _raise_precision(self) -> None:
-        """From float32 to float64; from there, nowhere."""
+        """Switch from float32 to float64; with float64, stop."""
         if self._source.dtype == np.float64:
             self._at_floor = True
             return
         self._source, self._rounding = self._gram.exact(), 0.0
-        self._whole = None
+        self._full = None
         self._block = self._block[:0]
         self._last_fresh, self._stalls = np.inf, 0
 
     def _critical_rows(self) -> np.ndarray:
-        """Rows that decide about the violation, whichever way their values are rounded."""
+        """The rows that can determine the violation, within the rounding error of their values."""
         if self._rounding == 0.0:
             return np.arange(len(self._values))
         up, low = self._sides()
@@ -492,7 +488,7 @@ class SmoProcess:
         return np.flatnonzero(critical)
 
     def _offsets(self) -> tuple[float, float]:
-        """rho and r from f of the free variables, which agree at the optimum."""
+        """rho and r, from f of the free variables, which is constant at the optimum."""
         if not self._problem.has_bias:
             return 0.0, 0.0
         offsets = [self._offset(group) for group in self._groups()]
@@ -501,9 +497,8 @@ class SmoProcess:
         return (offsets[0] + offsets[1]) / 2.0, (offsets[0] - offsets[1]) / 2.0
 
     def _offset(self, group: np.ndarray) -> float:
-        """The mean f of the free variables, else the middle of what the bounded ones allow."""
-        dust = _DUST * float(self.alpha.max(initial=0.0))  # what rounding leaves short of a bound
-        up, low = self._sides(dust)
+        """The mean f of the free variables, else the middle of the interval that bounds allow."""
+        up, low = self._sides(_NEGLIGIBLE * float(self.alpha.max(initial=0.0)))
         free = group & up & low
         if free.any():
             return float(self._f[free].mean())
@@ -525,7 +520,7 @@ def _smallest(values: np.ndarray, count: int) -> np.ndarray:
 def _measured(values, rows, y, u, yp, alpha, keeps_sum, f):
     """The largest violation and the objective; f <- values + y p of each variable.
 
-    Where the sum of alpha is kept, only variables of one sign form pairs.
+    If the sum of alpha is kept, only variables of equal sign form pairs.
     """
     lowest = np.full(2, np.inf)
     highest = np.full(2, -np.inf)

@@ -27,8 +27,8 @@ __all__ = ["Kind", "Start", "choose_solver", "linear_process"]
 
 Kind = Literal["l2", "l1", "crammer_singer"]
 
-# What a multiply-add of each takes, in units of one of coordinate descent, and how many passes over
-# the data each makes.
+# The time of a multiply-add in BLAS, in loops and in the factorisation, relative to coordinate
+# descent, and the expected number of Newton steps and of epochs.
 _IN_BLAS, _IN_LOOPS, _IN_SYSTEM = 0.05, 0.4, 0.1
 _NEWTON_STEPS, _EPOCHS = 15.0, 500.0
 _SMALL_WORK = 2e6
@@ -36,11 +36,11 @@ _SMALL_WORK = 2e6
 Start = LinearResult | None
 
 
-class SideBySide(ManyProblems):
+class LinearMachines(ManyProblems):
     """Machines that are solved one after the other, or one on each thread."""
 
     def advance(self, work: float) -> float:
-        """One BLAS thread even for the last machine, so that its sums have the same order."""
+        """Always on one BLAS thread, so that sums have the same order for the last machine, too."""
         with single_threaded_blas():
             return super().advance(work)
 
@@ -48,18 +48,18 @@ class SideBySide(ManyProblems):
         return LinearResult.stacked(self.results())
 
 
-class InTurn:
-    """Tries one way after the other, as long as none has converged; the smallest gap wins.
+class SolverSequence:
+    """Runs one solver after the other until one has converged; the smallest gap wins.
 
-    `ways` are makers of processes from the last one's result (None for the first). A process that
-    says that it `creeps` makes room for the next.
+    `makers` make a process from the best result so far (None for the first) and the remaining
+    epochs. A process whose `is_slow` is True is replaced by the next one.
     """
 
     def __init__(
-        self, ways: Sequence[Callable[[LinearResult | None, int], Any]], epochs: int
+        self, makers: Sequence[Callable[[LinearResult | None, int], Any]], epochs: int
     ) -> None:
-        self._ways = list(ways)
-        self._process = self._ways.pop(0)(None, epochs)
+        self._makers = list(makers)
+        self._process = self._makers.pop(0)(None, epochs)
         self.name = type(self._process).__name__
         self._best: LinearResult | None = None
         self._before = 0
@@ -83,13 +83,13 @@ class InTurn:
 
     def advance(self, work: float) -> float:
         done = float(self._process.advance(work))
-        is_over = self._process.finished or getattr(self._process, "creeps", False)
-        if is_over and self._ways and self.rounds < (self.total or 0):
+        is_over = self._process.finished or getattr(self._process, "is_slow", False)
+        if is_over and self._makers and self.rounds < (self.total or 0):
             found = self._process.result()
             if not found.converged.all():
                 self._best = better(found, self._best)
                 self._before = self.rounds
-                self._process = self._ways.pop(0)(self._best, (self.total or 0) - self._before)
+                self._process = self._makers.pop(0)(self._best, (self.total or 0) - self._before)
         return done
 
     def result(self) -> LinearResult:
@@ -97,18 +97,18 @@ class InTurn:
 
 
 def choose_solver(problem: LinearProblem | OneVsRest, kind: Kind) -> Literal["cd", "newton"]:
-    """Newton's method where its systems are small and the data are tall, else coordinates."""
+    """Newton's method if there are few features and many rows, else coordinate descent."""
     d, m = problem.n_features, len(problem)
     if kind == "crammer_singer" or d > MOST_FEATURES:
         return "cd"
     X = problem.X
     cells = float(d) if X.is_dense else len(X.data) / max(1, len(X.indptr) - 1) + 1.0
     rate = _IN_BLAS if X.is_dense else _IN_LOOPS
-    curved = 0.3  # of the rows
+    curved = 0.3  # share of rows with curvature
     step = curved * rate * m * cells**2 + 2.0 * m * cells + _IN_SYSTEM * d**3 / 3.0
     machines = 1 if isinstance(problem, LinearProblem) else problem.n_machines
     newton = _NEWTON_STEPS * machines * step
-    # Coordinates step through sixteen machines at the price of a few.
+    # Coordinate descent visits sixteen machines at the cost of a few.
     descent = _EPOCHS * m * (cells + 10.0) * (1.0 if machines == 1 else 0.3 * machines)
     return "newton" if newton <= max(descent, _SMALL_WORK) else "cd"
 
@@ -127,37 +127,36 @@ def linear_process(
     beta = None if start is None else start.beta
     if kind == "crammer_singer":
         if not isinstance(problem, OneVsRest):
-            raise TypeError("Crammer and Singer's machine is for several classes.")
+            raise TypeError("Crammer and Singer's machine needs several classes.")
         return CrammerSingerProcess(problem, demand, start=beta)
     if isinstance(problem, OneVsRest) and problem.n_machines > 1:
         if kind == "l2" and solver == "cd":
             return CoordinateDescent(problem, demand, start=start, n_threads=n_threads)
         machines = [partial(problem.machine, k) for k in range(problem.n_machines)]
-        return _one_by_one(machines, demand, kind, solver, start, n_threads)
+        return _machine_by_machine(machines, demand, kind, solver, start, n_threads)
     single = problem.machine(0) if isinstance(problem, OneVsRest) else problem
     return _single(single, demand, kind, solver, start, n_threads)
 
 
-def _one_by_one(
+def _machine_by_machine(
     machines: Sequence[Callable[[], LinearProblem]],
     demand: LinearDemand,
     kind: Kind,
     solver: str,
     start: Start,
     n_threads: int,
-) -> SideBySide:
-    first = machines[0]()
-    columns = columns_of(first) if kind == "l1" and solver == "cd" else None
+) -> LinearMachines:
+    columns = columns_of(machines[0]()) if kind == "l1" and solver == "cd" else None
 
     def make(k: int) -> Solver:
-        own = None if start is None else start.part(range(k, k + 1))
+        first = None if start is None else start.of_machines(range(k, k + 1))
         if columns is not None:
-            weights = None if own is None else np.append(own.coef[0], own.intercept)
+            weights = None if first is None else np.append(first.coef[0], first.intercept)
             return _l1_descent(machines[k](), columns, demand, weights)
-        return _single(machines[k](), demand, kind, solver, own, 1)
+        return _single(machines[k](), demand, kind, solver, first, 1)
 
     makers = [partial(make, k) for k in range(len(machines))]
-    return SideBySide(makers, side_by_side=n_threads, unit="machine", figure="relative gap")
+    return LinearMachines(makers, side_by_side=n_threads, unit="machine", figure="relative gap")
 
 
 def _single(
@@ -179,22 +178,22 @@ def _single(
 
 
 def _newton(problem: LinearProblem, demand: LinearDemand, start: Start, n_threads: int) -> Solver:
-    """Newton steps; should rounding end them early, as with an enormous C, coordinate descent."""
+    """Newton steps, and coordinate descent if rounding ends them early, as with an enormous C."""
 
     def newton(_: LinearResult | None, epochs: int) -> Solver:
-        own = replace(demand, epochs=epochs)
-        return NewtonProcess(problem, own, start=start, n_threads=n_threads)
+        rest = replace(demand, epochs=epochs)
+        return NewtonProcess(problem, rest, start=start, n_threads=n_threads)
 
     def descent(_: LinearResult | None, epochs: int) -> Solver:
         return CoordinateDescent(problem, replace(demand, epochs=epochs))
 
-    return InTurn([newton, descent], demand.epochs)
+    return SolverSequence([newton, descent], demand.epochs)
 
 
 def _l1_descent(
     problem: LinearProblem, columns: Columns, demand: LinearDemand, start: np.ndarray | None
 ) -> Solver:
-    """Coordinate descent over features; where it creeps and they are few, Newton steps."""
+    """Coordinate descent over features; if it is slow and features are few, Newton steps."""
 
     def descent(_: LinearResult | None, epochs: int) -> Solver:
         return L1ColumnsProcess(problem, columns, replace(demand, epochs=epochs), start=start)
@@ -203,5 +202,5 @@ def _l1_descent(
         weights = None if last is None else np.append(last.coef[0], last.intercept)
         return L1NewtonProcess(problem, replace(demand, epochs=epochs), start=weights)
 
-    ways = [descent, newton] if problem.n_features <= MOST_FEATURES else [descent]
-    return InTurn(ways, demand.epochs)
+    makers = [descent, newton] if problem.n_features <= MOST_FEATURES else [descent]
+    return SolverSequence(makers, demand.epochs)

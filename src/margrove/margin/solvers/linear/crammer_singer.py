@@ -9,11 +9,10 @@ sum_m alpha_im = 0. Keerthi, Sundararajan, Chang, Hsieh and Lin, "A sequential d
 large scale multi-class linear SVMs" (2008): for one row after the other, in a new order each epoch,
 alpha_i becomes the exact minimum with all other rows fixed, which takes a sort of its K gradients.
 
-**The intercepts** are as in `dual_coordinate_descent`. Free ones demand that what each class takes
-from the
-others in the dual equals what it gives: sum_i alpha_im = 0. Near the solution it nearly does; the
-matrix of what passes between any two classes is then scaled as in the balancing of a matrix
-(Osborne 1960), which makes it exactly so, and proves how good the solution is.
+**The intercepts** are as in `dual_coordinate_descent`. Free intercepts require sum_i alpha_im = 0
+for each class m. Near the solution this holds approximately. To prove how good the solution is, the
+matrix of the amounts that pass between any two classes is scaled by matrix balancing (Osborne
+1960), after which it holds exactly.
 """
 
 from __future__ import annotations
@@ -25,21 +24,21 @@ import numpy as np
 from margrove._data import Rows, read_only
 from margrove._runtime import kernel
 from margrove.margin.linear import OneVsRest
-from margrove.margin.solvers.linear.dual_coordinate_descent import free_gain
+from margrove.margin.solvers.linear.dual_coordinate_blocks import free_gain
 from margrove.margin.solvers.linear.result import EpochPoint, LinearDemand, LinearResult
 from margrove.margin.solvers.perceptron import shuffle
 
 __all__ = ["CrammerSingerProcess"]
 
-_WORK_AT_ONCE = 100_000_000
+_WORK_AT_ONCE = 100_000_000  # multiply-adds between two checks for an interrupt
 _PROGRESS = 0.99
-_FUTILE_CHECKS = 100
+_MOST_IDLE_CHECKS = 100
 _EPOCHS_BETWEEN_CHECKS = 20
 _BALANCING_SWEEPS = 200
 
 
 class JointRows(NamedTuple):
-    """m rows of X, their classes and their prices: rows and codes int64 (m,), C float64 (m,)."""
+    """m rows of X, their classes and their C: rows and codes int64 (m,), C float64 (m,)."""
 
     X: Rows
     rows: np.ndarray
@@ -48,7 +47,7 @@ class JointRows(NamedTuple):
 
 
 class JointPoint(NamedTuple):
-    """Dual variables of K classes, and what follows from them, all float64.
+    """Dual variables of K classes, and the weights and sums computed from them, all float64.
 
     alpha (m, K), W (d, K) the sum of alpha x over the rows, bias (K,), balance (K,) sums of alpha
     """
@@ -60,7 +59,7 @@ class JointPoint(NamedTuple):
 
 
 class CrammerSingerProcess:
-    """Epochs of steps, a row each; see `slices.Process`."""
+    """Epochs of exact steps, one for each row; see `slices.Process`."""
 
     unit = "epoch"
 
@@ -94,7 +93,7 @@ class CrammerSingerProcess:
         self.rounds = 0
         self._threshold = demand.tol
         self._checked_at = 0
-        self._futile = 0
+        self._idle_checks = 0
         self._least_gap = np.inf
         self._is_done = False
         self._best: LinearResult | None = None
@@ -158,21 +157,21 @@ class CrammerSingerProcess:
             self._is_done = True
             return
         relative = float(found.gap[0] / max(found.primal[0], 1e-300))
-        self._futile = 0 if relative < _PROGRESS * self._least_gap else self._futile + 1
+        self._idle_checks = 0 if relative < _PROGRESS * self._least_gap else self._idle_checks + 1
         self._least_gap = min(self._least_gap, relative)
-        self._is_done = self._futile >= _FUTILE_CHECKS
+        self._is_done = self._idle_checks >= _MOST_IDLE_CHECKS
         self._threshold = max(0.5 * min(self._threshold, self.estimate), 0.01 * self._demand.tol)
         self._active = np.arange(len(self._problem))
         self._kept[:] = True
         self._worst = np.inf
 
     def measured(self) -> LinearResult:
-        """Where it stands, with alpha made feasible and W computed from it."""
+        """The current point, with alpha made feasible and W computed from it."""
         if self._is_free:
             self._make_balanced()
         self._W = self._weights()
         sums = np.zeros(3)
-        for start, end in self._pieces():
+        for start, end in self._ranges():
             _examine(self._given, start, end, self._alpha, self._W, self._bias, sums)
         squared = 0.5 * float(np.einsum("jk,jk->", self._W, self._W))
         if not self._is_free and self._gain > 0.0:
@@ -194,9 +193,9 @@ class CrammerSingerProcess:
         return self._best if self._best is not None else self.measured()
 
     def _make_balanced(self) -> None:
-        """Scale what passes between classes so that each gives as much as it takes."""
+        """Scale the amounts between classes so that alpha of each class adds up to zero."""
         codes, K = self._problem.codes, self._problem.n_machines
-        passed = np.zeros((K, K))  # from class to class
+        passed = np.zeros((K, K))  # amounts from class to class
         for k in range(K):
             passed[k] = -np.minimum(self._alpha[codes == k], 0.0).sum(axis=0)
         factors = balancing_factors(passed)
@@ -208,27 +207,27 @@ class CrammerSingerProcess:
     def _weights(self) -> np.ndarray:
         W = np.zeros(self._W.shape)
         X, rows = self._given.X, self._given.rows
-        for start, end in self._pieces():
+        for start, end in self._ranges():
             _weigh(X, rows, start, end, self._alpha, W)
         return W
 
-    def _pieces(self) -> list[tuple[int, int]]:
+    def _ranges(self) -> list[tuple[int, int]]:
         m = len(self._problem)
         step = max(1, int(_WORK_AT_ONCE / self._cost))
         return [(start, min(start + step, m)) for start in range(0, m, step)]
 
 
 def balancing_factors(passed: np.ndarray) -> np.ndarray:
-    """Factors <= 1 of a matrix >= 0 after which each row adds up to as much as its column.
+    """Factors <= 1 for a matrix >= 0, after which the sums of row k and column k are equal.
 
-    Osborne's iteration scales row and column k by s_k and 1 / s_k. Where a class only gives or only
-    takes, nothing can be kept of it.
+    Osborne's iteration scales row and column k by s_k and 1 / s_k. A class whose row or column is
+    zero gets factors of zero.
     """
     kept = passed.copy()
     np.fill_diagonal(kept, 0.0)
     while True:
-        gives, takes = kept.sum(axis=1) > 0.0, kept.sum(axis=0) > 0.0
-        one_way = gives != takes
+        has_row, has_column = kept.sum(axis=1) > 0.0, kept.sum(axis=0) > 0.0
+        one_way = has_row != has_column
         if not one_way.any():
             break
         kept[one_way], kept[:, one_way] = 0.0, 0.0
@@ -282,8 +281,8 @@ def _add(X, row, steps, W):
 def _visit(data, norms, gain, active, start, end, point, worst, kept, sums):
     """Exact steps on the rows active[start:end].
 
-    kept: bool (m,), whether a row stays in the pass, given the largest violation `worst` of the
-    last one. sums: float64 (3,), losses, shares of the gap, the largest violation.
+    kept: bool (m,), whether a row is visited in the next pass, given the largest violation `worst`
+    of the last pass. sums: float64 (3,), losses, shares of the gap, the largest violation.
     """
     X, rows, codes, C = data
     alpha, W, bias, balance = point
@@ -293,33 +292,33 @@ def _visit(data, norms, gain, active, start, end, point, worst, kept, sums):
     steps = np.empty(K)
     for t in range(start, end):
         i = active[t]
-        own = codes[i]
+        code = codes[i]
         gradient[:] = bias
         _values(X, rows[i], W, gradient)
         highest = -np.inf
         lowest = np.inf
         share = 0.0
         for k in range(K):
-            if k != own:
+            if k != code:
                 gradient[k] += 1.0
             highest = max(highest, gradient[k])
             share += alpha[i, k] * gradient[k]
-            if alpha[i, k] < (C[i] if k == own else 0.0):
+            if alpha[i, k] < (C[i] if k == code else 0.0):
                 lowest = min(lowest, gradient[k])
-        loss = C[i] * (highest - gradient[own])
+        loss = C[i] * (highest - gradient[code])
         sums[0] += loss
         sums[1] += loss + share
         violation = highest - lowest if lowest < np.inf else 0.0
         sums[2] = max(sums[2], violation)
         is_idle = True
         for k in range(K):
-            if k != own and (alpha[i, k] != 0.0 or gradient[k] > gradient[own] - worst):
+            if k != code and (alpha[i, k] != 0.0 or gradient[k] > gradient[code] - worst):
                 is_idle = False
                 break
         kept[i] = not is_idle
         if violation <= 0.0:
             continue
-        _best_for_row(gradient, alpha[i], norms[i] + gain, C[i], own, level, steps)
+        _best_for_row(gradient, alpha[i], norms[i] + gain, C[i], code, level, steps)
         moved = False
         for k in range(K):
             new = steps[k]
@@ -334,24 +333,24 @@ def _visit(data, norms, gain, active, start, end, point, worst, kept, sums):
 
 
 @kernel
-def _best_for_row(gradient, old, curvature, C, own, level, new):
-    """new: the alpha of a row at which the dual is lowest, all other rows being fixed.
+def _best_for_row(gradient, old, curvature, C, code, level, new):
+    """new <- the alpha of a row that minimises the dual, with all other rows fixed.
 
-    The class's own is what the others give: rounding must not create anything.
+    The entry of the row's class is computed from the other entries, so that their sum is exactly 0.
     """
     K = len(old)
     highest = -1
     for k in range(K):
         new[k] = 0.0
-        if k != own and (highest < 0 or gradient[k] > gradient[highest]):
+        if k != code and (highest < 0 or gradient[k] > gradient[highest]):
             highest = k
-    if curvature * C <= 1e-14 * (1.0 + abs(gradient[own]) + abs(gradient[highest])):
-        if gradient[highest] > gradient[own]:  # no curvature to speak of: all or nothing
-            new[own], new[highest] = C, -C
+    if curvature * C <= 1e-14 * (1.0 + abs(gradient[code]) + abs(gradient[highest])):
+        if gradient[highest] > gradient[code]:  # practically no curvature: one of the bounds
+            new[code], new[highest] = C, -C
         return
     for k in range(K):
         gradient[k] -= curvature * old[k]
-        level[k] = gradient[k] + (curvature * C if k == own else 0.0)
+        level[k] = gradient[k] + (curvature * C if k == code else 0.0)
     level.sort()
     total = level[K - 1] - curvature * C
     count = 1
@@ -361,41 +360,42 @@ def _best_for_row(gradient, old, curvature, C, own, level, new):
     total /= count
     given = 0.0
     for k in range(K):
-        if k != own:
+        if k != code:
             new[k] = min(0.0, (total - gradient[k]) / curvature)
             given -= new[k]
     if given > C:
         for k in range(K):
             new[k] *= C / given
         given = C
-    new[own] = given
+    new[code] = given
 
 
 @kernel
 def _weigh(X, rows, start, end, alpha, W):
+    """W += X'alpha of the rows start .. end"""
     for i in range(start, end):
         _add(X, rows[i], alpha[i], W)
 
 
 @kernel
 def _examine(data, start, end, alpha, W, bias, sums):
-    """sums: losses, the dual's linear part, the largest violation."""
+    """sums <- losses, the linear part of the dual, the largest violation."""
     X, rows, codes, C = data
     K = alpha.shape[1]
     gradient = np.empty(K)
     for i in range(start, end):
-        own = codes[i]
+        code = codes[i]
         gradient[:] = bias
         _values(X, rows[i], W, gradient)
         highest = -np.inf
         lowest = np.inf
         for k in range(K):
-            if k != own:
+            if k != code:
                 gradient[k] += 1.0
             highest = max(highest, gradient[k])
-            if alpha[i, k] < (C[i] * (1.0 - 1e-9) if k == own else 0.0):
+            if alpha[i, k] < (C[i] * (1.0 - 1e-9) if k == code else 0.0):
                 lowest = min(lowest, gradient[k])
-        sums[0] += C[i] * (highest - gradient[own])
-        sums[1] += alpha[i, own]
+        sums[0] += C[i] * (highest - gradient[code])
+        sums[1] += alpha[i, code]
         if lowest < np.inf:
             sums[2] = max(sums[2], highest - lowest)

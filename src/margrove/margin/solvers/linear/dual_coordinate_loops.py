@@ -1,10 +1,10 @@
-"""The loops of dual coordinate descent for linear machines; see `dual_coordinate_descent`.
+"""The compiled loops of dual coordinate descent; see `dual_coordinate_descent`.
 
 Each exists for one machine with any loss, and for LANES one-vs-rest machines at once:
 
-    visit     coordinate steps on some rows, and what these rows say of the gap on the way
+    visit     coordinate steps on some rows, and the shares of these rows in the duality gap
     weigh     W += X'beta
-    examine   losses, the dual's linear part and the largest violation, all at a fixed point
+    examine   losses, the linear part of the dual and the largest violation, at a fixed point
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ __all__ = [
     "weigh_one",
 ]
 
-LANES = 16
+LANES = 16  # machines whose weights are stored together
 _UNBOUNDED = 1e30
 
 
 class DescentState(NamedTuple):
-    """What coordinate steps change, of L machines over m rows and d features; L is 1 or LANES.
+    """The arrays that coordinate steps change, for L machines, m rows, d features; L is 1 or LANES.
 
-    beta        (m, L) dual variables, float64, or float32 for lanes where that is enough
+    beta        (m, L) dual variables, float64, or float32 for lanes if that is precise enough
     W           (d, L) of the same type: the sum of beta x over the rows
     bias        (L,)   the intercepts
     balance     (L,)   sums of beta
     worst       (L,)   the largest violation of the last pass
     next_worst  (L,)   the same of this pass
-    kept        bool (m,) whether the row stays in the pass
+    kept        bool (m,) whether the row is visited in the next pass
     sums        float64 (3, L): losses, beta times values, shares of the duality gap
     """
 
@@ -56,11 +56,11 @@ class DescentState(NamedTuple):
 
 
 class LaneTargets(NamedTuple):
-    """What one-vs-rest machines want of m rows.
+    """The targets of one-vs-rest machines for m rows.
 
-    codes       int64 (m,) the class of each row; machine k wants +1 of class first + k, else -1
-    C           float64 (m,) the price of each row
-    n_machines  how many of the lanes have a machine
+    codes       int64 (m,) the class of each row; for machine k, class first + k is +1, others -1
+    C           float64 (m,) the penalty C of each row
+    n_machines  the number of lanes with a machine
     squared     whether the loss is the squared hinge
     """
 
@@ -100,7 +100,7 @@ def _add_one(X, row, step, w):
 
 @kernel
 def _left_and_right(gradient, beta, tube):
-    """The two one-sided derivatives of the dual, to be minimised, at beta."""
+    """The two one-sided derivatives of the dual (as a minimisation) at beta."""
     if beta > 0.0:
         return gradient + tube, gradient + tube
     if beta < 0.0:
@@ -145,6 +145,7 @@ def visit_one(X, rows, norms, loss, gain, active, start, end, state):
 
 @kernel
 def weigh_one(X, rows, start, end, beta, W):
+    """W += X'beta of the rows start .. end"""
     for i in range(start, end):
         if beta[i, 0] != 0.0:
             _add_one(X, rows[i], beta[i, 0], W)
@@ -152,6 +153,7 @@ def weigh_one(X, rows, start, end, beta, W):
 
 @kernel
 def examine_one(X, rows, loss, start, end, beta, w, bias, sums):
+    """sums (3, 1) <- losses, the linear part of the dual, the largest violation."""
     tube = loss.tube
     for i in range(start, end):
         low, high, damping, old = loss.low[i], loss.high[i], loss.damping[i], beta[i, 0]
@@ -169,9 +171,9 @@ def examine_one(X, rows, loss, start, end, beta, w, bias, sums):
 
 @kernel(fast_sums=True)
 def _values_of_lanes(X, row, W, values):
-    """values += x W, four entries of x at a time: each then costs one pass over the lanes.
+    """values += x W, four entries of x at a time, in one pass over the lanes.
 
-    Unsigned indices spare the test for negative ones.
+    Unsigned indices avoid the test for negative ones.
     """
     number = values.dtype.type
     flat = W.reshape(-1)
@@ -222,10 +224,10 @@ def _add_to_lanes(X, row, steps, W):
 
 @kernel(fast_sums=True)
 def visit_lanes(X, rows, norms, targets, gain, active, start, end, state):
-    """The same for LANES machines at once; lanes without a machine never move.
+    """Coordinate steps for LANES machines at once; lanes without a machine never change.
 
-    Everything is of the type of beta, and free of branches, so that lanes are vectors. Sums go
-    to float64 every few rows.
+    Everything has the type of beta and there are no branches, so that loops over lanes vectorise.
+    Sums are moved to float64 every few rows.
     """
     beta, W, bias, balance, worst, next_worst, kept, sums = state
     codes, C, first, n_machines, squared = targets
@@ -245,9 +247,9 @@ def visit_lanes(X, rows, norms, targets, gain, active, start, end, state):
         for lane in range(LANES):
             values[lane] = zero
         _values_of_lanes(X, row, W, values)
-        own = codes[i] - first
-        if 0 <= own < n_machines:
-            sign[own] = one
+        positive = codes[i] - first
+        if 0 <= positive < n_machines:
+            sign[positive] = one
         price = number(C[i])
         damping = half / price if squared else zero
         bound = number(_UNBOUNDED) if squared else price
@@ -265,7 +267,7 @@ def visit_lanes(X, rows, norms, targets, gain, active, start, end, state):
             costs[lane] += used[lane] * cost
             products[lane] += old * value
             shares[lane] += used[lane] * (cost - alpha * margin + half * damping * alpha * alpha)
-            slope = damping * alpha - margin  # of the dual, to be minimised, along alpha
+            slope = damping * alpha - margin  # of the dual (as a minimisation) along alpha
             new = min(max(alpha - slope * inverse, zero), bound * used[lane])
             move = new - alpha
             size = abs(slope)
@@ -284,8 +286,8 @@ def visit_lanes(X, rows, norms, targets, gain, active, start, end, state):
                 balance[lane] += steps[lane]
                 bias[lane] += number(gain) * steps[lane]
             _add_to_lanes(X, row, steps, W)
-        if 0 <= own < n_machines:
-            sign[own] = -one
+        if 0 <= positive < n_machines:
+            sign[positive] = -one
         if t % 256 == 255 or t == end - 1:
             for lane in range(LANES):
                 sums[0, lane] += costs[lane]
@@ -296,6 +298,7 @@ def visit_lanes(X, rows, norms, targets, gain, active, start, end, state):
 
 @kernel
 def weigh_lanes(X, rows, start, end, beta, W):
+    """W += X'beta of the rows start .. end"""
     steps = np.empty(LANES, np.float64)
     for i in range(start, end):
         is_zero = True
@@ -308,23 +311,24 @@ def weigh_lanes(X, rows, start, end, beta, W):
 
 @kernel
 def examine_lanes(X, rows, targets, start, end, beta, W, bias, sums):
+    """sums (3, LANES) <- losses, the linear part of the dual, the largest violation."""
     codes, C, first, n_machines, squared = targets
     values = np.empty(LANES, np.float64)
     for i in range(start, end):
         values[:] = bias
         _values_of_lanes(X, rows[i], W, values)
-        own = codes[i] - first
+        positive = codes[i] - first
         damping = 0.5 / C[i] if squared else 0.0
         bound = np.inf if squared else C[i]
         for lane in range(n_machines):
-            s = 1.0 if lane == own else -1.0
+            s = 1.0 if lane == positive else -1.0
             alpha = s * np.float64(beta[i, lane])
             residual = 1.0 - s * values[lane]
             slack = max(residual, 0.0)
             sums[0, lane] += C[i] * slack * slack if squared else C[i] * slack
             sums[1, lane] += alpha - 0.5 * damping * alpha * alpha
             slope = damping * alpha - residual
-            # float32 rounds C: what is that close to the bound is at it.
+            # float32 rounds C: a variable that is this close to the bound is at the bound.
             down = slope if alpha > 0.0 else 0.0
             up = -slope if alpha < bound * (1.0 - 1e-6) else 0.0
             sums[2, lane] = max(sums[2, lane], down, up)

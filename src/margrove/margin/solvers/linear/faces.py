@@ -1,15 +1,16 @@
 """Steps on a face of the dual of a linear machine: all free variables move at once.
 
-Coordinate descent soon knows which variables rest at a bound, but where rows are long and alike it
-creeps along the others. With those fixed, the free ones F solve the linear system
+Coordinate descent quickly finds the variables that stay at a bound, but is slow for the others if
+rows are long and similar. With the variables at a bound fixed, the step p of the free variables F
+solves the linear system
 
     (X_F X_F' + c 1 1' + D_F + m) p = -g_F
 
-where g is the gradient and c the curvature of the intercept. It is given to conjugate gradients
-(Hestenes and Stiefel 1952), divided by its diagonal: a product costs reading the rows F twice.
-Variables that p would carry over a bound are put on it, and the rest is solved again, a few times.
-m is a damping in the manner of Levenberg (1944) and Marquardt (1963): it grows when a step did not
-lower the objective, which is then not taken, and shrinks when it did.
+where g is the gradient and c the curvature of the intercept. It is solved by conjugate gradients
+(Hestenes and Stiefel 1952), preconditioned by its diagonal: a product reads the rows F twice.
+Variables that would cross a bound are put on it, and the system of the remaining ones is solved
+again, a few times. m is a damping after Levenberg (1944) and Marquardt (1963): it grows if a step
+does not lower the objective (the step is then not taken), and shrinks if it does.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ __all__ = ["FaceSteps"]
 _ROUNDS = 6
 _MOST_PRODUCTS = 200
 _LOOSEST, _TIGHTEST = 0.1, 1e-3  # relative residual of the system
-_SETTLED = 0.02  # of the variables of a face, that may leave it
+_SETTLED = 0.02  # share of variables that may leave a face that counts as settled
 _EASIER, _HARDER, _LEAST = 0.3, 5.0, 1e-6
-_WORK_AT_ONCE = 50_000_000
+_WORK_AT_ONCE = 50_000_000  # multiply-adds between two checks for an interrupt
 
 
 @dataclass
 class _Point:
-    """beta (m,), w (d,) = X'beta and b, which agree with each other."""
+    """beta (m,), w = X'beta (d,), and b."""
 
     beta: np.ndarray
     w: np.ndarray
@@ -43,7 +44,7 @@ class _Point:
 
 
 class FaceSteps:
-    """Takes steps on faces of one problem and remembers how much damping they needed."""
+    """Takes steps on faces of one problem, and adapts their damping."""
 
     def __init__(self, problem: LinearProblem, gain: float) -> None:
         self._problem = problem
@@ -54,30 +55,30 @@ class FaceSteps:
     def step(
         self, active: np.ndarray, beta: np.ndarray, w: np.ndarray, b: float
     ) -> tuple[np.ndarray, np.ndarray, float] | None:
-        """A better point, moving free variables of `active` only; None if none is found."""
+        """A better point, by moving free variables of `active`; None if none is found."""
         loss = self._problem.loss
         low, high = loss.low.copy(), loss.high.copy()
-        if loss.tube > 0.0:  # the objective bends at zero: stay on this side
+        if loss.tube > 0.0:  # the objective has a kink at zero: stay on this side
             low[beta > 0.0] = 0.0
             high[beta < 0.0] = 0.0
-        own = beta[active]
-        face = active[(own > low[active]) & (own < high[active])]
-        point, best, fallen, least = _Point(beta.copy(), w.copy(), b), None, 0.0, 0.0
-        self._goal = 0.0  # the first round sets it, for all
+        current = beta[active]
+        face = active[(current > low[active]) & (current < high[active])]
+        point, best, change, least = _Point(beta.copy(), w.copy(), b), None, 0.0, 0.0
+        self._goal = 0.0  # set by the first round, for all rounds
         n_free, n_left = max(1, len(face)), 0
         for _ in range(_ROUNDS):
             if not len(face):
                 break
-            fallen += self._move(point, face, low, high)
-            if fallen < least:
-                least, best = fallen, (point.beta.copy(), point.w.copy(), point.b)
-            own = point.beta[face]
-            inside = (own > low[face]) & (own < high[face])
+            change += self._move(point, face, low, high)
+            if change < least:
+                least, best = change, (point.beta.copy(), point.w.copy(), point.b)
+            current = point.beta[face]
+            inside = (current > low[face]) & (current < high[face])
             if inside.all():
                 break
             n_left += len(face) - int(inside.sum())
             face = face[inside]
-        # It pays to be exact only where the face will be the same next time.
+        # A small residual is useful only if the face will be the same next time.
         factor = 0.2 if n_left <= _SETTLED * n_free else 2.0
         self._residual = min(max(factor * self._residual, _TIGHTEST), _LOOSEST)
         if not self._problem.is_smooth:
@@ -86,7 +87,7 @@ class FaceSteps:
         return best
 
     def _move(self, point: _Point, face: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
-        """Move the variables of a face to the minimum along it; by how much the dual changed."""
+        """Move the variables of a face to its minimum; returns the change of the dual."""
         problem, loss = self._problem, self._problem.loss
         rows = read_only(problem.rows[face])
         old, damping = point.beta[face], loss.damping[face]
@@ -106,12 +107,14 @@ class FaceSteps:
         point.beta[face] = new
         point.w += moved
         point.b += self._gain * total
-        bent = float(moved @ moved) + self._gain * total**2 + float(damping @ change**2)
-        return float(gradient @ change) + 0.5 * bent
+        curvature = float(moved @ moved) + self._gain * total**2 + float(damping @ change**2)
+        return float(gradient @ change) + 0.5 * curvature
 
 
 @dataclass
 class _System:
+    """The linear system of a face, with its preconditioner."""
+
     X: Rows
     rows: np.ndarray
     norms: np.ndarray
@@ -124,7 +127,7 @@ class _System:
         return self.norms + self.damping + self.gain
 
     def solved(self, right: np.ndarray, goal: float) -> np.ndarray:
-        """By conjugate gradients, some products at a time so that an interrupt is seen."""
+        """Solve by conjugate gradients, some products at a time, so that interrupts are noticed."""
         diagonal = self.diagonal
         solution = np.zeros(len(right))
         residual = right.copy()
@@ -152,7 +155,7 @@ def _cells_of(X: Rows, rows: np.ndarray) -> float:
 def _each(
     X: Rows, rows: np.ndarray, w: np.ndarray, task: object, factors: object = None
 ) -> np.ndarray:
-    """Run a pass over the rows in pieces that an interrupt can come between."""
+    """Run a pass over the rows in several calls, so that interrupts are noticed."""
     out = np.empty(len(rows)) if factors is None else factors
     step = max(1, int(_WORK_AT_ONCE * len(rows) / max(1.0, _cells_of(X, rows))))
     for start in range(0, len(rows), step):
@@ -177,7 +180,7 @@ def _combine(X, rows, start, end, w, factors):
 def _conjugate_gradients(
     X, rows, damping, gain, diagonal, goal, n_products, solution, residual, direction, sizes, work
 ):  # fmt: skip
-    """sizes[0] is residual'residual / diagonal, which is brought below `goal` if possible."""
+    """Reduce sizes[0] = sum residual^2 / diagonal below `goal`, by at most n_products products."""
     m = len(rows)
     product = np.empty(m)
     for _ in range(n_products):
@@ -189,14 +192,14 @@ def _conjugate_gradients(
         for i in range(m):
             total += direction[i]
         multiply_rows(X, rows, 0, m, work, product)
-        bent = 0.0
+        curvature = 0.0
         for i in range(m):
             product[i] += damping[i] * direction[i] + gain * total
-            bent += product[i] * direction[i]
-        if not bent > 0.0:
+            curvature += product[i] * direction[i]
+        if not curvature > 0.0:
             sizes[0] = 0.0
             return
-        length = sizes[0] / bent
+        length = sizes[0] / curvature
         size = 0.0
         for i in range(m):
             solution[i] += length * direction[i]

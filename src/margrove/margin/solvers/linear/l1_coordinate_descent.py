@@ -4,12 +4,12 @@
 
 Yuan, Chang, Hsieh and Lin, "A comparison of optimization methods and software for large-scale
 L1-regularized linear classification" (2010), section 4: for one feature after the other, in a new
-order each epoch, a Newton step on the parabola of the losses plus the penalty, halved until F
-falls enough. Values w.x_i + b are kept up to date, so that a step costs its column. Features whose
-weight is zero and will stay so, by a margin as large as the largest violation of the epoch
-before, are left out until the rest is solved. The intercept is one more column, of ones.
+order each epoch, a Newton step on the quadratic model of the losses plus the penalty, halved until
+F falls enough. Values w.x_i + b are kept up to date, so that a step reads its column only. Features
+whose weight is zero and will stay zero, by a margin as large as the largest violation of the
+previous epoch, are left out until the rest is solved. The intercept is one more column, of ones.
 
-The proof is that of `l1_newton`.
+The duality gap is that of `l1_newton`.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ __all__ = ["Columns", "L1ColumnsProcess", "columns_of"]
 _ARMIJO = 0.01
 _MOST_HALVINGS = 20
 _EPOCHS_BETWEEN_CHECKS = 5
-_FUTILE_CHECKS = 40
+_MOST_IDLE_CHECKS = 40
 _GOOD_PROGRESS = 0.7  # of the gap, between two checks
-_SLOW_CHECKS = 5
+_MOST_SLOW_CHECKS = 5
 
 
 class Columns:
-    """The columns of some rows of X, as CSC; machines over the same rows share them."""
+    """The columns of some rows of X, as CSC; machines with the same rows share them."""
 
     def __init__(self, indptr: np.ndarray, indices: np.ndarray, data: np.ndarray) -> None:
         self.indptr = read_only(indptr)
@@ -46,7 +46,7 @@ class Columns:
         self.data = read_only(data)
 
     @property
-    def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return self.indptr, self.indices, self.data
 
 
@@ -57,8 +57,8 @@ def columns_of(problem: LinearProblem) -> Columns:
         chosen = sp.csc_array(X.dense[rows])
     else:
         shape = (len(X.indptr) - 1, problem.n_features)
-        whole = sp.csr_array((X.data, X.indices, X.indptr), shape=shape)
-        chosen = whole[rows].tocsc()
+        table = sp.csr_array((X.data, X.indices, X.indptr), shape=shape)
+        chosen = table[rows].tocsc()
     return Columns(
         chosen.indptr.astype(np.int64, copy=False),
         chosen.indices.astype(np.int32, copy=False),
@@ -94,18 +94,18 @@ class L1ColumnsProcess:
             self._w[-1] *= self._has_bias
             self._values = self._fresh_values()
         filled = np.flatnonzero(np.diff(columns.indptr))
-        self._everything = np.append(filled, d) if self._has_bias else filled
-        self._active = self._everything
+        self._all_columns = np.append(filled, d) if self._has_bias else filled
+        self._active = self._all_columns
         self._kept = np.ones(d + 1, dtype=np.bool_)
         self._worst = np.array([np.inf, 0.0])  # of the epoch before, and of this one
         self._cursor = 0
         self.rounds = 0
         self._cost = 4.0 * (len(columns.data) + len(problem)) / (d + 1.0) + 20.0
         self._dual = -np.inf
-        self._futile = 0
-        self._slow = 0
+        self._idle_checks = 0
+        self._slow_checks = 0
         self._last_gap = np.inf
-        self.creeps = False
+        self.is_slow = False
         self._least_gap = np.inf
         self._stuck = False
         self._trace: list[EpochPoint] = []
@@ -129,7 +129,7 @@ class L1ColumnsProcess:
         return []
 
     def advance(self, work: float) -> float:
-        """About `work` multiply-adds of an epoch."""
+        """Do about `work` multiply-adds of an epoch."""
         if self._cursor == 0:
             order = np.empty(len(self._active), dtype=np.int64)
             shuffle(order, np.uint64(self._demand.seed), np.uint64(self.rounds))
@@ -137,7 +137,7 @@ class L1ColumnsProcess:
             self._worst[1] = 0.0
         end = min(len(self._active), self._cursor + max(1, int(work / self._cost)))
         _visit_columns(
-            *self._columns.parts, self._problem.loss, self._penalty, self._active, self._cursor,
+            *self._columns.arrays, self._problem.loss, self._penalty, self._active, self._cursor,
             end, self._w, self._values, self._worst, self._kept,
         )  # fmt: skip
         done = self._cost * (end - self._cursor)
@@ -156,7 +156,7 @@ class L1ColumnsProcess:
         if is_solved or is_last or self.rounds % _EPOCHS_BETWEEN_CHECKS == 0:
             self._values = self._fresh_values()
             self._check()
-            self._active = self._everything
+            self._active = self._all_columns
             self._kept[:] = True
 
     def _check(self) -> None:
@@ -167,7 +167,7 @@ class L1ColumnsProcess:
         loss = self._problem.loss
         smoothed_rows(*loss, self._values, beta, 0.0, beta, curved, signed, sums)
         combined = np.zeros((self._problem.n_features, 2))
-        _combine_columns(*self._columns.parts, signed, combined)
+        _combine_columns(*self._columns.arrays, signed, combined)
         self._gradient = -np.append(combined.sum(axis=1), beta.sum())
         self._primal = float(self._penalty @ np.abs(self._w)) + float(sums[0])
         price = self._penalty[-1] if self._has_bias else np.inf
@@ -175,18 +175,19 @@ class L1ColumnsProcess:
         if dual > self._dual:
             self._dual, self._best_beta = dual, np.where(beta > 0.0, up, down) * beta
         gap = self._primal - self._dual
-        self._futile = 0 if gap < 0.99 * self._least_gap else self._futile + 1
+        self._idle_checks = 0 if gap < 0.99 * self._least_gap else self._idle_checks + 1
         self._least_gap = min(gap, self._least_gap)
-        self._stuck = self._futile > _FUTILE_CHECKS
+        self._stuck = self._idle_checks > _MOST_IDLE_CHECKS
         slow = gap >= _GOOD_PROGRESS * self._last_gap
-        self._slow = self._slow + 1 if slow else 0
+        self._slow_checks = self._slow_checks + 1 if slow else 0
         self._last_gap = gap
-        self.creeps = self._slow > _SLOW_CHECKS
+        self.is_slow = self._slow_checks > _MOST_SLOW_CHECKS
         self._trace.append(EpochPoint(self.rounds, self._primal, self._dual))
 
     def _fresh_values(self) -> np.ndarray:
+        """X w + b, computed without the accumulated rounding of the steps."""
         values = np.full(len(self._problem), self._w[-1])
-        _add_columns(*self._columns.parts, self._w, values)
+        _add_columns(*self._columns.arrays, self._w, values)
         return values
 
     def result(self) -> LinearResult:
@@ -249,7 +250,7 @@ def _visit_columns(
         else:
             new = 0.0
         step = new - old
-        promise = slope * step + price * (abs(new) - abs(old))
+        expected = slope * step + price * (abs(new) - abs(old))
         for _ in range(_MOST_HALVINGS):
             change = price * (abs(old + step) - abs(old))
             for p in range(length):
@@ -257,10 +258,10 @@ def _visit_columns(
                 before = target[i] - values[i]
                 change += row_loss(before - step * x, low[i], high[i], damping[i], tube)
                 change -= row_loss(before, low[i], high[i], damping[i], tube)
-            if change <= _ARMIJO * promise:
+            if change <= _ARMIJO * expected:
                 break
             step *= 0.5
-            promise *= 0.5
+            expected *= 0.5
         else:
             continue
         w[j] = old + step

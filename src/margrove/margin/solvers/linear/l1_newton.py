@@ -2,14 +2,14 @@
 
     minimise  F(w, b) = ||w||_1 + k |b| + sum_i loss_i(t_i - w.x_i - b)        squared losses only
 
-(see `margin.linear.problems` for losses and k). At each step the losses are replaced by their
-parabola,
-whose curvature X'DX is a d x d matrix, and the step minimises that parabola plus the penalty by
-coordinate descent on the matrix alone (Friedman, Hastie and Tibshirani 2010; Lee, Sun and Saunders
-2014). A line search makes sure that F falls.
+(see `margin.linear.problems` for losses and k). In each step the losses are replaced by their
+quadratic model, whose curvature X'DX is a d x d matrix. The step minimises this model plus the
+penalty, by coordinate descent on the matrix only (Friedman, Hastie and Tibshirani 2010; Lee, Sun
+and Saunders 2014). A line search ensures that F falls.
 
-**Proof.** beta_i, the slope of the loss, scaled until |X'beta|_j <= 1 for all features, is a point
-of the dual  max sum_i t_i beta_i - e |beta_i| - d_i beta_i^2 / 2;  sum_i beta_i = 0 if b is free.
+**Duality gap.** beta_i, the slope of the loss, scaled until |X'beta|_j <= 1 for all features, is a
+feasible point of the dual  max sum_i t_i beta_i - e |beta_i| - d_i beta_i^2 / 2;  if b is free,
+also sum_i beta_i = 0.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _NO_VIOLATION = 1e-9
 class L1NewtonRule(NamedTuple):
     """The constants of the method, on one machine or on a cluster.
 
-    sweeps        most sweeps over the coordinates of one parabola
-    work_at_once  multiply-adds between two looks for an interrupt
-    inner_share   of the tolerance, that a sweep may still gain
-    armijo        share of the promised decrease that a step must achieve
-    most_halvings of a step
-    patience      steps without progress before it gives up
+    sweeps         the maximum number of sweeps over the coordinates of one model
+    work_at_once   multiply-adds between two checks for an interrupt
+    inner_share    sweeps end when the gain of a sweep is below this share of the tolerance
+    armijo         share of the expected decrease that a step must achieve
+    most_halvings  the maximum number of halvings of a step
+    patience       the maximum number of steps without progress
     """
 
     sweeps: int = 1000
@@ -160,7 +160,7 @@ class L1NewtonProcess:
         self._trace.append(EpochPoint(self.rounds, self._primal, self._dual))
 
     def _direction(self) -> tuple[np.ndarray, float]:
-        """The step that minimises parabola plus penalty, and by how much it promises to lower F."""
+        """The step that minimises the model plus the penalty, and the expected change of F."""
         d = self._problem.n_features
         system = np.zeros((d + 1, d + 1))
         system[:d, :d] = self._sums.curvature(self._curved)
@@ -174,9 +174,9 @@ class L1NewtonProcess:
         new = self._w.copy()
         goal = L1_NEWTON.inner_share * self._demand.tol * abs(self._primal)
         n_variables = d + 1 if self._has_bias else d
-        slopes = self._gradient.copy()  # of the parabola, at `new`
+        slopes = self._gradient.copy()  # of the model, at `new`
         at_once = min(L1_NEWTON.sweeps, max(1, int(L1_NEWTON.work_at_once / n_variables**2)))
-        for _ in range(0, L1_NEWTON.sweeps, at_once):  # pieces that an interrupt can come between
+        for _ in range(0, L1_NEWTON.sweeps, at_once):  # interrupts are noticed in between
             if descend_parabola(system, slopes, self._penalty, new, n_variables, goal, at_once):
                 break
         new = self._polished(system, new)
@@ -187,22 +187,22 @@ class L1NewtonProcess:
         return step, expected
 
     def _polished(self, system: np.ndarray, new: np.ndarray) -> np.ndarray:
-        """The exact minimum over the weights that are not zero, if it leaves their signs alone.
+        """The exact minimum over the nonzero weights, if it does not change their signs.
 
-        Coordinates creep where features are nearly dependent.
+        Coordinate descent is slow if features are nearly dependent.
         """
         signs = np.sign(new) * (self._penalty > 0.0)
-        own = np.flatnonzero(new if self._penalty[-1] > 0.0 else np.append(new[:-1], 1.0))
-        own = own if self._has_bias else own[own < len(new) - 1]
-        if not len(own):
+        nonzero = np.flatnonzero(new if self._penalty[-1] > 0.0 else np.append(new[:-1], 1.0))
+        nonzero = nonzero if self._has_bias else nonzero[nonzero < len(new) - 1]
+        if not len(nonzero):
             return new
         slopes = self._gradient + system @ (new - self._w) + self._penalty * signs
         polished = new.copy()
-        polished[own] += solved(system[np.ix_(own, own)], -slopes[own])
+        polished[nonzero] += solved(system[np.ix_(nonzero, nonzero)], -slopes[nonzero])
         return polished if (np.sign(polished) * signs >= 0.0).all() else new
 
     def _move(self, step: np.ndarray, expected: float) -> bool:
-        """Halve the step until F falls by a fair share of what it promised."""
+        """Halve the step until F falls enough; False if it does not."""
         moves = self._sums.products(step[:-1]) + step[-1]
         length = 1.0
         for _ in range(L1_NEWTON.most_halvings):
@@ -215,12 +215,12 @@ class L1NewtonProcess:
         return False
 
     def _violation(self) -> float:
-        """The largest distance of a gradient from where the penalty wants it."""
+        """The largest violation of the optimality conditions."""
         return l1_violation(self._gradient, self._w, self._penalty, self._has_bias)
 
 
 def l1_violation(gradient: np.ndarray, w: np.ndarray, penalty: np.ndarray, has_bias: bool) -> float:
-    """Of weights and, last, intercept."""
+    """The largest violation of the optimality conditions, of weights and (last) intercept."""
     outside = np.maximum(np.abs(gradient) - penalty, 0.0)
     misses = np.where(w == 0.0, outside, np.abs(gradient + np.sign(w) * penalty))
     return float(misses.max() if has_bias else misses[:-1].max(initial=0.0))
@@ -229,10 +229,10 @@ def l1_violation(gradient: np.ndarray, w: np.ndarray, penalty: np.ndarray, has_b
 def is_empty_too_early(
     gradient: np.ndarray, w: np.ndarray, penalty: np.ndarray, has_bias: bool
 ) -> bool:
-    """Whether all weights are still zero though C admits some.
+    """Whether all weights are zero although the optimum has nonzero weights.
 
-    Just above the smallest such C (`sklearn.svm.l1_min_c`), no weights at all are within any
-    tolerance of the best objective; which features come first is what is asked there.
+    Just above the smallest such C (`sklearn.svm.l1_min_c`), zero weights are within any tolerance
+    of the best objective, but users want to know which features come first.
     """
     return not w[:-1].any() and l1_violation(gradient, w, penalty, has_bias) > _NO_VIOLATION
 
@@ -240,7 +240,7 @@ def is_empty_too_early(
 def best_l1_dual(
     combined: np.ndarray, sums: np.ndarray, bias_price: float
 ) -> tuple[float, float, float]:
-    """The dual objective of beta made feasible, and the factors of its positive and negative part.
+    """The dual objective of the feasible beta, and the factors of its positive and negative part.
 
     combined (d, 2) are X' of the two parts, sums as of `smoothed_rows`.
     """
@@ -261,9 +261,9 @@ def best_l1_dual(
 
 @kernel
 def descend_parabola(system, slopes, penalty, new, n_variables, goal, most_sweeps):
-    """Sweeps over the coordinates of a parabola plus a penalty; whether they gain little now.
+    """Sweeps over the coordinates of a quadratic model plus a penalty; True if the gain is small.
 
-    slopes are those of the parabola at `new`, kept up to date.
+    slopes are those of the model at `new`, kept up to date.
     """
     for _ in range(most_sweeps):
         gain = 0.0

@@ -2,19 +2,19 @@
 
     minimise  P(w, b) = 1/2 ||w||^2 + k/2 b^2 + sum_i loss_i(t_i - w.x_i - b)
 
-(see `linear.problems`). Squared losses have a gradient that is linear in pieces, on which Newton
-steps with an exact line search end after finitely many (Mangasarian 2002, Keerthi and DeCoste
-2005). The others have a kink. They are replaced by
+(see `linear.problems`). Squared losses have a piecewise linear gradient, for which Newton steps
+with an exact line search end after finitely many steps (Mangasarian 2002, Keerthi and DeCoste
+2005). The other losses have a kink. They are replaced by
 
     smooth_i(r) = max_beta  beta r - e |beta| - (s / 2C_i) (beta - c_i)^2      l_i <= beta <= h_i
 
-which bends over a width s around the kink, where c_i says. Its gradient is the maximiser beta_i,
-the dual variable. When the smoothed problem is solved well enough, c moves to beta and s shrinks:
-the method of multipliers (Hestenes, Powell 1969), whose inner problems are solved by semismooth
-Newton steps (Li, Sun and Toh 2018). Only rows within the bend have curvature, few of them towards
-the end, so that a step costs little more than reading X twice.
+which is smooth over a width s around the kink, with centre c_i. Its gradient is the maximiser
+beta_i, the dual variable. When the smoothed problem is solved well enough, c moves to beta and s
+shrinks: this is the method of multipliers (Hestenes, Powell 1969), whose inner problems are solved
+by semismooth Newton steps (Li, Sun and Toh 2018). Only rows within the smoothed range have
+curvature, and towards the end these are few, so that a step costs little more than reading X twice.
 
-After each step beta is a point of the dual: made feasible, it proves how good (w, b) is.
+After each step beta is made feasible for the dual; its objective proves how good (w, b) is.
 """
 
 from __future__ import annotations
@@ -25,13 +25,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from margrove._runtime import kernel
-from margrove.margin.linear import (
-    LinearProblem,
-    LossOfRows,
-    balanced,
-    row_dual,
-    row_loss,
-)
+from margrove.margin.linear import LinearProblem, LossOfRows, balanced, row_dual, row_loss
 from margrove.margin.solvers.linear.normal_equations import NormalEquations, reading_order
 from margrove.margin.solvers.linear.result import EpochPoint, LinearDemand, LinearResult
 
@@ -46,19 +40,19 @@ __all__ = [
     "total_loss",
 ]
 
-MOST_FEATURES = 1500  # beyond which systems take too long to factorise
+MOST_FEATURES = 1500  # with more, the systems take too long to factorise
 
 
 class NewtonRule(NamedTuple):
     """The constants of the method, on one machine or on a cluster.
 
-    shrink       of the width of the bend, when the smoothed problem is solved
-    solved       it is when this share of the gap is due to the bend alone
-    least_width  of the bend, as a share of the residuals
-    patience     steps without progress before it gives up
-    slope_left   share of the slope at the start that a line search may leave
-    most_trials  of a line search
-    growth       of a step, from one trial to the next
+    shrink       factor on the smoothing width, when the smoothed problem is solved
+    solved       it is solved when this share of the gap is due to the smoothing
+    least_width  the smallest smoothing width, as a share of the residuals
+    patience     the maximum number of steps without progress
+    slope_left   share of the initial slope at which a line search ends
+    most_trials  the maximum number of trials of a line search
+    growth       the largest growth of a step from one trial to the next
     """
 
     shrink: float = 0.3
@@ -100,7 +94,7 @@ class NewtonProcess:
         self._b = 0.0
         self._values = np.zeros(len(problem))
         self._centre = np.zeros(len(problem))
-        self._reach = _width_of(self._loss)  # of the order of the residuals
+        self._reach = _width_of(self._loss)  # the size of the residuals
         self._width = 0.0 if problem.is_smooth else self._reach
         if start is not None:
             self._begin_at(start)
@@ -116,7 +110,7 @@ class NewtonProcess:
         self._measure()
 
     def _begin_at(self, start: LinearResult) -> None:
-        """The solution of a similar problem; the bend begins narrow."""
+        """Start at the solution of a similar problem, with a small smoothing width."""
         self._w = start.coef[0]
         self._b = float(start.intercept[0]) if self._has_bias else 0.0
         self._values = self._sums.products(self._w) + self._b
@@ -159,7 +153,7 @@ class NewtonProcess:
         self._idle = 0 if progress else self._idle + 1
         self._stuck = self._idle > NEWTON.patience
         if not self._problem.is_smooth:
-            if self._of_bend >= NEWTON.solved * self._gap_here or not slope < 0.0:
+            if self._smoothing_gap >= NEWTON.solved * self._current_gap or not slope < 0.0:
                 self._move_centre()
         elif not slope < 0.0:
             self._stuck = True
@@ -200,19 +194,19 @@ class NewtonProcess:
         primal = 0.5 * float(self._w @ self._w) + 0.5 * self._price * self._b**2 + float(sums[0])
         if primal < self._primal:
             self._primal, self._best = primal, (self._w, self._b)
-        self._gap_here = primal - self._offer_dual(sums)
-        self._of_bend = float(sums[7])
+        self._current_gap = primal - self._offer_dual(sums)
+        self._smoothing_gap = float(sums[7])
         self._trace.append(EpochPoint(self.rounds, self._primal, self._dual))
 
     def _measure_afresh(self) -> None:
-        """Go to the best point and measure it without the rounding of all the steps."""
+        """Go to the best point and measure it without the accumulated rounding of the steps."""
         self._w, self._b = self._best
         self._values = self._sums.products(self._w) + self._b
         self._primal = np.inf
         self._measure()
 
     def _offer_dual(self, sums: np.ndarray) -> float:
-        """Keep beta if, made feasible, it is the best point of the dual so far; its objective."""
+        """Make beta feasible, keep it if it is the best dual point so far, return its objective."""
         positive, negative = float(sums[1]), float(sums[2])
         up = down = 1.0
         bias_term = 0.0
@@ -228,18 +222,18 @@ class NewtonProcess:
         beta = self._beta
         if up != down:
             beta = np.where(self._beta > 0.0, up * self._beta, down * self._beta)
-            # Better, if it is about as good: rows at a bound stay there.
+            # Preferred if it is about as good, because rows at a bound stay there.
             other = balanced(self._beta, self._loss.low, self._loss.high)
-            its_dual = self._dual_of(other)
+            other_dual = self._dual_of(other)
             good_enough = max(self._demand.tol * abs(self._primal), 2.0 * (self._primal - dual))
-            if self._primal - its_dual <= good_enough:
-                dual, beta = its_dual, other
+            if self._primal - other_dual <= good_enough:
+                dual, beta = other_dual, other
         if dual > self._dual:
             self._dual, self._best_beta = dual, beta
         return dual
 
     def _dual_of(self, beta: np.ndarray) -> float:
-        """The objective at betas that sum to zero."""
+        """The dual objective of a beta with sum zero."""
         target, _, _, damping, tube = self._loss
         w = self._sums.combinations(beta[:, None])[:, 0]
         linear = target @ beta - tube * np.abs(beta).sum()
@@ -261,7 +255,7 @@ class NewtonProcess:
             system[:d, d] = system[d, :d]
             system[d, d] = self._price + self._curved.sum()
             gradient[d] = self._price * self._b - self._balance
-            if system[d, d] == 0.0:  # nothing bends: b has a slope only
+            if system[d, d] == 0.0:  # no row has curvature: b has a slope only
                 system[d, d] = 1.0
         else:
             system[d], system[:, d], system[d, d], gradient[d] = 0.0, 0.0, 1.0, 0.0
@@ -271,22 +265,22 @@ class NewtonProcess:
     def _line_search(
         self, step: np.ndarray, bias_step: float, moves: np.ndarray, slope: float
     ) -> float:
-        """Where the slope along the step vanishes, nearly: it rises, in straight pieces."""
-        straight = float(self._w @ step) if len(step) else 0.0
-        straight += self._price * self._b * bias_step
-        bend = float(step @ step) + self._price * bias_step**2
+        """The step length at which the slope (rising, piecewise linear) is nearly zero."""
+        linear = float(self._w @ step) if len(step) else 0.0
+        linear += self._price * self._b * bias_step
+        quadratic = float(step @ step) + self._price * bias_step**2
         low, high, length = 0.0, np.inf, 1.0
         for _ in range(NEWTON.most_trials):
             pulls = pulls_along(*self._loss, self._values, moves, length, self._centre, self._width)
-            here = straight + length * bend - pulls[0]
-            if abs(here) <= -NEWTON.slope_left * slope:
+            at_length = linear + length * quadratic - pulls[0]
+            if abs(at_length) <= -NEWTON.slope_left * slope:
                 break
-            if here < 0.0:
+            if at_length < 0.0:
                 low = length
             else:
                 high = length
-            curvature = bend + pulls[1]
-            guess = length - here / curvature if curvature > 0.0 else np.inf
+            curvature = quadratic + pulls[1]
+            guess = length - at_length / curvature if curvature > 0.0 else np.inf
             if np.isinf(high):
                 guess = min(guess, NEWTON.growth * length)
             if not low < guess < high:
@@ -297,18 +291,18 @@ class NewtonProcess:
         return length
 
     def _settle_bias(self) -> None:
-        """The best b for this w, where no row bends and Newton knows nothing of b.
+        """The best b for this w, if no row has curvature, so that Newton's method cannot find b.
 
-        A line search that does not read X.
+        This is a line search that does not read X.
         """
-        nothing, ones = np.zeros(0), np.ones(len(self._values))
+        no_step, ones = np.zeros(0), np.ones(len(self._values))
         pull, curvature = pulls_along(
             *self._loss, self._values, ones, 0.0, self._centre, self._width
         )
         if pull != 0.0 and curvature == 0.0:
             direction = 1.0 if pull > 0.0 else -1.0
             start = direction * self._reach
-            length = self._line_search(nothing, start, start * ones, -pull * start)
+            length = self._line_search(no_step, start, start * ones, -pull * start)
             self._b += length * start
             self._values = self._values + length * start
 
@@ -319,10 +313,10 @@ class NewtonProcess:
 
 
 def _width_of(loss: LossOfRows) -> float:
-    """Of the order of the residuals: 2 for classes, the spread of the targets for regression.
+    """The size of the residuals: 2 for classes, the spread of the targets for regression.
 
-    At w = 0 all rows are then within the bend, and the first step is least squares. The spread
-    would not do for classes: of a rare one it is tiny.
+    At w = 0 all rows are then within the smoothed range, and the first step is least squares. The
+    spread is not used for classes, because it is tiny if one class is rare.
     """
     if loss.low[0] == 0.0 or loss.high[0] == 0.0:
         return 2.0
@@ -331,7 +325,7 @@ def _width_of(loss: LossOfRows) -> float:
 
 
 def solved(system: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The solution of a positive definite system, scaled to ones on the diagonal first."""
+    """The solution of a positive definite system, after scaling its diagonal to ones."""
     scale = 1.0 / np.sqrt(np.diagonal(system))
     scaled = system * scale
     scaled *= scale[:, None]
@@ -351,51 +345,52 @@ def solved(system: np.ndarray, right: np.ndarray) -> np.ndarray:
 def smoothed_rows(
     target, low, high, damping, tube, values, centre, width, beta, curved, signed, sums
 ):  # fmt: skip
-    """beta and curvature of each row.
+    """Write beta, curvature and the two signs of beta of each row.
 
-    sums: losses, positive betas, negative ones (as a positive number), the dual's linear part of
-    either sign, its quadratic part of either sign, what the bend adds to the gap.
+    sums (8,): losses, the sum of positive betas, the sum of negative ones (as a positive number),
+    the linear part of the dual of either sign, its quadratic part of either sign, the part of the
+    gap that is due to the smoothing.
     """
     for i in range(len(values)):
         residual = target[i] - values[i]
         cost = row_loss(residual, low[i], high[i], damping[i], tube)
         sums[0] += cost
-        bend = damping[i]
+        damping_i = damping[i]
         if width > 0.0:
-            bend = width / max(high[i], -low[i])
-        own = row_dual(residual + bend * centre[i] if width > 0.0 else residual,
-                       low[i], high[i], bend, tube)  # fmt: skip
-        beta[i] = own
-        curved[i] = 1.0 / bend if own != 0.0 and low[i] < own < high[i] else 0.0
-        signed[i, 0], signed[i, 1] = max(own, 0.0), min(own, 0.0)
-        linear = target[i] * own - tube * abs(own)
-        quadratic = 0.5 * damping[i] * own * own
-        sums[7] += cost - (own * residual - tube * abs(own) - quadratic)
-        if own > 0.0:
-            sums[1] += own
+            damping_i = width / max(high[i], -low[i])
+        shifted = residual + damping_i * centre[i] if width > 0.0 else residual
+        dual = row_dual(shifted, low[i], high[i], damping_i, tube)
+        beta[i] = dual
+        curved[i] = 1.0 / damping_i if dual != 0.0 and low[i] < dual < high[i] else 0.0
+        signed[i, 0], signed[i, 1] = max(dual, 0.0), min(dual, 0.0)
+        linear = target[i] * dual - tube * abs(dual)
+        quadratic = 0.5 * damping[i] * dual * dual
+        sums[7] += cost - (dual * residual - tube * abs(dual) - quadratic)
+        if dual > 0.0:
+            sums[1] += dual
             sums[3] += linear
             sums[5] += quadratic
         else:
-            sums[2] -= own
+            sums[2] -= dual
             sums[4] += linear
             sums[6] += quadratic
 
 
 @kernel(fast_sums=True)
 def pulls_along(target, low, high, damping, tube, values, moves, length, centre, width):
-    """Sum of beta times move, and of curvature times move^2, at a point of the line."""
+    """The sums of beta times move and of curvature times move^2, at values + length * moves."""
     first = 0.0
     second = 0.0
     for i in range(len(values)):
         residual = target[i] - values[i] - length * moves[i]
-        bend = damping[i]
+        damping_i = damping[i]
         if width > 0.0:
-            bend = width / max(high[i], -low[i])
-            residual += bend * centre[i]
-        own = row_dual(residual, low[i], high[i], bend, tube)
-        first += own * moves[i]
-        if own != 0.0 and low[i] < own < high[i]:
-            second += moves[i] * moves[i] / bend
+            damping_i = width / max(high[i], -low[i])
+            residual += damping_i * centre[i]
+        dual = row_dual(residual, low[i], high[i], damping_i, tube)
+        first += dual * moves[i]
+        if dual != 0.0 and low[i] < dual < high[i]:
+            second += moves[i] * moves[i] / damping_i
     return first, second
 
 
@@ -416,6 +411,7 @@ def _violation(target, low, high, damping, tube, beta, values):
 
 @kernel
 def total_loss(target, low, high, damping, tube, values):
+    """The sum of the losses of all rows."""
     total = 0.0
     for i in range(len(values)):
         total += row_loss(target[i] - values[i], low[i], high[i], damping[i], tube)

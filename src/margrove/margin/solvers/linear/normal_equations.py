@@ -1,8 +1,8 @@
-"""X as the sums that Newton's method takes of it: X p, X'B and X'DX, over some of its rows.
+"""The sums that Newton's method needs: X p, X'B and X'DX, over some rows of X.
 
-Dense tables go through BLAS, tile by tile; sparse and small ones through compiled loops. Rows are
-read in their order in memory. Work is cut into groups of rows whose partial sums are added up in
-order, so that nothing depends on the number of threads.
+Dense tables use BLAS, tile by tile; sparse and small tables use compiled loops. Rows are read in
+their order in memory. Work is cut into groups of rows whose partial sums are added up in order, so
+that nothing depends on the number of threads.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ _TILE_ROWS = 2048
 _MOST_GROUPS = 16
 _GROUP_BYTES = 64_000_000
 _SMALL_CELLS = 50_000
-_WORTH_A_THREAD = 2_000_000  # entries of X
-_WORK_AT_ONCE = 50_000_000  # multiply-adds of a kernel between two looks for an interrupt
+_WORTH_A_THREAD = 2_000_000  # entries of X from which on several threads are used
+_WORK_AT_ONCE = 50_000_000  # multiply-adds of a kernel between two checks for an interrupt
 
 
 def reading_order(X: Rows, n_features: int, rows: np.ndarray) -> np.ndarray:
-    """In which order to take the rows: as they are in memory, where that takes the time.
+    """The order in which rows are read: for large tables, their order in memory, to be fast.
 
-    Small tables keep the order they are given, so that sums do not depend on where rows stand.
+    Small tables keep the given order, so that sums do not depend on the positions of rows in X.
     """
-    if len(rows) * _cells_a_row(X, n_features) > _SMALL_CELLS:
+    if len(rows) * _cells_per_row(X, n_features) > _SMALL_CELLS:
         return np.argsort(rows)
     return np.arange(len(rows))
 
 
-def _cells_a_row(X: Rows, n_features: int) -> float:
+def _cells_per_row(X: Rows, n_features: int) -> float:
     return float(n_features) if X.is_dense else 1.0 + len(X.data) / max(1, len(X.indptr) - 1)
 
 
 class NormalEquations:
-    """Sums over some rows of X (n, d); if they are all of it, they should ascend."""
+    """Sums over some rows of X (n, d); if these are all rows, they should be in ascending order."""
 
     def __init__(self, X: Rows, n_features: int, rows: np.ndarray, *, n_threads: int = 1) -> None:
         self._X = X
         self._d = n_features
         self._rows = read_only(rows)
         m = len(rows)
-        self._is_whole = X.is_dense and m == len(X.dense) and bool(np.all(np.diff(rows) == 1))
+        self._is_all_rows = X.is_dense and m == len(X.dense) and bool(np.all(np.diff(rows) == 1))
         self._by_blas = X.is_dense and m * n_features > _SMALL_CELLS
-        cells = _cells_a_row(X, n_features)
+        cells = _cells_per_row(X, n_features)
         self._squares = cells * cells
         self._cells = cells
         n_groups = min(_MOST_GROUPS, max(1, _GROUP_BYTES // (8 * n_features**2)))
@@ -109,7 +109,7 @@ class NormalEquations:
 
         self._run(square)
         total = partial.sum(axis=0) if len(partial) > 1 else partial[0]
-        if not self._by_blas:  # the lower half is there
+        if not self._by_blas:  # only the lower half is computed
             _mirror(total)
         return total
 
@@ -121,15 +121,15 @@ class NormalEquations:
         else:
             run_tiles(task, len(self._groups), self._n_threads)
 
-    def _each(self, group: int, work_a_row: float, task: Callable[[int, int], None]) -> None:
-        """Call task(start, end) on pieces of a group of rows."""
+    def _each(self, group: int, work_per_row: float, task: Callable[[int, int], None]) -> None:
+        """Call task(start, end) for consecutive ranges of a group of rows."""
         begin, stop = self._groups[group]
-        step = _TILE_ROWS if self._by_blas else max(1, int(_WORK_AT_ONCE / work_a_row))
+        step = _TILE_ROWS if self._by_blas else max(1, int(_WORK_AT_ONCE / work_per_row))
         for start in range(begin, stop, step):
             task(start, min(start + step, stop))
 
     def _tile(self, start: int, end: int) -> np.ndarray:
-        if self._is_whole:
+        if self._is_all_rows:
             tile = self._X.dense[start:end]
         else:
             tile = self._X.dense[self._rows[start:end]]
@@ -153,6 +153,7 @@ def multiply_rows(X, rows, start, end, p, out):
 
 @kernel
 def _combine(X, rows, start, end, B, out):
+    """out += X'B of the rows start .. end"""
     for i in range(start, end):
         row = rows[i]
         for c in range(B.shape[1]):
@@ -169,7 +170,7 @@ def _combine(X, rows, start, end, B, out):
 
 @kernel
 def _square(X, rows, start, end, weight, out):
-    """The lower half of X'DX."""
+    """out += the lower half of X'DX of the rows start .. end"""
     for i in range(start, end):
         if weight[i] == 0.0:
             continue
@@ -190,6 +191,7 @@ def _square(X, rows, start, end, weight, out):
 
 @kernel
 def _mirror(square):
+    """Copy the lower half to the upper half."""
     for a in range(square.shape[0]):
         for b in range(a):
             square[b, a] = square[a, b]

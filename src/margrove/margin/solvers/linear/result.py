@@ -1,4 +1,4 @@
-"""What every solver of linear machines returns."""
+"""The result of every solver of linear machines."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ __all__ = ["EpochPoint", "LinearDemand", "LinearResult", "better"]
 
 @dataclass(frozen=True)
 class LinearDemand:
-    """How good a solution must be, and how long it may take.
+    """Tolerance, limit of epochs, and seed of a solver.
 
-    tol      on the duality gap relative to the primal objective, of each machine
-    epochs   most passes over the data, or most Newton steps
+    tol      on the duality gap relative to the primal objective, for each machine
+    epochs   the maximum number of passes over the data, or of Newton steps
+    seed     of the order in which rows or features are visited
     """
 
     tol: float = 1e-4
@@ -25,7 +26,7 @@ class LinearDemand:
 
 @dataclass(frozen=True)
 class EpochPoint:
-    """Objectives of all machines together after so many epochs, where they were measured."""
+    """The sums of the objectives of all machines after an epoch in which they were measured."""
 
     epoch: int
     primal: float
@@ -34,13 +35,13 @@ class EpochPoint:
 
 @dataclass(frozen=True)
 class LinearResult:
-    """Solutions of K machines, with the proof of how good they are.
+    """Solutions of K machines, with objectives that prove how good they are.
 
     coef, intercept   float64 (K, d) and (K,)
-    primal, dual      float64 (K,)  objectives; the best possible ones lie between them
+    primal, dual      float64 (K,)  objectives; the optimal value lies between them
     violation         float64 (K,)  the largest violation of the optimality conditions
     beta              float64 (m, K)  dual variables, from which another fit can start
-    epochs            passes over the data, or Newton steps; the most of any machine
+    epochs            passes over the data, or Newton steps; the maximum over the machines
     converged         bool (K,)  whether the gap is below the tolerance
     """
 
@@ -58,27 +59,27 @@ class LinearResult:
     def gap(self) -> np.ndarray:
         return np.maximum(self.primal - self.dual, 0.0)
 
-    def part(self, machines: range) -> LinearResult:
-        """Some of the machines, without the trace."""
-        own = slice(machines.start, machines.stop)
+    def of_machines(self, machines: range) -> LinearResult:
+        """The result of some of the machines, without the trace."""
+        k = slice(machines.start, machines.stop)
         return LinearResult(
-            self.coef[own], self.intercept[own], self.primal[own], self.dual[own],
-            self.violation[own], self.beta[:, own], self.epochs, self.converged[own],
+            self.coef[k], self.intercept[k], self.primal[k], self.dual[k], self.violation[k],
+            self.beta[:, k], self.epochs, self.converged[k],
         )  # fmt: skip
 
     @classmethod
-    def stacked(cls, parts: Sequence[LinearResult]) -> LinearResult:
+    def stacked(cls, results: Sequence[LinearResult]) -> LinearResult:
         """The machines of several results as one."""
         return cls(
-            coef=np.concatenate([part.coef for part in parts]),
-            intercept=np.concatenate([part.intercept for part in parts]),
-            primal=np.concatenate([part.primal for part in parts]),
-            dual=np.concatenate([part.dual for part in parts]),
-            violation=np.concatenate([part.violation for part in parts]),
-            beta=np.concatenate([part.beta for part in parts], axis=1, dtype=np.float64),
-            epochs=max(part.epochs for part in parts),
-            converged=np.concatenate([part.converged for part in parts]),
-            trace=_merged([part.trace for part in parts]),
+            coef=np.concatenate([each.coef for each in results]),
+            intercept=np.concatenate([each.intercept for each in results]),
+            primal=np.concatenate([each.primal for each in results]),
+            dual=np.concatenate([each.dual for each in results]),
+            violation=np.concatenate([each.violation for each in results]),
+            beta=np.concatenate([each.beta for each in results], axis=1, dtype=np.float64),
+            epochs=max(each.epochs for each in results),
+            converged=np.concatenate([each.converged for each in results]),
+            trace=_merged([each.trace for each in results]),
         )
 
 
@@ -88,7 +89,7 @@ def better(found: LinearResult, other: LinearResult | None) -> LinearResult:
 
 
 def _merged(traces: list[list[EpochPoint]]) -> list[EpochPoint]:
-    """Sums over machines, each as it was when it was last measured."""
+    """The sums over machines, with the last measured objectives of each."""
     epochs = sorted({point.epoch for trace in traces for point in trace})
     merged = []
     for epoch in epochs:

@@ -1,19 +1,20 @@
-"""Averaged stochastic gradient descent for linear machines, for streams and for a quick answer.
+"""Averaged stochastic gradient descent for linear machines, for streams and for fast fits.
 
     minimise  l/2 ||w||^2 + mean_i loss(t_i - w.x_i - b)            l = 1 / (C n)
 
-Pegasos (Shalev-Shwartz, Singer, Srebro and Cotter 2011) steps along the subgradient of one row
-after the other. Two things make it robust. Steps are implicit (Kulis and Bartlett 2010): the step
-goes where the loss of this row would pull from there, so that no step can overshoot, however long
-the row is. And the answer is the average of the iterates, later ones counting more (Shamir and
-Zhang 2013). The length of the steps,
+Pegasos (Shalev-Shwartz, Singer, Srebro and Cotter 2011) takes a step along the subgradient of one
+row after the other. Two changes make it robust. Steps are implicit (Kulis and Bartlett 2010): they
+use the subgradient of the row's loss after the step, so that no step can overshoot, however long
+the row is. And the result is the average of the iterates, with larger weights for later ones
+(Shamir and Zhang 2013). The length of the steps,
 
     1 / (R^2 sqrt(1 + s / 1000) + l s),
 
-falls with the number s of rows seen, from the inverse of their mean squared norm R^2 to Pegasos'
-1 / (l s). In a stream n is the number of rows seen so far.
+falls with the number s of rows seen, from the inverse of their mean squared norm R^2 to the
+1 / (l s) of Pegasos. In a stream n is the number of rows seen so far.
 
-Iterate and average are kept as  w = a V  and  p (U + q V),  so that a row costs its nonzeros only.
+Iterate and average are stored as  w = a V  and  p (U + q V),  so that a step reads only the
+nonzeros of its row.
 """
 
 from __future__ import annotations
@@ -33,16 +34,16 @@ __all__ = ["SgdRows", "SgdState", "StochasticProcess"]
 
 _LATER_COUNT_MORE = 3.0
 _STEADY_ROWS = 1000.0
-_ROWS_TO_LOOK_AT = 65_536
+_ROWS_AT_ONCE = 65_536
 
 
 @dataclass(frozen=True)
 class SgdRows:
-    """Rows to be presented.
+    """The rows of a fit or of a batch, and the loss.
 
     targets   float64 (m,): class codes, or targets of a regression
-    weight    float64 (m,): how often each counts
-    C         the price of a row of weight one
+    weight    float64 (m,): the weight of each row
+    C         the penalty on the error of a row of weight one
     """
 
     X: Rows
@@ -60,12 +61,13 @@ class SgdRows:
     is_bias_free: bool
 
 
-class Presented(NamedTuple):
-    """What the compiled steps read of `SgdRows`: m rows, and what is asked of them.
+class PresentedRows(NamedTuple):
+    """The part of `SgdRows` that the compiled steps read, for m rows.
 
-    X, rows, norms  the table, the number (m,) of each row in it, and their squared norms (m,)
-    targets, weight float64 (m,)
-    gain, is_free   what a step adds to the intercept, 0 for none; whether it is not penalised
+    X, rows, norms   the table, the number (m,) of each row in it, and their squared norms (m,)
+    targets, weight  float64 (m,)
+    gain, is_free    the change of the intercept by a step (0: no intercept), and whether it is not
+                     penalised
     """
 
     X: Rows
@@ -103,7 +105,7 @@ class SgdState:
 
     @classmethod
     def at(cls, coef: np.ndarray, intercept: np.ndarray, length: float) -> SgdState:
-        """Where another solver has come to; the average begins there."""
+        """The state at the result of another solver; the average starts there."""
         state = cls.zeros(coef.shape[1], coef.shape[0], length)
         state.V[:], state.U[:] = coef.T, coef.T
         state.bias[:] = state.mean_bias[:] = intercept
@@ -132,8 +134,9 @@ class SgdState:
 class StochasticProcess:
     """Epochs over some rows; see `slices.Process`.
 
-    With `demand.epochs` of one it is a step of a stream. Otherwise it stops when the objective of
-    the average falls by less than `demand.tol` of itself from one epoch to the next.
+    With one epoch (`demand.epochs`) it learns from one batch of a stream. Otherwise it stops when
+    the objective of the average falls by less than the share `demand.tol` from one epoch to the
+    next.
     """
 
     unit = "epoch"
@@ -152,7 +155,7 @@ class StochasticProcess:
         self.total: int | None = demand.epochs
         weight = float(data.weight.sum()) if total_weight is None else total_weight
         self._decay = 1.0 / max(data.C * weight, 1e-300)
-        self._presented = Presented(
+        self._presented = PresentedRows(
             data.X, read_only(data.rows), read_only(data.norms), read_only(data.targets),
             read_only(data.weight), data.is_regression, data.squared, data.tube, data.bias_gain,
             data.is_bias_free,
@@ -181,7 +184,7 @@ class StochasticProcess:
     def advance(self, work: float) -> float:
         if self._cursor == 0:
             self._shuffle()
-        count = min(max(1, int(work / self._cost)), _ROWS_TO_LOOK_AT)
+        count = min(max(1, int(work / self._cost)), _ROWS_AT_ONCE)
         end = min(len(self._order), self._cursor + count)
         state = self._stream
         _present(
@@ -190,7 +193,7 @@ class StochasticProcess:
         )  # fmt: skip
         if not np.isfinite(state.scales).all() or not np.isfinite(state.bias).all():
             raise NumericalOverflowError(
-                "The weights went beyond floating point. Scale the features, for example with "
+                "The weights grew beyond floating point. Scale the features, for example with "
                 "StandardScaler."
             )
         done = self._cost * (end - self._cursor)
@@ -199,14 +202,14 @@ class StochasticProcess:
             self._cursor = 0
             self.rounds += 1
             if self._demand.epochs > 1:
-                self._look()
+                self._check_progress()
         return done
 
     def _shuffle(self) -> None:
         shuffle(self._order, np.uint64(self._demand.seed), np.uint64(self._key + self.rounds))
 
-    def _look(self) -> None:
-        """Whether another epoch is worth its while."""
+    def _check_progress(self) -> None:
+        """Stop if the last epoch has lowered the objective too little."""
         self._primal = self._objectives()
         total = float(self._primal.sum())
         self._trace.append(EpochPoint(self.rounds, total, 0.0))
@@ -219,13 +222,13 @@ class StochasticProcess:
         coef, intercept = self._stream.mean()
         losses = np.zeros(len(coef))
         W = np.ascontiguousarray(coef.T)
-        for start in range(0, len(data.rows), _ROWS_TO_LOOK_AT):
-            end = min(start + _ROWS_TO_LOOK_AT, len(data.rows))
+        for start in range(0, len(data.rows), _ROWS_AT_ONCE):
+            end = min(start + _ROWS_AT_ONCE, len(data.rows))
             _add_losses(self._presented, start, end, W, intercept, losses)
         return 0.5 * np.einsum("kj,kj->k", coef, coef) + data.C * losses
 
     def result(self) -> LinearResult:
-        """The average, without dual variables: zero is the only bound there is."""
+        """The average; there are no dual variables, so the dual bound is zero."""
         coef, intercept = self._stream.mean()
         primal = self._objectives()
         K = len(coef)
@@ -244,7 +247,7 @@ class StochasticProcess:
 
 @kernel
 def _excess(residual, target, is_regression, tube):
-    """By how much the residual is beyond what is free, signed."""
+    """The signed amount by which the residual exceeds the tube (or the margin)."""
     if is_regression:
         if residual > tube:
             return residual - tube
@@ -256,7 +259,7 @@ def _excess(residual, target, is_regression, tube):
 
 @kernel
 def _target_of(value, k, n_machines, is_regression):
-    """The target of machine k: +-1 for class codes."""
+    """The target of machine k: the value of a regression, or +-1 for class codes."""
     if is_regression:
         return value
     positive = value == (1.0 if n_machines == 1 else k)
@@ -265,7 +268,7 @@ def _target_of(value, k, n_machines, is_regression):
 
 @kernel(fast_sums=True)
 def _present(data, decay, length, order, start, end, V, U, bias, mean_bias, scales):
-    """Steps on the rows order[start:end] of `Presented`; V to scales are those of `SgdState`."""
+    """Steps on the rows order[start:end] of `PresentedRows`; V to scales as in `SgdState`."""
     X, rows, norms, targets, weight, is_regression, squared, tube, gain, is_free = data
     K = V.shape[1]
     values = np.empty(K)
@@ -321,7 +324,7 @@ def _present(data, decay, length, order, start, end, V, U, bias, mean_bias, scal
         q += share * a / p
         for k in range(K):
             mean_bias[k] += share * (bias[k] - mean_bias[k])
-        if p < 1e-100 or a < 1e-100:  # the same numbers, written otherwise
+        if p < 1e-100 or a < 1e-100:  # rescale, against underflow
             for j in range(V.shape[0]):
                 for k in range(K):
                     U[j, k] = p * (U[j, k] + q * V[j, k])
@@ -332,7 +335,7 @@ def _present(data, decay, length, order, start, end, V, U, bias, mean_bias, scal
 
 @kernel(fast_sums=True)
 def _add_losses(data, start, end, W, intercept, losses):
-    """losses (K,) += those of the rows start to end of `Presented`, for weights W (d, K)."""
+    """losses (K,) += those of the rows start to end of `PresentedRows`, for weights W (d, K)."""
     X, rows, _, targets, weight, is_regression, squared, tube, _, _ = data
     K = W.shape[1]
     values = np.empty(K)

@@ -1,10 +1,9 @@
-"""Perceptrons, in the primal and with a kernel.
+"""Solvers of perceptrons, in the primal and with a kernel.
 
-early_stopping      when a learner that need not converge should stop
-kernel_perceptron   the perceptron in dual form
 perceptron          the perceptron: stochastic subgradient steps on the perceptron loss
-perceptron_steps    the loops of the perceptron
-row_order           in which order rows are presented
+perceptron_steps    the compiled loops of the perceptron
+kernel_perceptron   the perceptron in dual form
+epochs              the order of rows in an epoch, and early stopping
 separation          how well hyperplanes separate the data
 """
 

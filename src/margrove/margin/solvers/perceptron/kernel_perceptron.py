@@ -1,22 +1,22 @@
-"""The perceptron in dual form: w = sum_i a_i y_i phi(x_i), seen through K(x, z) = phi(x).phi(z).
+"""The perceptron in dual form: w = sum_i a_i y_i phi(x_i), with K(x, z) = phi(x).phi(z).
 
     for (x_j, y_j) in the data, in a new order each epoch:
         if y_j f(x_j) <= margin:        f(x) = sum_i a_i y_i K(x_i, x) [+ intercept]
             a_j <- a_j + 1              the mistakes made on example j
 
-With an intercept the kernel is K + 1: a constant feature 1 in the feature space, as for the
-primal perceptron, whose updates these are one for one.
+With an intercept the kernel is K + 1: a constant feature 1 in feature space, as for the primal
+perceptron, which makes exactly the same updates.
 
-**Blocks.** The decision values F of all rows are kept. A block of rows is presented one by one
-against its own small Gram matrix. Changes wait until there are enough for a full tile; then the
-columns of the changed rows are computed for all rows at once, by GEMM, and pushed into F. A block
-first collects what the changes still waiting mean for its own rows. So the kernel values computed
-are the columns of mistaken rows and little more, and what is stored is F.
+**Blocks.** The decision values F of all rows are stored. The rows of a block are presented one by
+one, with the small Gram matrix of the block. Changes wait until there are enough for a full tile;
+then the kernel values of the changed rows with all rows are computed at once, by GEMM, and F is
+updated. At its start, a block adds the effect of the waiting changes to the values of its own rows.
+So little more than the kernel values of mistaken rows is computed, and only F is stored.
 
 **Budget.** With at most `budget` support vectors, blocks are a quarter of the budget, and after a
-block the excess is forgotten: the shortest terms of w first, by sum_k a_ik^2 K(x_i, x_i). The
-intercept costs no memory and forgets nothing. (Forgetting those that the others classify best,
-the oldest, or at random did worse on digits and moons, and so did an intercept that forgets.)
+block the excess is removed: the shortest terms of w first, by sum_k a_ik^2 K(x_i, x_i). The
+intercept needs no memory and is not changed. (Removing the vectors that the others classify best,
+the oldest, or random ones was worse on digits and moons, and so was an intercept that changes.)
 """
 
 from __future__ import annotations
@@ -26,27 +26,19 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime import (
-    TILE_ROWS,
-    run_tiles,
-    single_threaded_blas,
-    step_capacity,
-)
-from margrove._runtime import (
-    kernel as compiled,
-)
+from margrove._runtime import TILE_ROWS, run_tiles, single_threaded_blas, step_capacity
+from margrove._runtime import kernel as compiled
 from margrove.exceptions import NumericalOverflowError
 from margrove.margin.kernels import TILE_COLUMNS, Kernel, Points, gram, tile_of
-from margrove.margin.solvers.perceptron.early_stopping import Patience
+from margrove.margin.solvers.perceptron.epochs import EarlyStopping, shuffle
 from margrove.margin.solvers.perceptron.perceptron import PerceptronUpdate
-from margrove.margin.solvers.perceptron.row_order import shuffle
 
 __all__ = ["DualRule", "KernelPerceptronProcess"]
 
 
 @dataclass(frozen=True)
 class DualRule:
-    """How to step and when to stop."""
+    """The update rule and the stopping rule."""
 
     margin: float = 0.0
     fit_intercept: bool = True
@@ -64,7 +56,7 @@ class KernelPerceptronProcess:
 
     points   all rows that are or may become support vectors
     codes    int64 (n,) class of each point; two classes are one problem, "is it the second?"
-    weight   float64 (n,) how often a visit presents the row
+    weight   float64 (n,) the weight of each row
     visited  int64 (m,) positions of the points to present
     coef     float64 (n, K) signed dual coefficients a_i y_i to start from; changed in place
     intercept  float64 (K,) likewise
@@ -111,14 +103,14 @@ class KernelPerceptronProcess:
         self._epoch = 0
         self.total: int | None = rule.max_epochs
         self._cursor = 0
-        self.patience = Patience(coef.shape[1], rule.tol, rule.patience)
+        self.stopping = EarlyStopping(coef.shape[1], rule.tol, rule.patience)
         capacity = step_capacity()
         self._trace = np.empty((max(capacity, TILE_ROWS * coef.shape[1]) if capacity else 0, 5))
         self._n_traced = np.zeros(1, dtype=np.int64)
         self._begin_epoch()
         self.recompute_values()
 
-    # -- what `drive` asks for --
+    # -- the interface of `slices.Process` --
 
     @property
     def rounds(self) -> int:
@@ -126,7 +118,7 @@ class KernelPerceptronProcess:
 
     @property
     def finished(self) -> bool:
-        return self._epoch >= self._rule.max_epochs or bool(self.patience.converged.all())
+        return self._epoch >= self._rule.max_epochs or bool(self.stopping.converged.all())
 
     def figures(self) -> dict[str, float]:
         support = int(self.coef.any(axis=1).sum())
@@ -142,7 +134,7 @@ class KernelPerceptronProcess:
         }
 
     def advance(self, work: float) -> float:
-        """Present blocks until the work is done; a block is never cut, so slices change nothing."""
+        """Present full blocks until the work is done; so results do not depend on slices."""
         spent = 0.0
         while spent < work and self._cursor < len(self._order):
             if len(self._trace) and self._n_traced[0] + TILE_ROWS * len(self.mistakes) > len(
@@ -166,31 +158,31 @@ class KernelPerceptronProcess:
 
     def _present_block(self) -> float:
         block = self._visited[self._order[self._cursor : self._cursor + self._block_rows]]
-        own = self._points.take(block)
+        points = self._points.take(block)
         constant = 1.0 if self._rule.fit_intercept else 0.0
-        tile = gram(self.kernel, own, own).astype(np.float64) + constant
-        values = self._values[block] + self._owed_to(own) + self.intercept
+        tile = gram(self.kernel, points, points).astype(np.float64) + constant
+        values = self._values[block] + self._waiting_values(points) + self.intercept
         change = np.zeros((len(block), self.coef.shape[1]))
         before = self._snapshot(block)
         try:
             _visit_block(
                 tile, block, self._codes, self._weight, values, change, self._first_class,
-                self._rule.margin, ~self.patience.converged, self._loss, self.mistakes,
+                self._rule.margin, ~self.stopping.converged, self._loss, self.mistakes,
                 self._epoch, self._trace, self._n_traced,
             )  # fmt: skip
             changed = change.any(axis=1)
             self._apply(block[changed], change[changed])
             self.intercept += constant * change.sum(axis=0)
-        except BaseException:  # an interrupt: half a block is no state to keep
+        except BaseException:  # an interrupt: undo the incomplete block
             self._restore(before, block)
             raise
         self._cursor += len(block)
-        self._forget_over_budget()
+        self._remove_excess()
         cells = self._points.X.shape[1] + 40.0
         work = cells * len(block) * (len(block) + len(self._waiting))
         if len(self._waiting) >= TILE_ROWS:
             work += cells * len(self._waiting) * len(self._points)
-            self._push()
+            self._apply_waiting()
         return work
 
     def _snapshot(self, block: np.ndarray) -> list[np.ndarray]:
@@ -200,20 +192,20 @@ class KernelPerceptronProcess:
         self.intercept[:], self.mistakes[:], self._loss[:] = before[:3]
         self.coef[block] = before[3]
 
-    def _owed_to(self, own: Points) -> np.ndarray:
-        """What the waiting changes mean for the values of a block."""
+    def _waiting_values(self, points: Points) -> np.ndarray:
+        """The effect of the waiting changes on the values of a block."""
         if len(self._waiting) == 0:
-            return np.zeros((len(own), self.coef.shape[1]))
+            return np.zeros((len(points), self.coef.shape[1]))
         sources = self._points.take(self._waiting)
         with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
-            return gram(self.kernel, own, sources).astype(np.float64) @ self._waiting_change
+            return gram(self.kernel, points, sources).astype(np.float64) @ self._waiting_change
 
     def _apply(self, rows: np.ndarray, change: np.ndarray) -> None:
         self.coef[rows] += change
         self._waiting = np.r_[self._waiting, rows]
         self._waiting_change = np.vstack([self._waiting_change, change])
 
-    def _forget_over_budget(self) -> None:
+    def _remove_excess(self) -> None:
         if self._rule.budget is None:
             return
         support = np.flatnonzero(self.coef.any(axis=1))
@@ -223,8 +215,8 @@ class KernelPerceptronProcess:
             shortest = support[np.argsort(length, kind="stable")[:excess]]
             self._apply(shortest, -self.coef[shortest])
 
-    def _push(self) -> None:
-        """values += K(all, waiting) @ change, tile by tile, each tile by one thread."""
+    def _apply_waiting(self) -> None:
+        """values += K(all, waiting) @ change, tile by tile, each tile on one thread."""
         starts = range(0, len(self._waiting), TILE_ROWS)
         sources = [
             (
@@ -234,20 +226,20 @@ class KernelPerceptronProcess:
             for i in starts
         ]
 
-        def push(tile: int) -> None:
+        def update(tile: int) -> None:
             columns = slice(tile * TILE_COLUMNS, (tile + 1) * TILE_COLUMNS)
             targets = self._points.take(columns)
-            with np.errstate(over="ignore", invalid="ignore"):  # looked at after each epoch
+            with np.errstate(over="ignore", invalid="ignore"):  # checked after each epoch
                 for source, change in sources:
                     self._values[columns] += tile_of(self.kernel, source, targets).T @ change
 
         with single_threaded_blas():
-            run_tiles(push, -(-len(self._points) // TILE_COLUMNS), self._n_threads)
+            run_tiles(update, -(-len(self._points) // TILE_COLUMNS), self._n_threads)
         self._waiting = self._waiting[:0]
         self._waiting_change = self._waiting_change[:0]
 
     def recompute_values(self) -> None:
-        """The decision values from scratch: at the start, and after an interrupt within a push."""
+        """Recompute the decision values: at the start, and after an interrupt of an update."""
         self._values[:] = 0.0
         self._waiting = np.flatnonzero(self.coef.any(axis=1))
         self._waiting_change = self.coef[self._waiting]
@@ -255,7 +247,7 @@ class KernelPerceptronProcess:
     @property
     def values(self) -> np.ndarray:
         """f (n, K) of all points."""
-        self._push()
+        self._apply_waiting()
         return self._values + self.intercept
 
     # -- epochs --
@@ -276,7 +268,7 @@ class KernelPerceptronProcess:
         self._require_finite()
         settled = self.mistakes == self._mistakes_before
         mean_loss = self._loss / self._weight[self._visited].sum()
-        self.patience.end_epoch(self._epoch, mean_loss, settled)
+        self.stopping.end_epoch(self._epoch, mean_loss, settled)
         if not self.finished:
             self._begin_epoch()
 
@@ -302,7 +294,7 @@ class KernelPerceptronProcess:
 
     @property
     def radius(self) -> float:
-        """The largest ||phi(x)|| of a visited row, the constant feature included."""
+        """The largest ||phi(x)|| of a visited row, including the constant feature."""
         constant = 1.0 if self._rule.fit_intercept else 0.0
         return float(np.sqrt(max(0.0, self._diagonal[self._visited].max() + constant)))
 

@@ -9,9 +9,9 @@
 Rosenblatt 1958; margin = 0 is the plain perceptron. With an intercept this is the perceptron in
 the space of (x, 1).
 
-**Weights.** A row of weight k is the row presented k times in succession. It stops being a mistake
-after `needed` presentations, so the visit is one step of eta * min(k, needed). For k = 1 that is
-the textbook's step; for fractions it is a shorter step.
+**Weights.** A row of weight k is presented k times in succession. It stops being a mistake after
+`needed` presentations, so the visit is one step of eta * min(k, needed). For k = 1 this is the
+textbook's step; for fractions it is a shorter step.
 
 **Novikoff.** If u with ||u|| = 1 separates the data with margin gamma in a ball of radius R, the
 number M of mistakes obeys  M <= (R^2 + 2 margin / eta) / gamma^2.  Each step adds at least
@@ -19,8 +19,8 @@ eta gamma to w.u and at most eta^2 R^2 + 2 eta margin to ||w||^2; a shorter step
 so the bound also holds for the sum of fractional steps.
 
 **Many classes** are one-vs-rest problems that share one pass: each row is read once for all of
-them. Dense data keep the weights class-major (K, d), a dot product a class; sparse data keep them
-feature-major (d, K), so that a nonzero costs one cache line for eight classes.
+them. For dense data the weights are class-major (K, d), with a dot product for each class; for
+sparse data they are feature-major (d, K), so that a nonzero reads one cache line for eight classes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ import numpy as np
 from margrove._data import kernel_rows, read_only
 from margrove._runtime import row_products, run_tiles, step_capacity
 from margrove.exceptions import NumericalOverflowError
-from margrove.margin.solvers.perceptron.early_stopping import Patience
+from margrove.margin.solvers.perceptron.epochs import EarlyStopping, Visits, shuffle
 from margrove.margin.solvers.perceptron.perceptron_steps import (
     BlockArrays,
     StepRule,
@@ -41,7 +41,6 @@ from margrove.margin.solvers.perceptron.perceptron_steps import (
     gather_rows,
     visit_rows,
 )
-from margrove.margin.solvers.perceptron.row_order import Visits, shuffle
 
 __all__ = [
     "LinearState",
@@ -50,14 +49,14 @@ __all__ = [
     "Rule",
 ]
 
-_CLASSES_PER_STEP = 4  # sparse blocks hold a multiple of this: half a cache line of weights
+_CLASSES_PER_STEP = 4  # sparse blocks have a multiple of this: half a cache line of weights
 _BUFFER_CELLS = 2**20
 _ROWS_PER_GATHER = 256
 
 
 @dataclass(frozen=True)
 class PerceptronUpdate:
-    """One mistake: the `row` of X, the one-vs-rest `problem`, and `value` = y f(x) before."""
+    """One mistake: the `row` of X, the one-vs-rest `problem`, and `value` = y f(x) before it."""
 
     epoch: int
     row: int
@@ -68,7 +67,7 @@ class PerceptronUpdate:
 
 @dataclass(frozen=True)
 class Rule:
-    """How to step and when to stop."""
+    """The update rule and the stopping rule."""
 
     eta: float = 1.0
     margin: float = 0.0
@@ -78,7 +77,7 @@ class Rule:
     average_from: int = -1  # presentations before averaging starts; negative: never
     shuffle: bool = True
     seed: int = 0
-    shuffle_key: int = 0  # grows from batch to batch of a stream, so that each shuffles anew
+    shuffle_key: int = 0  # grows from batch to batch of a stream, so that the order changes
     max_epochs: int = 1000
     tol: float | None = 1e-3
     patience: int = 5
@@ -86,10 +85,10 @@ class Rule:
 
 @dataclass
 class LinearState:
-    """Weights of K problems: coef (K, d), intercept (K,), the sums behind averaging, the clocks.
+    """Weights of K problems: coef (K, d), intercept (K,), sums for averaging, presentations (K,).
 
-    The average of all iterates is coef - drift_coef / (presentations - average_from): `drift` adds
-    up each change times the number of presentations before it.
+    The average of all iterates is coef - drift_coef / (presentations - average_from), where `drift`
+    is the sum of each change times the number of presentations before it.
     """
 
     coef: np.ndarray
@@ -106,17 +105,17 @@ class LinearState:
         return cls(np.zeros(shape), nothing[0], np.zeros(drift), nothing[1], nothing[2])
 
     def averaged(self, average_from: int) -> LinearState:
-        """The mean iterate; the last one before averaging has started."""
+        """The mean iterate, or the last iterate if averaging has not started."""
         if average_from < 0:
             return self
         counted = self.presentations - average_from
-        counted = np.where(counted > 0, counted, np.inf)  # not begun: the last iterate
+        counted = np.where(counted > 0, counted, np.inf)  # not started: the last iterate
         coef = self.coef - self.drift_coef / counted[:, None]
         return replace(self, coef=coef, intercept=self.intercept - self.drift_intercept / counted)
 
 
 class _Block:
-    """A few one-vs-rest problems trained together by one thread."""
+    """A few one-vs-rest problems that one thread trains together."""
 
     def __init__(
         self, problems: np.ndarray, state: LinearState, *, is_dense: bool, with_l1: bool
@@ -136,7 +135,7 @@ class _Block:
         self.active = np.ones(len(problems), dtype=np.bool_)
 
     def arrays(self) -> BlockArrays:
-        """What the compiled steps write to."""
+        """The arrays that the compiled steps change."""
         return BlockArrays(
             self.W, self.b, self.drift_W, self.drift_b, self.l1_done, self.scalars, self.loss,
             self.mistakes, self.active,
@@ -146,7 +145,7 @@ class _Block:
         return np.ascontiguousarray(coef if self.is_dense else coef.T)
 
     def write_to(self, state: LinearState) -> None:
-        """Copy out the problems still learning; those that stopped were copied when they did."""
+        """Copy the weights of active problems; stopped problems were copied when they stopped."""
         learning, problems = self.active, self.problems[self.active]
         coef = (self.W if self.is_dense else self.W.T) * self.scalars[0]
         state.coef[problems] = coef[learning]
@@ -164,9 +163,9 @@ class PerceptronProcess:
     X          checked X, dense or CSR
     codes      int64 (n,) class of each original row
     rows       int64 (m,) the rows to present, in their base order
-    weight     float64 (m,) their weights, class weights included
+    weight     float64 (m,) their weights, including class weights
     squared_norms  float64 (n,) ||x||^2 of all rows
-    held_out   positions in `rows` of `form` used for early stopping only, or None
+    held_out   positions in `rows` that are used for early stopping only, or None
     """
 
     unit = "epoch"
@@ -190,9 +189,9 @@ class PerceptronProcess:
         self._state = state
         self._n_threads = n_threads
         self._validation: _Validation | None = None
-        # Problem k asks "is it class k?"; two classes are one problem, "is it the second?".
-        asked = codes - 1 if n_problems == 1 else codes
-        self._base = Visits(rows, asked[rows], weight, squared_norms[rows])
+        # Problem k is "is it class k?"; two classes are one problem, "is it the second?".
+        problem_codes = codes - 1 if n_problems == 1 else codes
+        self._base = Visits(rows, problem_codes[rows], weight, squared_norms[rows])
         if held_out is not None:
             self._validation = _Validation(X, self._base.permuted(held_out))
             self._base = self._base.permuted(np.setdiff1d(np.arange(len(rows)), held_out))
@@ -208,7 +207,7 @@ class PerceptronProcess:
         self._n_traced = np.zeros(1, dtype=np.int64)
         self._epoch = 0
         self.total: int | None = rule.max_epochs
-        self.patience = Patience(n_problems, rule.tol, rule.patience)
+        self.stopping = EarlyStopping(n_problems, rule.tol, rule.patience)
         self._begin_epoch()
 
     def _rows_per_buffer(self) -> int:
@@ -218,7 +217,7 @@ class PerceptronProcess:
         return max(1, min(rows, len(self._base.rows)))
 
     def _make_blocks(self, n_problems: int) -> list[_Block]:
-        """One block a thread at most; a step listener wants them all in one, in order."""
+        """At most one block for each thread; with a step listener, one block, to keep the order."""
         per_block = n_problems
         if self._n_threads > 1 and not step_capacity():
             per_block = -(-n_problems // self._n_threads)
@@ -235,7 +234,7 @@ class PerceptronProcess:
             for start in range(0, n_problems, per_block)
         ]
 
-    # -- what `drive` asks for --
+    # -- the interface of `slices.Process` --
 
     @property
     def rounds(self) -> int:
@@ -243,18 +242,18 @@ class PerceptronProcess:
 
     @property
     def finished(self) -> bool:
-        return self._epoch >= self._rule.max_epochs or bool(self.patience.converged.all())
+        return self._epoch >= self._rule.max_epochs or bool(self.stopping.converged.all())
 
     @property
     def mistakes(self) -> np.ndarray:
-        """Presentations (K,) that were mistakes, so far."""
+        """The number of mistakes so far, float64 (K,)."""
         return np.concatenate([block.mistakes for block in self._blocks])
 
     def figures(self) -> dict[str, float]:
         return {"mistakes": float(self.mistakes.sum())}
 
     def attributes(self) -> dict[str, Any]:
-        """The weights to predict with, as they are now."""
+        """The current weights for predictions."""
         state = self.weights.averaged(self._rule.average_from)
         return {"coef_": state.coef.copy(), "intercept_": state.intercept.copy()}
 
@@ -288,14 +287,14 @@ class PerceptronProcess:
         return cells * sum(len(block.b) for block in self._blocks)
 
     def _gather(self, until: int) -> None:
-        """Copy the next dense rows together: they lie far apart, and fetching takes the time."""
+        """Copy the next dense rows to a buffer, because they are far apart in memory."""
         if not self._view.is_dense:
             return
         rows = self._visits.rows[self._cursor : until]
 
         def gather(tile: int) -> None:
-            part = slice(tile * _ROWS_PER_GATHER, (tile + 1) * _ROWS_PER_GATHER)
-            gather_rows(self._view, rows[part], self._buffer[part])
+            chosen = slice(tile * _ROWS_PER_GATHER, (tile + 1) * _ROWS_PER_GATHER)
+            gather_rows(self._view, rows[chosen], self._buffer[chosen])
 
         run_tiles(gather, -(-len(rows) // _ROWS_PER_GATHER), self._n_threads)
 
@@ -309,8 +308,10 @@ class PerceptronProcess:
                 block.arrays(), trace, self._epoch, rule,
             )  # fmt: skip
 
-        own, trace = self._rule, StepTrace(self._trace, self._n_traced)
-        rule = StepRule(own.eta, own.margin, own.fit_intercept, own.l1, own.l2, own.average_from)
+        full, trace = self._rule, StepTrace(self._trace, self._n_traced)
+        rule = StepRule(
+            full.eta, full.margin, full.fit_intercept, full.l1, full.l2, full.average_from
+        )
         run_tiles(learn, len(self._blocks), self._n_threads)
         return int(reached[0])
 
@@ -343,17 +344,17 @@ class PerceptronProcess:
         rule = self._rule
         plain = rule.l1 == 0.0 and rule.l2 == 0.0 and rule.average_from < 0
         settled = plain & (self.mistakes == self._mistakes_before)
-        self.patience.end_epoch(self._epoch, self._epoch_loss(), settled)
+        self.stopping.end_epoch(self._epoch, self._epoch_loss(), settled)
         for block in self._blocks:
-            learning = ~self.patience.converged[block.problems]
+            learning = ~self.stopping.converged[block.problems]
             if (block.active != learning).any():
-                block.write_to(self._state)  # what has just stopped is kept as it is now
+                block.write_to(self._state)  # keep the weights of problems that have just stopped
                 block.active[:] = learning
         if not self.finished:
             self._begin_epoch()
 
     def _epoch_loss(self) -> np.ndarray:
-        """The mean loss met during the epoch, or the held-out error after it."""
+        """The mean loss during the epoch, or the error on the held-out rows after it."""
         if self._validation is not None:
             return self._validation.error(self.attributes())
         return np.concatenate([block.loss for block in self._blocks]) / self._base.weight.sum()
@@ -372,12 +373,12 @@ class PerceptronProcess:
 
 
 class _Validation:
-    """Rows kept aside to measure the one-vs-rest error of each problem."""
+    """Held-out rows, on which the one-vs-rest error of each problem is measured."""
 
-    def __init__(self, X: Any, kept_aside: Visits) -> None:
-        self._X = X[kept_aside.rows]
-        self._codes = kept_aside.codes
-        self._weight = kept_aside.weight / kept_aside.weight.sum()
+    def __init__(self, X: Any, held_out: Visits) -> None:
+        self._X = X[held_out.rows]
+        self._codes = held_out.codes
+        self._weight = held_out.weight / held_out.weight.sum()
 
     def error(self, attributes: dict[str, Any]) -> np.ndarray:
         scores = row_products(self._X, attributes["coef_"].T) + attributes["intercept_"]

@@ -1,4 +1,4 @@
-"""The loops of the perceptron: rows are gathered, scored and, where wrong, added to the weights."""
+"""The compiled loops of the perceptron: gather rows, compute scores, update after mistakes."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ __all__ = ["BlockArrays", "StepRule", "StepTrace", "gather_rows", "visit_rows"]
 
 
 class BlockArrays(NamedTuple):
-    """What the compiled steps change, of K problems and d features; all but `active` float64.
+    """The arrays that the compiled steps change, for K problems and d features; float64.
 
     W          (K, d) for dense X, (d, K) for sparse X, times scalars[0]
     b          (K,) intercepts
-    drift, drift_b   as W and b: each change times the presentations before it, for averaging
-    l1_done    as W: the L1 penalty that each weight has paid so far
+    drift, drift_b   as W and b: sums of each change times the presentations before it
+    l1_done    as W: the L1 penalty that was applied to each weight so far
     scalars    (4,) scale of W, cumulative L1 penalty, presentations so far, 1 if a score was NaN
     loss       (K,) of this epoch
     mistakes   (K,)
-    active     bool (K,) whether a problem still learns
+    active     bool (K,) whether the problem is still trained
     """
 
     W: np.ndarray
@@ -37,7 +37,7 @@ class BlockArrays(NamedTuple):
 
 
 class StepRule(NamedTuple):
-    """What the compiled steps read of `Rule`."""
+    """The part of `Rule` that the compiled steps read."""
 
     eta: float
     margin: float
@@ -48,10 +48,10 @@ class StepRule(NamedTuple):
 
 
 class StepTrace(NamedTuple):
-    """Room for the steps that somebody listens to.
+    """The recorded steps, for listeners.
 
-    records  float64 (r, 5), empty if nobody does: epoch, row, problem, value, step
-    used     int64 (1,) how many of them are
+    records  float64 (r, 5), empty without a listener: epoch, row, problem, value, step
+    used     int64 (1,) the number of recorded steps
     """
 
     records: np.ndarray
@@ -76,6 +76,7 @@ def _add_dense(buffer, c, W, k, step):
 
 @kernel
 def _add_csr(data, indices, first, last, W, k, step):
+    """w_k += step * x for the CSR entries first .. last"""
     for p in range(first, last):
         W[np.uint64(indices[p]), k] += step * data[p]
 
@@ -97,7 +98,7 @@ def _truncate(W, done, j, by_class, scale, budget):
 
 @kernel
 def _rescale(W, scale):
-    # A loop where NumPy would do: an array expression in a kernel costs a second of compilation.
+    # A loop: an array expression in a kernel takes a second to compile.
     for a in range(W.shape[0]):
         for b in range(W.shape[1]):
             W[a, b] *= scale
@@ -107,8 +108,8 @@ def _rescale(W, scale):
 def visit_rows(X, buffer, visits, start, end, first_problem, block, steps, epoch, rule):
     """Present the visits start to end to the problems of one block; returns where it stopped.
 
-    Dense rows are read from buffer[0], buffer[1], ..., sparse ones from X. It stops early only
-    when the trace of steps is full. Problem k asks whether codes[t] == k.
+    Dense rows are read from buffer[0], buffer[1], ..., sparse ones from X. It stops early only if
+    the records of steps are full. Row t is positive for problem k if codes[t] == k.
     """
     rows, codes, weights, norms = visits
     W, b, drift_W, drift_b, l1_done, scalars, loss, mistakes, active = block

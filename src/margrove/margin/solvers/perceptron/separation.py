@@ -39,7 +39,7 @@ def measure_separation(
     fit_intercept: bool,
     n_threads: int = 1,
 ) -> Separation:
-    """One pass over the rows of nonzero weight."""
+    """Measure margins and radius in one pass over the rows of nonzero weight."""
     view = kernel_rows(X)
     n_tiles = -(-X.shape[0] // _ROWS_PER_TILE)
     W = np.ascontiguousarray(coef if view.is_dense else coef.T)
