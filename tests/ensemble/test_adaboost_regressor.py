@@ -25,6 +25,7 @@ from tests.oracles.boosting_r2 import adaboost_r2, predict
 import margrove
 from margrove import AdaBoostRegressor, DecisionTreeClassifier, DecisionTreeRegressor
 from margrove.ensemble.adaboost import boosted_ensemble as boosted
+from margrove.ensemble.adaboost import members as fitted_members
 from margrove.ensemble.adaboost import r2_rounds as boosting_r2
 from margrove.ensemble.adaboost import regressor as adaboost_regressor
 from margrove.ensemble.adaboost import weak_learners
@@ -472,7 +473,8 @@ def test_members_and_targets_that_will_not_do() -> None:
 
 
 FILES = tuple(
-    module.__file__ for module in (adaboost_regressor, boosted, boosting_r2, weak_learners)
+    module.__file__
+    for module in (adaboost_regressor, boosted, boosting_r2, weak_learners, fitted_members)
 )
 
 

@@ -43,8 +43,8 @@ from margrove._data import canonical_form
 from margrove._runtime.slices import SUPPORTS_CALLBACKS
 from margrove.datasets import load_iris
 from margrove.ensemble.bagging.estimators import BaggingClassifier, BaggingRegressor
-from margrove.ensemble.bagging.samples import lay_out
-from margrove.ensemble.bootstrap.resampling import Line, multiplicities
+from margrove.ensemble.bagging.samples import plan_samples
+from margrove.ensemble.bootstrap.resampling import CumulativeWeights, multiplicities
 from margrove.exceptions import (
     ConvergenceWarning,
     DataWarning,
@@ -134,7 +134,7 @@ def plain_samples(X, y, weight, seed, n_estimators):
     """How often each row is in each sample, one row at a time; there are no copies."""
     form = canonical_form(X, y, weight)
     assert len(form.rows) == (weight > 0).sum()
-    line = Line(form.weight)
+    line = CumulativeWeights(form.weight)
     for number in range(n_estimators):
         drawn = np.zeros(len(y), int)
         for row, count in zip(form.rows, multiplicities(line, seed, number), strict=True):
@@ -444,7 +444,7 @@ def test_weights_that_are_not_whole(bootstrap, rng) -> None:
 def test_rows_are_drawn_in_proportion_to_their_weights(bootstrap) -> None:
     """Expectations within five standard deviations; without replacement, of a first draw."""
     weight = np.array([0.5, 1.5, 3.0, 5.0])
-    samples = lay_out(
+    samples = plan_samples(
         np.arange(4.0)[:, None],
         np.arange(4.0),
         weight,

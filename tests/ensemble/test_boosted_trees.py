@@ -9,8 +9,8 @@ from sklearn.datasets import load_digits
 
 from margrove import AdaBoostClassifier, DecisionTreeClassifier
 from margrove.ensemble.adaboost.level_trees import LevelLearner, rows_of_a_bin
+from margrove.ensemble.adaboost.members import TreeMembers
 from margrove.ensemble.adaboost.stump_tables import ROWS_OF_A_BIN, read_stump_table
-from margrove.ensemble.adaboost.weak_learners import TreeMembers
 from margrove.grove.prune.pruning import prune
 
 

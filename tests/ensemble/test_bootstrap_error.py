@@ -27,7 +27,7 @@ from tests.oracles import bootstrap as oracle
 from margrove import SVC, DecisionTreeClassifier, DecisionTreeRegressor, watch
 from margrove.datasets import load_iris, load_play_tennis
 from margrove.ensemble.bootstrap.error import BootstrapError, bootstrap_error
-from margrove.ensemble.bootstrap.resampling import Line, multiplicities
+from margrove.ensemble.bootstrap.resampling import CumulativeWeights, multiplicities
 from margrove.exceptions import (
     ConvergenceWarning,
     DataWarning,
@@ -59,7 +59,7 @@ def textbook(estimator, X, y, n_resamples, seed, loss):
     """The same from plain Python, the samples and scikit-learn's own fits."""
     samples, predictions = [], []
     for b in range(n_resamples):
-        counts = multiplicities(Line(np.ones(len(y))), seed, b)
+        counts = multiplicities(CumulativeWeights(np.ones(len(y))), seed, b)
         rows = np.repeat(np.arange(len(y)), counts)
         samples.append(rows.tolist())
         predictions.append(sklearn.clone(estimator).fit(X[rows], y[rows]).predict(X).tolist())
@@ -154,7 +154,7 @@ def test_a_learner_that_does_not_overfit() -> None:
 def test_each_resample_has_its_error() -> None:
     error = bootstrap_error(KNeighborsClassifier(3), X, NOISY, n_resamples=25, random_state=2)
     for b in range(25):
-        counts = multiplicities(Line(np.ones(40)), 2, b)
+        counts = multiplicities(CumulativeWeights(np.ones(40)), 2, b)
         rows, out = np.repeat(np.arange(40), counts), counts == 0
         model = KNeighborsClassifier(3).fit(X[rows], NOISY[rows])
         assert error.by_resample[b] == np.mean(model.predict(X[out]) != NOISY[out])
@@ -225,7 +225,7 @@ def test_samples_of_one_class_predict_it() -> None:
     with pytest.warns(DataWarning, match=r"held one class only, to which SVC cannot") as told:
         error = bootstrap_error(SVC(), x, y, n_resamples=40, random_state=0)
     assert told[0].filename == __file__
-    alone = sum(multiplicities(Line(np.ones(15)), 0, b)[0] == 0 for b in range(40))
+    alone = sum(multiplicities(CumulativeWeights(np.ones(15)), 0, b)[0] == 0 for b in range(40))
     assert str(told[0].message).startswith(f"{alone} of 40 resamples")
     assert np.isfinite(figures(error)).all()
     # trees do fit one class, and say the same of it
@@ -305,7 +305,7 @@ def test_predictions_that_are_a_column() -> None:
 def test_rows_that_are_never_out_of_bag() -> None:
     with pytest.warns(DataWarning, match=r"\d+ of 40 rows were in every resample") as told:
         error = bootstrap_error(KNeighborsClassifier(1), X, NOISY, n_resamples=2, random_state=0)
-    counts = [multiplicities(Line(np.ones(40)), 0, b) for b in range(2)]
+    counts = [multiplicities(CumulativeWeights(np.ones(40)), 0, b) for b in range(2)]
     assert error.never_out_of_bag == np.count_nonzero((counts[0] > 0) & (counts[1] > 0))
     assert str(told[0].message).startswith(f"{error.never_out_of_bag} of 40")
     assert told[0].filename == __file__
@@ -313,9 +313,11 @@ def test_rows_that_are_never_out_of_bag() -> None:
 
 def test_no_row_is_ever_out_of_bag() -> None:
     seed = next(
-        seed for seed in range(100) if (multiplicities(Line(np.ones(2)), seed, 0) == 1).all()
+        seed
+        for seed in range(100)
+        if (multiplicities(CumulativeWeights(np.ones(2)), seed, 0) == 1).all()
     )
-    with pytest.raises(ValueError, match=r"No row was ever out of bag.*Raise n_resamples"):
+    with pytest.raises(ValueError, match=r"No row was out of bag.*Raise n_resamples"):
         bootstrap_error(DummyClassifier(), [[0], [1]], [0, 1], n_resamples=1, random_state=seed)
 
 

@@ -35,7 +35,7 @@ from margrove.ensemble.forest.importances import (
     proximities,
     tree_correlation,
 )
-from margrove.ensemble.forest.studied_rows import TrainingRows
+from margrove.ensemble.forest.evaluation_data import TrainingRows
 from margrove.exceptions import DataWarning, InvalidDataError
 
 IRIS, SPECIES = load_iris(return_X_y=True)

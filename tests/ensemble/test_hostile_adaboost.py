@@ -29,8 +29,8 @@ from tests.interrupts import lines_until_interrupt, steady_clock
 
 import margrove
 from margrove import AdaBoostClassifier, DecisionTreeClassifier, DecisionTreeRegressor
+from margrove.ensemble.adaboost import members, stumps, weak_learners
 from margrove.ensemble.adaboost import rounds as boosting_rounds
-from margrove.ensemble.adaboost import stumps, weak_learners
 from margrove.exceptions import ConvergenceWarning, InterruptedFitWarning, InvalidDataError
 
 X, LABELS = load_iris(return_X_y=True)
@@ -409,7 +409,7 @@ def test_a_warm_start_with_another_learner(pair) -> None:
 
 # -- time and interrupts ---------------------------------------------------------------------------
 
-FILES = (boosting_rounds.__file__, stumps.__file__, weak_learners.__file__)
+FILES = tuple(module.__file__ for module in (boosting_rounds, stumps, weak_learners, members))
 
 
 def fit_interrupted(model, moment, **more):

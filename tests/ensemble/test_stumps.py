@@ -17,7 +17,7 @@ from tests.oracles.boosted_stumps import best_stumps, boost
 
 import margrove
 from margrove import AdaBoostClassifier, DecisionTreeClassifier
-from margrove.ensemble.adaboost.weak_learners import StumpMembers, TreeMembers
+from margrove.ensemble.adaboost.members import StumpMembers, TreeMembers
 from margrove.exceptions import InvalidDataError
 
 CRITERIA = ("gini", "entropy", "error")

@@ -20,11 +20,19 @@ from sklearn.utils._tags import get_tags
 from margrove._data import check_labels, check_training_labels, check_weights, collected, count_rows
 from margrove.ensemble.adaboost.algorithms import ALGORITHMS, Rule, VotingRule, rule_of
 from margrove.ensemble.adaboost.boosted_ensemble import BOOSTING_PARAMETERS, Boosted
-from margrove.ensemble.adaboost.deep_trees import MOST_ROWS, SaplingLearner
+from margrove.ensemble.adaboost.deep_trees import MOST_ROWS, DeepTreeLearner
 from margrove.ensemble.adaboost.level_trees import DEEPEST, LevelLearner, rows_of_a_bin
-from margrove.ensemble.adaboost.rounds import Boosting, StumpBoosting, Watched
+from margrove.ensemble.adaboost.members import (
+    EstimatorMembers,
+    Members,
+    StumpMembers,
+    TreeMembers,
+    rows_at_once,
+)
+from margrove.ensemble.adaboost.rounds import Boosting, StumpBoosting, ValidationErrors
+from margrove.ensemble.adaboost.stump_kernels import Stumps
 from margrove.ensemble.adaboost.stump_tables import StumpTable, read_stump_table
-from margrove.ensemble.adaboost.stumps import StumpBooster, Stumps
+from margrove.ensemble.adaboost.stumps import StumpBooster
 from margrove.ensemble.adaboost.training_data import (
     BoostingRows,
     is_plain_tree,
@@ -33,16 +41,8 @@ from margrove.ensemble.adaboost.training_data import (
     read_rows,
     read_rows_like_fitted,
 )
-from margrove.ensemble.adaboost.weak_learners import (
-    AnyLearner,
-    EstimatorMembers,
-    Members,
-    StumpMembers,
-    TreeLearner,
-    TreeMembers,
-    rows_at_once,
-)
-from margrove.ensemble.bagging import lay_out
+from margrove.ensemble.adaboost.weak_learners import AnyLearner, TreeLearner
+from margrove.ensemble.bagging import plan_samples
 from margrove.exceptions import ConvergenceWarning, InvalidDataError
 from margrove.grove import CRITERIA, DecisionTreeClassifier, DecisionTreeRegressor
 from margrove.grove.table import TreeTable, refuse_infinity, samples_of, which_count, whole_weights
@@ -50,15 +50,16 @@ from margrove.grove.table import TreeTable, refuse_infinity, samples_of, which_c
 __all__ = ["AdaBoostClassifier"]
 
 _COUNT = Interval(Integral, 1, None, closed="left")
-_MOST_COUNTS = 2**24  # of which each still has bits to be told apart by
-_OTHER_NAMES = {"SAMME": "samme", "SAMME.R": "real"}  # of scikit-learn
+_MOST_COUNTS = 2**24  # largest sum of weights that are treated as counts
+_OTHER_NAMES = {"SAMME": "samme", "SAMME.R": "real"}  # names in scikit-learn
 
 
 @dataclass(frozen=True)
-class _Given:
-    """A checked training set, rows of weight zero left out.
+class _TrainingData:
+    """A checked training set without rows of weight zero.
 
-    samples   int64 (n,)  how many samples each row stands for
+    labels    int64 (n,)  codes of the classes
+    samples   int64 (n,)  the number of samples that each row represents
     """
 
     rows: BoostingRows
@@ -67,7 +68,7 @@ class _Given:
     weight: np.ndarray
     samples: np.ndarray
 
-    def of_rows(self, which: np.ndarray) -> _Given:
+    def of_rows(self, which: np.ndarray) -> _TrainingData:
         return replace(
             self,
             rows=self.rows.of_rows(which),
@@ -78,78 +79,77 @@ class _Given:
 
 
 class AdaBoostClassifier(ClassifierMixin, Boosted):
-    """Weak classifiers, one after the other, each trained on what the ones before got wrong.
+    """A sequence of weak classifiers, each trained with more weight on the mistakes before it.
 
     A drop-in for `sklearn.ensemble.AdaBoostClassifier`. Stumps and trees of this library are grown
-    on one table of codes for all rounds; stumps by histograms of which only the misclassified rows
-    are brought up to date. What happened in each round is in `history_`.
+    on one binned table for all rounds; the histograms of stumps are updated with the misclassified
+    rows only. `history_` records each round.
 
     Parameters
     ----------
     estimator : estimator or None, default=None
         The weak learner. None is a decision tree of depth one, a stump. Any scikit-learn estimator
-        will do; one that takes no `sample_weight` is given samples drawn by the weights.
-        "gentle" and "logit" want a regressor, "real" a classifier with `predict_proba`.
+        is possible; one without `sample_weight` gets samples drawn with the weights. "gentle" and
+        "logit" need a regressor, "real" a classifier with `predict_proba`.
         `DecisionTreeClassifier(max_depth=1, criterion="error")` is the stump of the smallest
         weighted error.
     n_estimators : int, default=50
-        The most rounds.
+        Maximum number of rounds.
     learning_rate : float, default=1.0
         Factor on the weight of each member.
     algorithm : {"samme", "discrete", "m1", "real", "gentle", "logit"}, default="samme"
-        For two classes the first three are the same, AdaBoost as it is in the textbooks.
-        "discrete" takes no more than two. For more, "m1" wants members that err in less than half
-        of the cases, and "samme" such that are better than guessing. "real" uses the shares of the
-        classes that members give, "gentle" and "logit" fit numbers, for each class if there are
-        more than two; see `margrove.ensemble.adaboost.algorithms`.
+        For two classes the first three are the same, textbook AdaBoost. "discrete" supports two
+        classes only. For more classes, "m1" needs members with an error below one half, and
+        "samme" members better than random guessing. "real" uses the class probabilities of the
+        members; "gentle" and "logit" fit numbers, for each class if there are more than two. See
+        `margrove.ensemble.adaboost.algorithms`.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of the samples that are drawn, and of the members' own random states.
+        Seed of the samples, and of the random states of the members.
     resample : bool, default=False
-        Draw samples by the weights even where the estimator takes weights.
+        Draw samples with the weights even if the estimator supports weights.
     early_stopping : bool or "cv", default=False
-        True: stop when the error on rows held out has not improved for `n_iter_no_change` rounds,
+        True: stop when the error on validation rows has not improved for `n_iter_no_change` rounds,
         and keep the rounds up to the best. "cv": find the number of rounds by cross-validation
         first, then train on all rows.
     validation_fraction : float, default=0.1
-        Share of the rows that early stopping holds out, unless `fit` is given others.
+        Share of the rows that early stopping uses for validation, unless `fit` gets `X_val`.
     n_iter_no_change : int, default=20
         Rounds without improvement after which to stop.
     cv : int, splitter or iterable of splits, default=5
         Folds of the cross-validation of `early_stopping="cv"`.
     warm_start : bool, default=False
-        Go on from the members of the last fit, with the same data.
+        Continue from the members of the last fit, with the same data.
     n_jobs : int or None, default=None
-        Threads that stumps and trees of this library are grown with; None means all permitted
-        cores.
+        Number of threads for stumps and trees of this library; None means all permitted cores.
     max_time : float or None, default=None
-        Seconds after which boosting ends with the members it has.
+        Seconds after which boosting ends.
     on_interrupt : {"raise", "keep"}, default="raise"
-        What Ctrl-C does.
+        Whether Ctrl-C raises, or keeps the rounds done so far with a warning.
     verbose : int, default=0
         Show a progress bar.
 
     Attributes
     ----------
     estimators_ : sequence of estimators
-        The members. Where a round has a member for each class, lists of them.
+        The members. If a round has a member for each class, lists of these.
     estimator_ : estimator
-        What the members are copies of.
+        The estimator that was cloned.
     estimator_weights_ : ndarray of shape (n_members,)
-        As scikit-learn scales them: twice the beta of the textbooks.
+        Scaled as in scikit-learn: twice the beta of the textbooks.
     estimator_errors_ : ndarray of shape (n_members,)
         The weighted errors.
     history_ : BoostingHistory
-        Round by round: error, beta, normaliser, edge, training error and what bounds it, validation
+        For each round: error, beta, normaliser, edge, training error and its bound, validation
         error; and why boosting stopped.
     classes_ : ndarray of shape (n_classes,)
     n_classes_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray
-        Where X has names.
+        Only if X has column names.
     categories_ : dict
-        Labels of each categorical column, where trees of this library are grown on one table.
+        Labels of each categorical column, if trees of this library are grown on one table.
     feature_importances_ : ndarray of shape (n_features,)
-        The weighted mean of those of the members, where they have some.
+        The weighted mean over the members, if they have feature importances.
     cv_errors_ : ndarray of shape (n_rounds,)
         With `early_stopping="cv"`: the mean error of the folds after each round.
 
@@ -218,17 +218,18 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
         y_val: Any = None,
         sample_weight_val: Any = None,
     ) -> Self:
-        """Boost.
+        """Fit the members, round by round.
 
         Parameters
         ----------
         X : array-like, sparse matrix or dataframe of shape (n_samples, n_features)
-            Whatever the estimator takes.
+            Any X that the estimator accepts.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
-            The weights to start from: 0 is a row removed, 2 a row that is there twice.
+            The weights of the first round. A weight of 0 removes a row, a weight of 2 is the same
+            as two copies of the row.
         X_val, y_val, sample_weight_val : optional
-            Rows whose error is recorded round by round, and which early stopping goes by.
+            Validation rows: their error is recorded in each round and used for early stopping.
 
         Returns
         -------
@@ -241,21 +242,21 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
         if self.early_stopping == "cv":
             found["cv_errors_"] = self._errors_by_cross_validation(X, y, sample_weight)
             n_rounds = int(np.argmin(found["cv_errors_"])) + 1
-        given = self._read(X, y, sample_weight, base)
+        training = self._read(X, y, sample_weight, base)
         seed = self._seed()
-        held_out: _Given | None = None
+        held_out: _TrainingData | None = None
         if X_val is not None:
-            held_out = self._read_validation(X_val, y_val, sample_weight_val, given)
+            held_out = self._read_validation(X_val, y_val, sample_weight_val, training)
         elif self.early_stopping is True:
-            given, held_out = self._parted(given, seed)
-        rule = rule_of(self._algorithm, given.labels, len(given.classes), self.learning_rate)
-        watched = None
+            training, held_out = self._split_off_validation(training, seed)
+        rule = rule_of(self._algorithm, training.labels, len(training.classes), self.learning_rate)
+        validation = None
         if held_out is not None:
-            watched = Watched(rule, held_out.rows.X, held_out.labels, held_out.weight)
-        process = self._process(rule, base, given, watched, n_rounds, seed)
+            validation = ValidationErrors(rule, held_out.rows.X, held_out.labels, held_out.weight)
+        process = self._process(rule, base, training, validation, n_rounds, seed)
 
         def fitted() -> dict[str, Any]:
-            return found | self._attributes(process, base, given, seed)
+            return found | self._attributes(process, base, training, seed)
 
         others = {"sample_weight": sample_weight, "X_val": X_val, "y_val": y_val,
                   "sample_weight_val": sample_weight_val}  # fmt: skip
@@ -296,13 +297,13 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
             )
         if kind == "regressor" and _wants_positive(base):
             raise ValueError(
-                f"algorithm={algorithm!r} fits numbers below zero, which criterion="
-                f"{base.criterion!r} does not take. Use criterion='squared_error'."
+                f"algorithm={algorithm!r} fits negative numbers, which criterion="
+                f"{base.criterion!r} does not support. Use criterion='squared_error'."
             )
         if (X_val is None) != (y_val is None):
-            raise ValueError("X_val and y_val belong together: give both or none of them.")
+            raise ValueError("X_val and y_val belong together: pass both or neither of them.")
 
-    def _read(self, X: Any, y: Any, sample_weight: Any, base: Any) -> _Given:
+    def _read(self, X: Any, y: Any, sample_weight: Any, base: Any) -> _TrainingData:
         as_table = is_plain_tree(base) and not self._resamples(base)
         rows = read_rows(X, self, base, as_table=as_table)
         found = check_training_labels(y, sample_weight, None, rows.X.shape[0], min_classes=1)
@@ -312,7 +313,7 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
                 "algorithm='samme' or 'm1'."
             )
         kept = which_count(found.weight)
-        return _Given(
+        return _TrainingData(
             rows.of_rows(kept),
             found.codes[kept],
             found.classes,
@@ -320,43 +321,49 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
             samples_of(found.weight[kept], sample_weight),
         )
 
-    def _read_validation(self, X_val: Any, y_val: Any, sample_weight: Any, given: _Given) -> _Given:
-        """Rows to look at, as the training has columns and classes."""
+    def _read_validation(
+        self, X_val: Any, y_val: Any, sample_weight: Any, training: _TrainingData
+    ) -> _TrainingData:
+        """Checked validation rows, with the columns and classes of the training data."""
         fitted = copy.copy(self)
-        fitted.__dict__ = self.get_params(deep=False) | given.rows.attributes
+        fitted.__dict__ = self.get_params(deep=False) | training.rows.attributes
         X = read_rows_like_fitted(X_val, fitted)
-        if given.rows.table is not None and np.isinf(X.data if sp.issparse(X) else X).any():
-            refuse_infinity(X, self, given.rows.table.feature_names)
-        labels = check_labels(y_val, X.shape[0]).codes_among(given.classes)  # unknown: never right
+        if training.rows.table is not None and np.isinf(X.data if sp.issparse(X) else X).any():
+            refuse_infinity(X, self, training.rows.table.feature_names)
+        labels = check_labels(y_val, X.shape[0]).codes_among(
+            training.classes
+        )  # unknown: never right
         weight = check_weights(sample_weight, X.shape[0])
         return replace(
-            given, rows=replace(given.rows, X=X, table=None), labels=labels, weight=weight
+            training, rows=replace(training.rows, X=X, table=None), labels=labels, weight=weight
         )
 
-    def _parted(self, given: _Given, seed: int) -> tuple[_Given, _Given]:
-        """Rows to train on, and rows to see when to stop."""
+    def _split_off_validation(
+        self, training: _TrainingData, seed: int
+    ) -> tuple[_TrainingData, _TrainingData]:
+        """(training rows, validation rows) for early stopping, a random split by classes."""
         from sklearn.model_selection import train_test_split
 
-        n = len(given.labels)
-        counts = np.bincount(given.labels)
+        n = len(training.labels)
+        counts = np.bincount(training.labels)
         size = int(np.ceil(self.validation_fraction * n))
-        n_classes = len(given.classes)
+        n_classes = len(training.classes)
         may_stratify = counts.min() >= 2 and size >= n_classes and n - size >= n_classes
         if n - size < 1:
             raise ValueError(
-                f"early_stopping=True sets {size} of {n} rows apart (validation_fraction="
+                f"early_stopping=True uses {size} of {n} rows for validation (validation_fraction="
                 f"{self.validation_fraction}), which leaves none. Use early_stopping=False."
             )
         train, held_out = train_test_split(
             np.arange(n),
             test_size=size,
             random_state=seed % 2**32,
-            stratify=given.labels if may_stratify else None,
+            stratify=training.labels if may_stratify else None,
         )
-        return given.of_rows(np.sort(train)), given.of_rows(np.sort(held_out))
+        return training.of_rows(np.sort(train)), training.of_rows(np.sort(held_out))
 
     def _errors_by_cross_validation(self, X: Any, y: Any, sample_weight: Any) -> np.ndarray:
-        """The mean error on left out folds, round by round."""
+        """The mean error on the test folds after each round."""
         from sklearn.model_selection import check_cv
         from sklearn.utils import _safe_indexing
 
@@ -366,7 +373,7 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
         weight = check_weights(sample_weight, n)
         folds = list(check_cv(self.cv, labels, classifier=True).split(labels, labels))
         model = clone(self).set_params(early_stopping=False, warm_start=False, verbose=0)
-        if self.max_time is not None:  # the last one is for all rows
+        if self.max_time is not None:  # one more fit follows, to all rows
             model.set_params(max_time=self.max_time / (len(folds) + 1))
         curves = []
         for train, test in folds:
@@ -379,8 +386,8 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
                 sample_weight_val=weight[test],
             )
             curves.append(model.history_.validation_error)
-        longest = max(len(own) for own in curves)
-        padded = [np.pad(own, (0, longest - len(own)), mode="edge") for own in curves]
+        longest = max(map(len, curves))
+        padded = [np.pad(curve, (0, longest - len(curve)), mode="edge") for curve in curves]
         mean: np.ndarray = np.mean(padded, axis=0)
         return mean
 
@@ -388,84 +395,93 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
         self,
         rule: Rule,
         base: Any,
-        given: _Given,
-        watched: Watched | None,
+        training: _TrainingData,
+        validation: ValidationErrors | None,
         n_rounds: int,
         seed: int,
     ) -> Boosting | StumpBoosting:
-        """How the rounds are run: compiled for stumps, on one table for trees, or one by one."""
-        earlier = self._earlier(given, base)
-        patience = self.n_iter_no_change if self.early_stopping is True else None
-        n_threads = self._threads(given.rows.X)
-        if isinstance(rule, VotingRule) and is_small_tree(base, given.rows, 1):
+        """The process of the rounds: compiled for voting stumps, otherwise with a learner."""
+        earlier = self._earlier(training, base)
+        n_iter_no_change = self.n_iter_no_change if self.early_stopping is True else None
+        n_threads = self._threads(training.rows.X)
+        if isinstance(rule, VotingRule) and is_small_tree(base, training.rows, 1):
             return self._stump_process(
-                rule, base, given, watched, patience, n_rounds, earlier, n_threads
+                rule, base, training, validation, n_iter_no_change, n_rounds, earlier, n_threads
             )
-        learner, members = self._learner(rule, base, given, seed, n_threads)
+        learner, members = self._learner(rule, base, training, seed, n_threads)
         if earlier is not None:
             _require_kind(earlier, type(members))
             members = earlier
         return Boosting(
-            rule, learner, members, given.weight, given.rows.X, n_rounds,
-            watched=watched, patience=patience,
+            rule, learner, members, training.weight, training.rows.X, n_rounds,
+            validation=validation, n_iter_no_change=n_iter_no_change,
         )  # fmt: skip
 
     def _learner(
-        self, rule: Rule, base: Any, given: _Given, seed: int, n_threads: int
+        self, rule: Rule, base: Any, training: _TrainingData, seed: int, n_threads: int
     ) -> tuple[Any, Members]:
-        X = given.rows.X
-        if given.rows.table is not None:
-            learner = self._tree_learner(rule, base, given, given.rows.table, seed, n_threads)
-            known = self._known_to_trees(base, given, rule.answers != "numbers")
+        X = training.rows.X
+        if training.rows.table is not None:
+            learner = self._tree_learner(rule, base, training, training.rows.table, seed, n_threads)
+            known = self._known_to_trees(base, training, rule.answers != "numbers")
             return learner, TreeMembers(rule.answers, learner.kind, clone(base), known)
         resamples = self._resamples(base)
-        order, n_draws = np.arange(len(given.labels)), len(given.labels)
+        order, n_draws = np.arange(len(training.labels)), len(training.labels)
         if resamples:
             is_text = not sp.issparse(X) and X.dtype == object
-            numbers = np.zeros((len(X), 1)) if is_text else given.rows.mixed.numbers(given.weight)
-            laid_out = lay_out(
-                numbers, given.labels.astype(np.int64), given.weight,
+            numbers = (
+                np.zeros((len(X), 1)) if is_text else training.rows.mixed.numbers(training.weight)
+            )
+            samples = plan_samples(
+                numbers, training.labels.astype(np.int64), training.weight,
                 seed=seed, max_samples=None, with_replacement=True,
             )  # fmt: skip
-            order, n_draws = laid_out.rows, laid_out.n_draws
+            order, n_draws = samples.rows, samples.n_draws
         any_learner = AnyLearner(
             base,
-            given.rows.mixed.for_members,
-            given.classes[given.labels],
+            training.rows.mixed.for_members,
+            training.classes[training.labels],
             rule.answers,
-            given.classes,
+            training.classes,
             resample=resamples,
             order=order,
             n_draws=n_draws,
-            samples=given.samples,
+            samples=training.samples,
             seed=seed,
         )
-        return any_learner, EstimatorMembers(rule.answers, given.classes)
+        return any_learner, EstimatorMembers(rule.answers, training.classes)
 
     def _tree_learner(
-        self, rule: Rule, base: Any, given: _Given, table: TreeTable, seed: int, n_threads: int
-    ) -> LevelLearner | SaplingLearner | TreeLearner:
-        """Small trees of classes by levels, larger ones as in forests, others as single trees."""
-        labels, n_classes, answers = given.labels, len(given.classes), rule.answers
-        learner: LevelLearner | SaplingLearner | TreeLearner
-        if answers != "numbers" and is_small_tree(base, given.rows, DEEPEST):
+        self,
+        rule: Rule,
+        base: Any,
+        training: _TrainingData,
+        table: TreeTable,
+        seed: int,
+        n_threads: int,
+    ) -> LevelLearner | DeepTreeLearner | TreeLearner:
+        """Small classification trees grow by levels, larger ones as in forests, others as single
+        trees."""
+        labels, n_classes, answers = training.labels, len(training.classes), rule.answers
+        learner: LevelLearner | DeepTreeLearner | TreeLearner
+        if answers != "numbers" and is_small_tree(base, training.rows, DEEPEST):
             fewest = rows_of_a_bin(n_classes, base.max_depth)
             learner = LevelLearner(
                 read_stump_table(table.X, n_threads, rows_of_a_bin=fewest), labels, n_classes,
-                given.samples, answers,
+                training.samples, answers,
                 criterion=base.criterion, max_depth=base.max_depth, n_threads=n_threads,
             )  # fmt: skip
         elif (
             answers != "numbers"
-            and is_simple_tree(base, given.rows)
+            and is_simple_tree(base, training.rows)
             and base.criterion != "error"
             and len(labels) <= MOST_ROWS
-            and (given.samples == 1).all()
+            and (training.samples == 1).all()
         ):
-            learner = SaplingLearner(base, table, labels, n_classes, answers, n_threads=n_threads)
+            learner = DeepTreeLearner(base, table, labels, n_classes, answers, n_threads=n_threads)
         else:
             learner = TreeLearner(
-                base, table, None if answers == "numbers" else labels, n_classes, given.samples,
+                base, table, None if answers == "numbers" else labels, n_classes, training.samples,
                 answers, seed=seed, n_threads=n_threads,
             )  # fmt: skip
         self._refuse_infinity(list(learner.extremes), table)
@@ -475,21 +491,21 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
         self,
         rule: VotingRule,
         base: Any,
-        given: _Given,
-        watched: Watched | None,
-        patience: int | None,
+        training: _TrainingData,
+        validation: ValidationErrors | None,
+        n_iter_no_change: int | None,
         n_rounds: int,
         earlier: Any,
         n_threads: int,
     ) -> StumpBoosting:
-        table = read_stump_table(given.rows.X, n_threads)
-        self._refuse_infinity([(own, own) for own in table.values], given.rows.table)
+        table = read_stump_table(training.rows.X, n_threads)
+        self._refuse_infinity([(values, values) for values in table.values], training.rows.table)
         booster = StumpBooster(
             table,
-            given.labels,
-            len(given.classes),
-            *_counts_and_logs(given.weight),
-            given.samples,
+            training.labels,
+            len(training.classes),
+            *_counts_and_logs(training.weight),
+            training.samples,
             criterion=base.criterion,
             bonus=rule.bonus,
             chance=rule.chance,
@@ -500,70 +516,73 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
             _require_kind(earlier, StumpMembers)
             _check_stumps(earlier, table)
             booster.resume(earlier.found, len(earlier))
-        known, template = self._known_to_trees(base, given, True), clone(base)
-        n_samples = int(given.samples.sum())
+        known, template = self._known_to_trees(base, training, True), clone(base)
+        n_samples = int(training.samples.sum())
 
         def make(found: Stumps) -> StumpMembers:
             return StumpMembers.of(found, table, n_samples, template, known)
 
         return StumpBoosting(
-            rule, booster, make, n_rounds, [len(own) for own in table.values],
-            one_by_one=bool(getattr(self, "_skl_callbacks", None)), watched=watched,
-            patience=patience,
+            rule, booster, make, n_rounds, [len(values) for values in table.values],
+            one_by_one=bool(getattr(self, "_skl_callbacks", None)), validation=validation,
+            n_iter_no_change=n_iter_no_change,
         )  # fmt: skip
 
-    def _earlier(self, given: _Given, base: Any) -> Any:
-        """The members that a warm start goes on from."""
+    def _earlier(self, training: _TrainingData, base: Any) -> Any:
+        """The members that a warm start continues from; raises if data or parameters differ."""
         members = self._members_so_far()
         if members is None:
             return None
-        before, now = self._circumstances, self._circumstances_of(given, base)
-        for name, own in now.items():
-            if own != before.get(name, own):
+        before, now = self._circumstances, self._circumstances_of(training, base)
+        for name, value in now.items():
+            if value != before.get(name, value):
                 raise ValueError(
-                    f"warm_start=True goes on with the data and parameters of the last fit, but "
-                    f"{name} was {before[name]} and is {own}. Use warm_start=False to start anew."
+                    f"warm_start=True needs the data and parameters of the last fit, but {name} "
+                    f"was {before[name]} and is {value}. Use warm_start=False to start again."
                 )
         return members
 
-    def _circumstances_of(self, given: _Given, base: Any) -> dict[str, Any]:
-        """What must be the same where a fit goes on."""
-        X = given.rows.X
+    def _circumstances_of(self, training: _TrainingData, base: Any) -> dict[str, Any]:
+        """What must be equal in a warm start."""
+        X = training.rows.X
         cells = [X.data, X.indices, X.indptr] if sp.issparse(X) else [X]
-        of_rows = {"the checksum of y and sample_weight": _checksum([given.labels, given.weight])}
+        of_rows = {
+            "the checksum of y and sample_weight": _checksum([training.labels, training.weight])
+        }
         if self.warm_start:
             of_rows["the checksum of X"] = _checksum(cells)
         return of_rows | {
-            "the number of features": given.rows.X.shape[1],
-            "the set of classes": given.classes.tolist(),
+            "the number of features": training.rows.X.shape[1],
+            "the set of classes": training.classes.tolist(),
             "algorithm": self._algorithm,
             "learning_rate": float(self.learning_rate),
-            "estimator": type(base).__name__ + ("" if given.rows.table is None else ", on a table"),
+            "estimator": type(base).__name__
+            + ("" if training.rows.table is None else ", on a table"),
         }
 
-    def _known_to_trees(self, base: Any, given: _Given, is_class: bool) -> dict[str, Any]:
-        """Attributes of a member that is a tree."""
-        known = self._attributes_of_trees(base, given.rows)
+    def _known_to_trees(self, base: Any, training: _TrainingData, is_class: bool) -> dict[str, Any]:
+        """The fitted attributes of a member that is a tree."""
+        known = self._attributes_of_trees(base, training.rows)
         if is_class:
-            known |= {"classes_": given.classes, "n_classes_": np.intp(len(given.classes))}
+            known |= {"classes_": training.classes, "n_classes_": np.intp(len(training.classes))}
         return known
 
     def _attributes(
-        self, process: Boosting | StumpBoosting, base: Any, given: _Given, seed: int
+        self, process: Boosting | StumpBoosting, base: Any, training: _TrainingData, seed: int
     ) -> dict[str, Any]:
         history, members, weights = process.history(), process.members, process.weights
-        if process.outcome == "early stopping" and process.watched is not None:
-            members = members.part(process.watched.best)
-        return given.rows.attributes | {
+        if process.outcome == "early stopping" and process.validation is not None:
+            members = members.first(process.validation.best)
+        return training.rows.attributes | {
             "estimator_": base,
             "_members": members,
             "estimator_weights_": weights[: len(members)],
             "estimator_errors_": history.error[: len(members)],
             "history_": history,
-            "classes_": given.classes,
-            "n_classes_": len(given.classes),
+            "classes_": training.classes,
+            "n_classes_": len(training.classes),
             "_seed_of_fit": seed,
-            "_circumstances": self._circumstances_of(given, base),
+            "_circumstances": self._circumstances_of(training, base),
         }
 
     def _warn_of(self, process: Boosting | StumpBoosting, base: Any) -> None:
@@ -575,7 +594,7 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
                 "BaseClassifier in AdaBoostClassifier ensemble is worse than random, ensemble can "
                 f"not be fit: the base learner {name} is no better than chance. Its weighted error "
                 f"in the first round is not below {process.rule.chance:.3g}. Use a stronger "
-                "estimator, or look whether X says anything about y."
+                "estimator, or check whether X is informative about y."
             )
         warnings.warn(
             f"AdaBoostClassifier stopped after {process.rounds} rounds: the next {name} was no "
@@ -585,11 +604,11 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
             stacklevel=3,
         )
 
-    # -- asking --
+    # -- prediction --
 
     def _rule(self) -> Rule:
-        nobody = np.empty(0, np.int64)
-        return self._rule_for(nobody)
+        """The algorithm of the fit, for prediction."""
+        return self._rule_for(np.empty(0, np.int64))
 
     def _codes(self, y: Any, n_rows: int) -> np.ndarray:
         labels = check_labels(y, n_rows)
@@ -603,12 +622,12 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
         return codes
 
     def _rule_for(self, labels: np.ndarray) -> Rule:
-        """That of the fit, whatever parameters have been set since."""
+        """The algorithm of the fit, even if parameters have been changed since."""
         fitted = self._circumstances
         return rule_of(fitted["algorithm"], labels, self.n_classes_, fitted["learning_rate"])
 
     def _staged_scores(self, X: Any) -> Iterator[tuple[np.ndarray, float]]:
-        """Sums of what members add to each class, and of their weights, after each round."""
+        """(scores of the classes (n, K), sum of the members' weights) after each round."""
         rows, rule, total = self._rows(X), self._rule(), 0.0
         scores = np.zeros((rows.shape[0], self.n_classes_))
         for t, weight in enumerate(self.estimator_weights_):
@@ -617,7 +636,7 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
             yield scores, total
 
     def _scores(self, X: Any) -> tuple[np.ndarray, float]:
-        """The last of them, at once."""
+        """(scores, sum of the weights) after the last round."""
         rows, rule, weights = self._rows(X), self._rule(), self.estimator_weights_
         total, n = float(weights.sum()), rows.shape[0]
         if isinstance(self._members, StumpMembers):
@@ -627,10 +646,10 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
         scores = np.zeros((n, self.n_classes_))
         size = rows_at_once(rows.shape[1]) if isinstance(self._members, TreeMembers) else max(n, 1)
         for begin in range(0, n, size):
-            part = slice(begin, begin + size)
+            chosen = slice(begin, begin + size)
             for t, weight in enumerate(weights):
-                answers = self._members.answers(rows[part], t)
-                scores[part] += rule.scores(answers, float(weight))
+                answers = self._members.answers(rows[chosen], t)
+                scores[chosen] += rule.scores(answers, float(weight))
         return scores, total
 
     def _decisions(self, scores: np.ndarray, total: float) -> np.ndarray:
@@ -641,31 +660,31 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
         return scores[:, 1] - scores[:, 0] if self.n_classes_ == 2 else scores
 
     def _labels(self, scores: np.ndarray) -> np.ndarray:
-        found: np.ndarray = self.classes_[np.argmax(scores, axis=1)]
-        return found
+        labels: np.ndarray = self.classes_[np.argmax(scores, axis=1)]
+        return labels
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """How much speaks for each class, or for the second of two.
+        """The score of each class, or of the second of two classes.
 
-        Of voting members as scikit-learn scales it, of the others the sum F of what they add.
+        For voting members it is scaled as in scikit-learn; for others it is the sum F.
         """
         return self._decisions(*self._scores(X))
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class for which most speaks; of equals the first."""
+        """The class with the highest score; the first of equal ones."""
         return self._labels(self._scores(X)[0])
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Shares of the classes, (n_samples, n_classes).
+        """Class probabilities, (n_samples, n_classes).
 
-        Of voting members the softmax that scikit-learn takes; of the others what their loss
-        estimates.
+        For voting members this is the softmax of scikit-learn; for others the estimate of their
+        loss.
         """
         scores, total = self._scores(X)
         return self._rule().probabilities(scores, total)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """The logarithms of the shares."""
+        """The logarithms of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
@@ -686,14 +705,14 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
 
     def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
         """The accuracy after each round."""
-        for found in self.staged_predict(X):
-            yield float(accuracy_score(y, found, sample_weight=sample_weight))
+        for predicted in self.staged_predict(X):
+            yield float(accuracy_score(y, predicted, sample_weight=sample_weight))
 
     def margins(self, X: Any, y: Any, n_rounds: int | None = None) -> np.ndarray:
-        """How clearly each row is right (> 0) or wrong (< 0), after so many rounds.
+        """The margin of each row after `n_rounds`: positive if it is right, negative if wrong.
 
-        Of voting members the share of the votes for the right class less that of the next best,
-        from -1 to 1; of the others half of what speaks for the right class more than for the next.
+        For voting members: the share of votes for the right class minus that of the best other
+        class, from -1 to 1. For others: half the difference of these scores.
         """
         if n_rounds is not None and not 1 <= n_rounds <= len(self):
             raise ValueError(f"n_rounds must be in 1 .. {len(self)}. Got {n_rounds} instead.")
@@ -702,21 +721,21 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
         for _ in range(1, n_rounds or len(self)):
             scores, total = next(stages)
         codes = self._codes(y, len(scores))
-        every = np.arange(len(scores))
-        own = scores[every, codes]
+        all_rows = np.arange(len(scores))
+        right = scores[all_rows, codes]
         others = scores.copy()
-        others[every, codes] = -np.inf
-        ahead = own - others.max(axis=1) if self.n_classes_ > 1 else own
+        others[all_rows, codes] = -np.inf
+        difference = right - others.max(axis=1) if self.n_classes_ > 1 else right
         if not isinstance(self._rule(), VotingRule):
-            return 0.5 * ahead
-        found: np.ndarray = ahead / total * max(self.n_classes_ - 1.0, 1.0) / self.n_classes_
-        return found
+            return 0.5 * difference
+        margins: np.ndarray = difference / total * max(self.n_classes_ - 1.0, 1.0) / self.n_classes_
+        return margins
 
     def staged_weights(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[np.ndarray]:
         """The weights D of the training rows before each round, and after the last.
 
-        X, y and sample_weight are those of the fit. Each sums to one; where a round has a member
-        for each class, (n_samples, n_classes) of which each column does.
+        X, y and sample_weight are those of the fit. The weights (n_samples,) have sum one. If a
+        round has a member for each class, they are (n_samples, n_classes), and each column has.
         """
         rows = self._rows(X)
         codes = self._codes(y, rows.shape[0])
@@ -726,23 +745,23 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
         for t in range(len(self)):
             task = rule.task(logs)
             yield task.weights[0] if len(task.weights) == 1 else task.weights.T
-            gains = rule.hear(self._members.answers(rows, t), task).gains
+            gains = rule.round_of(self._members.answers(rows, t), task).gains
             logs = logs + gains.reshape(logs.shape)
         task = rule.task(logs)
         yield task.weights[0] if len(task.weights) == 1 else task.weights.T
 
 
 def _wants_positive(base: Any) -> bool:
-    """Whether it is a tree that does not take all numbers."""
+    """Whether it is a tree with a criterion that does not support all numbers as targets."""
     criterion = getattr(base, "criterion", None)
     known = CRITERIA.get(criterion) if isinstance(criterion, str) else None
     return known is not None and known.targets != "all"
 
 
 def _counts_and_logs(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weights as counts, where they are a few whole numbers, else as logarithms."""
-    whole, _, counted = whole_weights(weight)
-    counts = whole // np.gcd.reduce(whole)
+    """(counts, logarithms of weights): weights are counts if they are small whole numbers."""
+    units, _, counted = whole_weights(weight)
+    counts = units // np.gcd.reduce(units)
     if counted and counts.sum() < _MOST_COUNTS:
         return counts, np.zeros(len(counts))
     return np.ones(len(weight), np.int64), np.log(weight)
@@ -750,22 +769,22 @@ def _counts_and_logs(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _checksum(arrays: list[Any]) -> str:
     digest = hashlib.sha256()
-    for own in arrays:
-        is_object = own.dtype == object
-        digest.update(repr(own.tolist()).encode() if is_object else own.tobytes())
+    for array in arrays:
+        is_object = array.dtype == object
+        digest.update(repr(array.tolist()).encode() if is_object else array.tobytes())
     return digest.hexdigest()[:16]
 
 
 def _require_kind(members: Members, kind: type) -> None:
     if type(members) is not kind:
         raise ValueError(
-            "warm_start=True goes on with the estimator of the last fit, but its parameters make "
-            "another kind of member now. Use warm_start=False to start anew."
+            "warm_start=True needs the estimator of the last fit, but with the current parameters "
+            "members are stored differently. Use warm_start=False to start again."
         )
 
 
 def _check_stumps(members: StumpMembers, table: StumpTable) -> None:
-    """Whether stumps of an earlier fit part the values of this table where they did."""
+    """Raise if the thresholds of earlier stumps are not those of this table."""
     for feature, code, threshold in zip(
         members.found.feature, members.found.code, members.thresholds, strict=True
     ):
@@ -774,6 +793,6 @@ def _check_stumps(members: StumpMembers, table: StumpTable) -> None:
             or table.threshold(int(feature), int(code)) != threshold
         ):
             raise ValueError(
-                "warm_start=True goes on with the data of the last fit, but the values of X are "
-                "others. Use warm_start=False to start anew."
+                "warm_start=True needs the data of the last fit, but the values of X have changed. "
+                "Use warm_start=False to start again."
             )

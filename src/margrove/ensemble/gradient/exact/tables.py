@@ -11,7 +11,7 @@ from margrove._runtime import (
     run_tiles,
 )
 from margrove.ensemble.adaboost import (
-    parts_of_equal_cost,
+    groups_of_equal_cost,
 )
 from margrove.grove.table import (
     BinnedDataset,
@@ -60,7 +60,7 @@ def read_groups(data: BinnedDataset, n_threads: int) -> list[FeatureGroup]:
     is_rare = rest <= _RARE * n
     cost = np.where(is_rare, rest, n)
     most = max(n_threads, int(cost.sum()) // (8 * ENTRIES_AT_ONCE))
-    parts = parts_of_equal_cost(cost, _ENTRIES_OF_A_CORE, most) or [np.empty(0, np.int64)]
+    parts = groups_of_equal_cost(cost, _ENTRIES_OF_A_CORE, most) or [np.empty(0, np.int64)]
     groups: list[FeatureGroup | None] = [None] * len(parts)
 
     def build(k: int) -> None:
