@@ -27,6 +27,7 @@ from margrove import (
 from margrove._runtime import memory as _memory
 from margrove.datasets import load_iris
 from margrove.ensemble.bootstrap import resampling
+from margrove.ensemble.forest.evaluation_data import TrainingRows
 from margrove.ensemble.forest.importances import _centre as centre_of
 from margrove.ensemble.forest.importances import _gains as gains_of
 from margrove.ensemble.forest.importances import (
@@ -35,7 +36,6 @@ from margrove.ensemble.forest.importances import (
     proximities,
     tree_correlation,
 )
-from margrove.ensemble.forest.evaluation_data import TrainingRows
 from margrove.exceptions import DataWarning, InvalidDataError
 
 IRIS, SPECIES = load_iris(return_X_y=True)

@@ -282,7 +282,7 @@ def test_the_rule_of_stopping_is_scikit_learns(scores, patience, tol) -> None:
     peer = Peer(n_iter_no_change=patience, tol=tol)
     nothing = np.empty((1, 0))
     for n in range(1, len(scores) + 1):
-        own = Monitor(NUMBERS, None, nothing, patience=patience, tol=tol,
+        own = Monitor(NUMBERS, None, nothing, n_iter_no_change=patience, tol=tol,
                       scores=scores[:n])  # fmt: skip
         assert own.says_stop == peer._should_stop(scores[:n])
 
@@ -294,7 +294,7 @@ def test_scores_of_rows_held_out() -> None:
     start = loss.start(y, None)
     weight = np.random.default_rng(0).random(len(y_held))
     raw = np.repeat(start[:, None], len(y_held), axis=1)
-    monitor = Monitor(NUMBERS, HeldOut(X_held, y_held, weight), raw.copy(), patience=4)
+    monitor = Monitor(NUMBERS, HeldOut(X_held, y_held, weight), raw.copy(), n_iter_no_change=4)
     process = boosted(X, y, loss, 200, monitor=monitor, learning_rate=0.3)
     assert process.stopped_early
     assert process.rounds < 200
@@ -305,7 +305,7 @@ def test_scores_of_rows_held_out() -> None:
     assert monitor.scores == expected
     best = np.argmax(expected)
     assert best < process.rounds - 3
-    stops = [Monitor(NUMBERS, None, raw, patience=4, scores=expected[:n]).says_stop
+    stops = [Monitor(NUMBERS, None, raw, n_iter_no_change=4, scores=expected[:n]).says_stop
              for n in range(1, len(expected) + 1)]  # fmt: skip
     assert stops.index(True) == len(expected) - 1
 
@@ -314,7 +314,7 @@ def test_scores_of_the_training_set() -> None:
     X, y = load_diabetes(return_X_y=True)
     loss = loss_of("squared_error")
     nothing = np.empty((1, 0))
-    monitor = Monitor(NUMBERS, None, nothing, patience=3, tol=20.0)
+    monitor = Monitor(NUMBERS, None, nothing, n_iter_no_change=3, tol=20.0)
     process = boosted(X, y, loss, 500, monitor=monitor)
     assert process.stopped_early
     assert np.array_equal(-process.all_losses(), monitor.scores)
@@ -324,7 +324,7 @@ def test_scores_of_the_training_set() -> None:
         seen.append(raw.copy())
         return 1.0
 
-    monitor = Monitor(NUMBERS, None, nothing, score=score, patience=3)
+    monitor = Monitor(NUMBERS, None, nothing, score=score, n_iter_no_change=3)
     other = boosted(X, y, loss, 500, monitor=monitor)
     assert other.rounds == 3
     assert np.array_equal(seen[-1], other.raw)

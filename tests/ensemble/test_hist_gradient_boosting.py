@@ -1071,7 +1071,7 @@ def test_a_loss_as_an_object() -> None:
     ("settings", "given", "message"),
     [
         ({"loss": "quantile"}, {}, "needs the parameter quantile"),
-        ({"loss": "log_loss"}, {}, "loss='log_loss' is for classes"),
+        ({"loss": "log_loss"}, {}, "loss='log_loss' is for classification"),
         ({"loss": "nothing"}, {}, "loss must be one of"),
         ({"loss": "gamma"}, {"y": -DIABETES[1]}, "loss='gamma' requires strictly positive y"),
         ({}, {"X_val": DIABETES[0]}, "X_val is provided, but y_val was not"),
@@ -1125,7 +1125,7 @@ def test_refusals_of_classes() -> None:
         classifier(monotonic_cst=[1, 0, 0, 0]).fit(X, y)
     with pytest.raises(ValueError, match="is for two classes, but y has 3"):
         classifier(loss="exponential").fit(X, y)
-    with pytest.raises(ValueError, match="loss='squared_error' is for numbers"):
+    with pytest.raises(ValueError, match="loss='squared_error' is for regression"):
         classifier(loss="squared_error").fit(X, y)
     with pytest.raises(ValueError, match="y_val has the class 2, which y does not have"):
         classifier().fit(X[:100], y[:100], X_val=X, y_val=y)

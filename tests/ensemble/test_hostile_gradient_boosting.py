@@ -211,7 +211,7 @@ def test_nonsense_is_refused_and_named(cls) -> None:
 @each(OF_CLASSES)
 def test_losses_of_numbers_are_not_for_classes(cls) -> None:
     for loss in ("squared_error", "poisson", "quantile", Huber()):
-        with pytest.raises(ValueError, match=r"is for numbers\. Use one of"):
+        with pytest.raises(ValueError, match=r"is for regression\. Use one of"):
             boosted(cls, loss=loss).fit(X, LABELS)
     with pytest.raises(ValueError, match="two classes, but y has 3"):
         boosted(cls, loss="exponential").fit(X, LABELS)
@@ -220,7 +220,7 @@ def test_losses_of_numbers_are_not_for_classes(cls) -> None:
 @each(OF_NUMBERS)
 def test_losses_of_classes_are_not_for_numbers(cls) -> None:
     for loss in ("log_loss", "exponential"):
-        with pytest.raises(ValueError, match=r"is for classes\. Use one of"):
+        with pytest.raises(ValueError, match=r"is for classification\. Use one of"):
             boosted(cls, loss=loss).fit(X, NUMBERS)
     for make in (
         lambda: Huber(alpha=2),
