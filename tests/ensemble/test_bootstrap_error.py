@@ -444,7 +444,7 @@ def test_errors_of_a_fit_name_the_sample() -> None:
         ({"n_resamples": True}, "'n_resamples' parameter"),
         ({"scoring": "accuracy"}, "'scoring' parameter of bootstrap_error"),
         ({"stratify": "yes"}, "'stratify' parameter"),
-        ({"estimator": LinearRegression(), "y": TARGET, "stratify": True}, "is no classifier"),
+        ({"estimator": LinearRegression(), "y": TARGET, "stratify": True}, "is not a classifier"),
         ({"random_state": -1}, "'random_state' parameter"),
         ({"n_jobs": 0}, "'n_jobs' parameter must not be 0"),
         ({"max_time": -1.0}, "'max_time' parameter"),

@@ -525,9 +525,9 @@ def test_other_tables_than_that_of_the_training_are_refused(problems, study) -> 
         study(forest, X[:, 1:], y)
     with pytest.raises(InvalidDataError, match="inconsistent"):
         study(forest, X, y[1:])
-    with pytest.raises(InvalidDataError, match="not what the first tree"):
+    with pytest.raises(InvalidDataError, match="not the training data"):
         study(forest, X[::-1], y[::-1])
-    with pytest.raises(InvalidDataError, match="not what the first tree"):
+    with pytest.raises(InvalidDataError, match="not the training data"):
         study(forest, X, y[::-1])
     with pytest.raises(InvalidDataError, match=r"y has 2 column"):
         study(forest, X, np.column_stack([y, y]))
@@ -538,7 +538,7 @@ def test_other_tables_than_that_of_the_training_are_refused(problems, study) -> 
     labels = problems["classes"]
     with pytest.raises(InvalidDataError, match=r"at row \d+ that the forest was not trained on"):
         study(labels[0], labels[1], np.full(len(labels[2]), 7))
-    with pytest.raises(InvalidDataError, match="not what the first tree"):
+    with pytest.raises(InvalidDataError, match="not the training data"):
         study(labels[0], labels[1], labels[2][::-1])
 
 
@@ -595,11 +595,11 @@ def test_trees_that_have_seen_all_rows_are_left_out() -> None:
 
 def test_proximities_out_of_bag_are_of_the_training_table(problems) -> None:
     forest, X, *_ = problems["numbers"]
-    with pytest.raises(ValueError, match="Leave Y out"):
+    with pytest.raises(ValueError, match="Leave out Y"):
         proximities(forest, X, X, oob=True)
     with pytest.raises(InvalidDataError, match=r"has 90 rows\. X has 10"):
         proximities(forest, X[:10], oob=True)
-    with pytest.raises(InvalidDataError, match="not what the first tree"):
+    with pytest.raises(InvalidDataError, match="not the training data"):
         proximities(forest, X[::-1], oob=True)
     with pytest.raises(ValueError, match="no out-of-bag rows"):
         proximities(ExtraTreesRegressor(2).fit(X, LINE), X, oob=True)
@@ -632,7 +632,7 @@ def test_arguments_that_make_no_sense(problems, wrong) -> None:
 def test_correlation_is_for_one_output(problems) -> None:
     for name in ("two outputs of classes", "two outputs of numbers"):
         forest, X, y, *_ = problems[name]
-        with pytest.raises(ValueError, match="for one output"):
+        with pytest.raises(ValueError, match="one output only"):
             tree_correlation(forest, X, y)
 
 

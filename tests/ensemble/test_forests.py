@@ -929,7 +929,7 @@ def test_forests_that_do_not_go_together() -> None:
         grown(RandomForestClassifier, 2, pd.DataFrame(X, columns=list("abcde"))),
         grown(RandomForestClassifier, 2, y=np.column_stack([LABELS, LABELS])),
     ):
-        with pytest.raises(ValueError, match="do not go together"):
+        with pytest.raises(ValueError, match="cannot be added"):
             forest + other
     tree = DecisionTreeClassifier().fit(X, LABELS)
     for other in (grown(RandomForestRegressor, 2), 3, None, tree):

@@ -665,7 +665,7 @@ def test_targets_are_finite(loss, bad) -> None:
 
 @every_loss
 def test_targets_are_one_column(loss) -> None:
-    with pytest.raises(InvalidDataError, match=r"shape \(2, 1\).*one target a row"):
+    with pytest.raises(InvalidDataError, match=r"shape \(2, 1\).*one target for each row"):
         loss.check_targets(np.ones((2, 1)))
 
 

@@ -370,7 +370,7 @@ def test_more_categories_than_codes() -> None:
     X, y = labels[:, None].astype(float), effect[labels]
     model = regressor(categorical_features=[0], max_iter=60, learning_rate=0.3, min_samples_leaf=2,
                       max_bins=64)  # fmt: skip
-    with pytest.warns(DataWarning, match="the 63 most frequent ones are told apart"):
+    with pytest.warns(DataWarning, match="the 63 most frequent ones have their own bin"):
         model.fit(X, y)
     found = model.predict(X)
     counts = np.bincount(labels, minlength=n_categories)
@@ -848,7 +848,7 @@ def test_a_warm_start_needs_the_same_data() -> None:
     with pytest.raises(ValueError, match=r"max_iter=5 must be larger than or equal to n_iter_=10"):
         model.set_params(max_iter=5).fit(X, y)
     model.set_params(max_iter=12)
-    with pytest.raises(ValueError, match="goes on with the classes of the last fit"):
+    with pytest.raises(ValueError, match="needs the classes of the last fit"):
         model.fit(X, y + 1)
     with pytest.raises(ValueError, match="which had 4 features"):
         model.fit(X[:, :3], y)

@@ -802,7 +802,7 @@ def always_text(y, raw):
 
 OWN = {
     "NaN gradients": ({"gradient": always_nan}, r"loss='mine' has the gradient np.float64\(nan\)"),
-    "negative hessians": ({"hessian": always_less}, "hessian one >= 0"),
+    "negative hessians": ({"hessian": always_less}, "hessian a number >= 0"),
     "NaN values": ({"value": always_nan}, "value of loss='mine' is NaN"),
     "no callable": ({"gradient": 5}, "gradient must be callable"),
     "one argument": ({"gradient": one_argument}, "gradient"),
