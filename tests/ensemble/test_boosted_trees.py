@@ -1,4 +1,4 @@
-"""Trees that boosting grows: by levels, as saplings, and one by one; all the same trees."""
+"""Trees for boosting: grown by levels, as in forests, or one by one; all are equal."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def assert_same_trees(a, b) -> None:
     assert np.allclose(a.estimator_errors_, b.estimator_errors_, rtol=1e-9)
 
 
-ONE_BY_ONE = {"min_weight_fraction_leaf": 1e-300}  # which changes no tree, only the way
+ONE_BY_ONE = {"min_weight_fraction_leaf": 1e-300}  # this changes how trees are grown, not the trees
 
 
 @pytest.mark.parametrize("criterion", ["gini", "entropy", "error"])
@@ -132,7 +132,9 @@ def test_saplings_are_the_trees_of_slightly_rounded_weights(criterion, settings)
     saplings = boosted(X, y, criterion=criterion, rounds=3, **settings)
     others = boosted(X, y, criterion=criterion, rounds=3, **settings, **ONE_BY_ONE)
     first, second = saplings.estimators_[0].arrays_, others.estimators_[0].arrays_
-    assert np.array_equal(first.feature, second.feature)  # weights are even: rounding is, too
+    assert np.array_equal(
+        first.feature, second.feature
+    )  # weights are equal, so rounding is equal too
     assert np.array_equal(first.threshold, second.threshold, equal_nan=True)
     assert np.array_equal(first.n_samples, second.n_samples)
     for tree in saplings:
@@ -142,7 +144,7 @@ def test_saplings_are_the_trees_of_slightly_rounded_weights(criterion, settings)
 
 
 class PrunedTree(DecisionTreeClassifier):
-    """As C4.5 does it: gain ratio and pessimistic pruning."""
+    """A tree like C4.5: gain ratio and pessimistic pruning."""
 
     def fit(self, X, y, sample_weight=None):
         weight = sample_weight * len(y) / np.sum(sample_weight)

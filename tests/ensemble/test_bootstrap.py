@@ -1,4 +1,4 @@
-"""The bootstrap says what its formulas say, of resamples that are what they should be."""
+"""The bootstrap against its formulas, and the distribution of its resamples."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def plan(n_rows, n_resamples=50, seed=5, scheme="ordinary", **options):
 
 
 def rows_of(n_rows, n_resamples=50, seed=0, scheme="ordinary", **options) -> np.ndarray:
-    """The rows of each resample, where all have the same number."""
+    """The rows of each resample; all have the same number of rows."""
     made = plan(n_rows, n_resamples, seed, scheme, **options)
     return np.stack([made.resample(b).rows for b in range(n_resamples)])
 
 
 @contextmanager
 def all_warnings():
-    """Everything that is said, in order."""
+    """All warnings, in order."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         yield told
@@ -196,7 +196,7 @@ def test_intervals_cover_the_mean_as_often_as_they_should() -> None:
         for method in METHODS:
             low, high = result.interval(method)
             hits[method] += low < 0.0 < high
-    # the resamples' standard error has 1/n in place of 1/(n - 1), and the normal is no t
+    # the resamples' standard error has 1/n in place of 1/(n - 1), and the normal is not Student's t
     z = oracle.NORMAL.inv_cdf((1 + level) / 2) * np.sqrt((n_rows - 1) / n_rows)
     expected = 2 * scipy.stats.t.cdf(z, n_rows - 1) - 1
     noise = np.sqrt(expected * (1 - expected) / n_trials)
@@ -401,10 +401,10 @@ def test_bayesian_weights_of_strata_and_groups() -> None:
 
 
 def test_bayesian_statistics_must_take_weights() -> None:
-    with pytest.raises(TypeError, match=r"keyword 'weights'.*median takes \(a, axis"):
+    with pytest.raises(TypeError, match=r"keyword 'weights'.*median has the parameters \(a, axis"):
         bootstrap(HEIGHTS, np.median, resampling="bayesian")
 
-    with pytest.raises(TypeError) as told:  # whose signature cannot be read
+    with pytest.raises(TypeError) as told:  # its signature cannot be read
         bootstrap(HEIGHTS, max, resampling="bayesian")
     assert told.value.__notes__ == ["The statistic was being computed for the data."]
 
@@ -649,16 +649,15 @@ def test_bca_without_a_place_for_the_estimate() -> None:
     with all_warnings() as told:
         result = bootstrap(HEIGHTS, different, random_state=0)
     assert [warning.category for warning in told] == [DataWarning, DataWarning]
-    assert "Leaving out a single row, group or block never changes" in str(
-        told[0].message
-    )  # 22 whichever row is left out
+    # the statistic is 22 without any of the rows
+    assert "Leaving out a single row, group or block never changes" in str(told[0].message)
     assert "lies beyond that of all resamples" in str(told[1].message)
     assert result.estimate == 23
     assert (result.low, result.high) == result.interval("percentile", 0.95)
 
 
 def test_bca_beyond_the_pole_of_its_formula_keeps_the_limit_before() -> None:
-    """z / (1 - a z) grows up to z = 1 / a, and starts again from below there."""
+    """z / (1 - a z) increases up to its pole z = 1 / a, and is negative beyond it."""
     values = np.sort(np.random.default_rng(0).normal(size=(200, 1)), axis=0)
     middle = np.median(values, axis=0)
     for a, end in ((0.6, 1), (-0.6, 0)):
@@ -787,7 +786,7 @@ def test_a_progress_bar_on_standard_error(capsys) -> None:
         ((), ValueError, "data is an empty tuple"),
         ((1.0, 2.0, 3.0), ValueError, r"data\[0\] has no rows: 1.0.*a tuple means several"),
         (([1, 2], [1, 2, 3]), ValueError, r"same number of rows. Got \[2, 3\]"),
-        ([[1, 2], [3]], ValueError, "data cannot be made an array"),
+        ([[1, 2], [3]], ValueError, "data cannot be converted to an array"),
         ("text", TypeError, "data must be an array.*Got str"),
         ({1.0, 2.0}, TypeError, "Got set instead"),
         ({"a": [1, 2]}, TypeError, "Got dict instead"),

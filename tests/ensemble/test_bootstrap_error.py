@@ -1,4 +1,4 @@
-"""The .632+ error is that of its paper, for any estimator and whatever the samples hold."""
+"""The .632+ error is that of the paper, for any estimator and any samples."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ FIGURES = ("training", "out_of_bag", "no_information", "overfitting_rate", "e632
 
 @contextmanager
 def all_warnings():
-    """Everything that is said, in order."""
+    """All warnings, in order."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         yield told
@@ -56,7 +56,7 @@ def figures(error: BootstrapError) -> list[float]:
 
 
 def textbook(estimator, X, y, n_resamples, seed, loss):
-    """The same from plain Python, the samples and scikit-learn's own fits."""
+    """The same by plain Python from the samples, with fits of scikit-learn."""
     samples, predictions = [], []
     for b in range(n_resamples):
         counts = multiplicities(CumulativeWeights(np.ones(len(y))), seed, b)
@@ -132,7 +132,7 @@ def test_pairs_are_thinned_out_evenly(monkeypatch) -> None:
 
 
 def test_what_cannot_be_learnt_has_a_rate_of_one() -> None:
-    """Labels without any meaning: 1-nn knows its rows by heart and nothing else."""
+    """Random labels: 1-nn memorises its rows and learns nothing."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 5)), rng.integers(2, size=200)
     error = bootstrap_error(KNeighborsClassifier(1), X, y, n_resamples=50, random_state=0)
@@ -222,13 +222,13 @@ def test_samples_that_miss_a_class() -> None:
 def test_samples_of_one_class_predict_it() -> None:
     y = np.array(["rare"] + ["common"] * 14)
     x = np.arange(15.0)[:, None]
-    with pytest.warns(DataWarning, match=r"held one class only, to which SVC cannot") as told:
+    with pytest.warns(DataWarning, match=r"contained one class only, to which SVC cannot") as told:
         error = bootstrap_error(SVC(), x, y, n_resamples=40, random_state=0)
     assert told[0].filename == __file__
     alone = sum(multiplicities(CumulativeWeights(np.ones(15)), 0, b)[0] == 0 for b in range(40))
     assert str(told[0].message).startswith(f"{alone} of 40 resamples")
     assert np.isfinite(figures(error)).all()
-    # trees do fit one class, and say the same of it
+    # trees can be fitted to one class, and predict it
     tree = bootstrap_error(DecisionTreeClassifier(), x, y, n_resamples=40, random_state=0)
     assert np.isfinite(figures(tree)).all()
 
@@ -271,7 +271,7 @@ def test_strings_and_targets_of_several_kinds() -> None:
     tree = DecisionTreeClassifier()
     rows = [[*row, k] for k, row in enumerate(days.data.to_numpy().tolist())]
     frame = pd.DataFrame(rows)
-    with all_warnings() as told:  # of values that a sample does not hold
+    with all_warnings() as told:  # for values that are not in a sample
         error = bootstrap_error(tree, frame, days.target, n_resamples=60, random_state=0)
         listed = bootstrap_error(tree, rows, list(days.target), n_resamples=60, random_state=0)
     assert all("has not seen" in str(warning.message) for warning in told)

@@ -1,4 +1,4 @@
-"""Rounds of gradient boosting: losses fall; slices, threads and the order of rows do not show."""
+"""Rounds of gradient boosting: losses decrease; slices, threads and row order do not matter."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REGRESSIONS = ("squared_error", "absolute_error", "huber", "quantile", "poisson"
 
 @pytest.fixture(autouse=True)
 def _divisions_are_silent():
-    """As they are in compiled code."""
+    """Division by zero is silent, as in compiled code."""
     with np.errstate(divide="ignore", invalid="ignore"):
         yield
 
@@ -75,7 +75,7 @@ def test_the_loss_of_numbers_falls(name) -> None:
     process = boosted(X, y, loss_of(name), 20)
     losses = process.all_losses()
     assert len(losses) == 21
-    if name != "huber":  # whose bend moves from round to round
+    if name != "huber":  # its delta changes from round to round
         assert (np.diff(losses) < 0).all()
     found = process.loss.link_inverse(process.raw)
     if name != "quantile":
@@ -167,7 +167,7 @@ CASES = {
 def case_of(name):
     load, loss, n_classes, settings = CASES[name]
     X, y = load(return_X_y=True)
-    if name == "lopsided":  # too much so for packed words
+    if name == "lopsided":  # too uneven for packed words
         X, y = X[:, 20:30], np.where(np.arange(len(y)) == 5, 1e6, y)
     return X, y, loss_of(loss, n_classes), settings
 
@@ -196,7 +196,7 @@ def test_threads_change_nothing(name, n_threads, monkeypatch) -> None:
 
 
 def test_threads_change_nothing_in_a_large_table(monkeypatch) -> None:
-    """Rows enough to be parted together, and to be added up side by side."""
+    """There are enough rows for threads to partition and to sum them together."""
     monkeypatch.setattr(gradient_rounds, "available_cores", lambda: 3)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50_000, 3))
@@ -249,7 +249,7 @@ def test_copies_are_rows_repeated(name, most) -> None:
 
 
 def test_one_target_far_away() -> None:
-    """Packed words would not tell the others apart."""
+    """Packed words could not distinguish the other targets."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 3))
     y = X[:, 0] + 0.1 * rng.normal(size=3000)

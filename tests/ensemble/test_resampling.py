@@ -1,4 +1,4 @@
-"""Bootstrap samples: their totals, their distribution, and weights that stand for rows."""
+"""Bootstrap samples: their totals, their distribution, and weights as numbers of copies."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def many_samples(line, n_samples, n_draws=None, seed=0):
 
 
 def likelihood(observed, expected):
-    """How likely so bad a fit is by chance."""
+    """The p-value of a chi-squared test."""
     return stats.chisquare(observed, expected * (np.sum(observed) / np.sum(expected))).pvalue
 
 
@@ -144,7 +144,7 @@ def positions(own, count, length):
 
 
 def part_alone(key, total, n_draws, begin, end):
-    """The draws of the units begin .. end - 1; intervals elsewhere are never looked at."""
+    """The draws of the units begin .. end - 1, computed without other intervals."""
     found = np.zeros(end - begin, np.int64)
     stack = [(0, total, n_draws)]
     while stack:
@@ -200,7 +200,7 @@ def test_multiplicities_are_binomial(n) -> None:
 
 
 def test_samples_are_like_those_of_numpy() -> None:
-    """How many different rows there are, and how often the most frequent one."""
+    """The number of different rows, and the largest multiplicity."""
     rng = np.random.default_rng(0)
     for n, n_draws in ((5, 5), (60, 60), (60, 400)):
         ours = many_samples(CumulativeWeights(np.ones(n)), 4000, n_draws)
@@ -228,7 +228,7 @@ def test_rows_are_drawn_by_their_weight(scale) -> None:
 
 @pytest.mark.parametrize("n_draws", [2**20 - 1, 2**20 + 1, 10**9])
 def test_very_many_draws(n_draws) -> None:
-    """Shares, and the spread of a row's number, are as they should be."""
+    """The mean and the variance of a row's multiplicity are right."""
     n = 16
     samples = many_samples(CumulativeWeights(np.ones(n)), 250 if n_draws > 2**24 else 12, n_draws)
     assert (samples.sum(axis=1) == n_draws).all()

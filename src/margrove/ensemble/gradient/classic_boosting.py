@@ -125,7 +125,7 @@ class ClassicBoosting(GradientBoosted):
         seed = self._seed()
         self._require_same_kind(data)
         if self.subsample < 1.0 or self.n_iter_no_change is not None:
-            data = data.spread_out()
+            data = data.with_row_per_sample()
         held_out = None
         if self.n_iter_no_change is not None:
             data, held_out = self._split_off_validation(data, seed)

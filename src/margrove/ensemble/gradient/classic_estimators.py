@@ -196,7 +196,8 @@ class GradientBoostingRegressor(BoostedRegressor, ClassicBoosting):
     def _loss_of_name(self) -> GradientLoss:
         if self.loss in ("huber", "quantile"):
             name = "quantile" if self.loss == "quantile" else "alpha"
-            return gradient_loss_of(self.loss, **{name: self.alpha})
+            parameters: dict[str, Any] = {name: self.alpha}
+            return gradient_loss_of(self.loss, **parameters)
         return regression_loss_of(self.loss)
 
     def _loss_for(self, data: GradientData) -> GradientLoss:

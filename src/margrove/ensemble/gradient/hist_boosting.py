@@ -128,7 +128,7 @@ class HistBoosting(GradientBoosted):
         self._require_same_kind(given)
         stops_early = self._stops_early(given, X_val)
         if self.subsample < 1.0 or (stops_early and X_val is None):
-            given = given.spread_out()
+            given = given.with_row_per_sample()
         held_out = None
         if X_val is not None:
             held_out = self._read_validation(X_val, y_val, others["sample_weight_val"], given)
