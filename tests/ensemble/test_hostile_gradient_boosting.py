@@ -740,7 +740,7 @@ def test_learning_rates_of_any_size(cls) -> None:
 @each(HIST)
 def test_what_gets_worse_is_said(cls) -> None:
     y = target_for(cls)
-    with pytest.warns(ConvergenceWarning, match=r"risen.*learning_rate"):
+    with pytest.warns(ConvergenceWarning, match=r"increased.*learning_rate"):
         boosted(cls, 20, learning_rate=1000.0).fit(X, y)
     for size in (1e300, 1.7e308):
         model = answer(boosted(cls, l2_regularization=size), X, y)

@@ -161,7 +161,7 @@ def groups_of_equal_cost(cost: np.ndarray, cells: int, most: int) -> list[np.nda
 
 
 def _of_sparse(X: sp.csc_array) -> StumpTable:
-    """The table for a sparse X. Entries of zero are omitted; codes[zeros[j]] stands for zero."""
+    """The table for a sparse X. Entries of zero are omitted; zeros[j] is the code of zero."""
     n, d = X.shape
     X.sum_duplicates()
     X.eliminate_zeros()
