@@ -987,7 +987,7 @@ def test_data_that_make_no_sense(cls) -> None:
         ((X[:0], Y[:0]), "0 sample"),
         ((X[:, :0], Y), "0 feature"),
         ((X[0], Y), "Expected 2D"),
-        ((X, Y, np.zeros(150)), "sample_weight is zero for all training rows"),
+        ((X, Y, np.zeros(150)), "sample_weight is zero for all rows"),
         ((X, Y, -np.ones(150)), "sample_weight is negative at row 0"),
         ((X, Y, np.ones(3)), "sample_weight.shape"),
         ((X, Y, np.full(150, np.nan)), "sample_weight contains NaN"),
