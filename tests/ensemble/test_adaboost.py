@@ -54,7 +54,7 @@ def test_the_ten_points_of_the_lecture() -> None:
 
 def test_of_equal_stumps_the_lowest_feature_then_the_lowest_threshold() -> None:
     x = np.array([0.0, 1, 2, 3])
-    y = np.array([0, 1, 0, 1])  # parting after the first is as good as before the last
+    y = np.array([0, 1, 0, 1])  # a split after the first row is as good as one before the last
     base = DecisionTreeClassifier(max_depth=1, criterion="error")
     model = fitted(np.c_[x, x, x], y, estimator=base, n_estimators=1)
     assert (model[0].arrays_.feature[0], model[0].arrays_.threshold[0]) == (0, 0.5)
@@ -76,7 +76,7 @@ def problems(draw, most_classes=2):
 
 
 def attempt(X, y, weight, **settings):
-    """A first round may be no better than chance."""
+    """Fit a model, or return None if the first member is no better than chance."""
     try:
         return fitted(X, y, weight, **settings)
     except InvalidDataError:
@@ -102,7 +102,7 @@ def test_what_holds_in_every_round_of_two_classes(depth, problem) -> None:
         h = 2 * model[t].predict(X) - 1
         eps = 0.5 - 0.5 * (before * signs * h).sum()
         assert history.error[t] == pytest.approx(eps, abs=1e-9)
-        if eps > 1e-6:  # a perfect member is given weight one
+        if eps > 1e-6:  # a perfect member has weight one
             assert after[h != signs].sum() == pytest.approx(0.5, abs=1e-6)
     assert (history.training_error <= history.bound * (1 + 1e-9)).all()
     assert (history.bound <= history.edge_bound * (1 + 1e-9)).all()
@@ -118,7 +118,7 @@ def test_what_holds_of_every_algorithm(algorithm, problem) -> None:
         return
     stages = list(model.staged_score(X, y, weight))
     clear = np.abs(np.diff(np.sort(model._scores(X)[0], axis=1)[:, -2:])).min() > 1e-9
-    if clear:  # else ties are a matter of rounding
+    if clear:  # otherwise rounding decides ties
         assert 1 - model.history_.training_error[-1] == pytest.approx(stages[-1], abs=1e-9)
         assert np.array_equal(list(model.staged_predict(X))[-1], model.predict(X))
     last = list(model.staged_decision_function(X))[-1]

@@ -25,6 +25,7 @@ from tests.oracles.boosting_r2 import adaboost_r2, predict
 import margrove
 from margrove import AdaBoostRegressor, DecisionTreeClassifier, DecisionTreeRegressor
 from margrove.ensemble.adaboost import boosted_ensemble as boosted
+from margrove.ensemble.adaboost import members as fitted_members
 from margrove.ensemble.adaboost import r2_rounds as boosting_r2
 from margrove.ensemble.adaboost import regressor as adaboost_regressor
 from margrove.ensemble.adaboost import weak_learners
@@ -91,7 +92,7 @@ def test_weights_given_are_weights_to_start_from(loss) -> None:
 
 
 def test_any_estimator_is_boosted_alike() -> None:
-    """Trees of this library on one table, or fitted one by one as if they were strangers."""
+    """Trees of this library grow on one table, or are fitted one by one like other estimators."""
 
     class Stranger(DecisionTreeRegressor):
         pass
@@ -185,7 +186,7 @@ def test_as_good_as_scikit_learn(make, loss) -> None:
 @pytest.mark.parametrize("base", [PeerTree(max_depth=3), KNeighborsRegressor(5)])
 @pytest.mark.parametrize("resample", [True, False])
 def test_estimators_of_others(base, resample) -> None:
-    """One that takes no weights is given samples either way."""
+    """An estimator without sample_weight always gets samples."""
     model = model_of(20, estimator=base, resample=resample).fit(X, Y)
     peer = Peer(base, n_estimators=20, random_state=0).fit(X, Y)
     assert model.score(X, Y) == pytest.approx(peer.score(X, Y), abs=0.05)
@@ -228,7 +229,7 @@ MEMBERS = {
 @pytest.mark.parametrize("name", MEMBERS)
 @pytest.mark.parametrize("resample", [True, False])
 def test_weight_k_is_the_row_k_times(name, resample) -> None:
-    """And weight 0 is none, and neither order nor threads matter, bit for bit."""
+    """Weight 0 removes a row, and neither order nor threads change a bit."""
     rng = np.random.default_rng(1)
     weight = rng.integers(0, 4, len(Y))
     rows = rng.permutation(np.repeat(np.arange(len(Y)), weight))
@@ -288,7 +289,7 @@ def test_a_weak_first_member_is_kept_as_in_scikit_learn() -> None:
     assert model.history_.outcome == "loss too large"
     assert len(model) == len(peer.estimators_) == 1
     assert model.estimator_weights_.tolist() == [0.0] == peer.estimator_weights_[:1].tolist()
-    assert model.estimator_errors_[0] == 1.0  # all rows err alike
+    assert model.estimator_errors_[0] == 1.0  # all rows have the same error
     assert np.array_equal(model.predict(data), np.full(40, 0.5))
     assert [found[0] for found in model.staged_predict(data)] == [0.5]
 
@@ -369,7 +370,7 @@ def test_pickles_and_copies(base) -> None:
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("power", [-900, -400, 400, 660, 1018])
 def test_huge_and_tiny_targets(loss, power) -> None:
-    """A power of two changes nothing but the answers."""
+    """Targets times a power of two change nothing but the predictions."""
     factor = 2.0**power
     plain = model_of(loss=loss, resample=False).fit(X, Y)
     with warnings.catch_warnings():
@@ -472,7 +473,8 @@ def test_members_and_targets_that_will_not_do() -> None:
 
 
 FILES = tuple(
-    module.__file__ for module in (adaboost_regressor, boosted, boosting_r2, weak_learners)
+    module.__file__
+    for module in (adaboost_regressor, boosted, boosting_r2, weak_learners, fitted_members)
 )
 
 

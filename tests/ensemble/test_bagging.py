@@ -1,4 +1,4 @@
-"""Bagging: a slow plain twin, votes and averages, figures out of bag, and the law of weights."""
+"""Bagging: a slow reference, votes and averages, out-of-bag predictions, and weights."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ from margrove._data import canonical_form
 from margrove._runtime.slices import SUPPORTS_CALLBACKS
 from margrove.datasets import load_iris
 from margrove.ensemble.bagging.estimators import BaggingClassifier, BaggingRegressor
-from margrove.ensemble.bagging.samples import lay_out
-from margrove.ensemble.bootstrap.resampling import Line, multiplicities
+from margrove.ensemble.bagging.samples import plan_samples
+from margrove.ensemble.bootstrap.resampling import CumulativeWeights, multiplicities
 from margrove.exceptions import (
     ConvergenceWarning,
     DataWarning,
@@ -82,7 +82,7 @@ REGRESSORS = {
     "Ridge": Ridge(),
 }
 by_name = pytest.mark.parametrize("name", CLASSIFIERS)
-# these are given all rows in the order of X, and may depend on it
+# these get all rows in the order of X, and may depend on it
 GIVEN_ALL_ROWS = {"scikit-learn's tree", "scikit-learn's LinearSVC", "scikit-learn's SVC", "Ridge"}
 
 
@@ -124,7 +124,7 @@ def test_parameters_of_scikit_learn_are_taken_with_its_defaults(cls) -> None:
     ours, theirs = cls().get_params(), getattr(sklearn.ensemble, cls.__name__)().get_params()
     assert set(theirs) <= set(ours)
     different = {name for name, value in theirs.items() if ours[name] != value}
-    assert different <= {"max_samples"}  # 1.0, which is all, as None is
+    assert different <= {"max_samples"}  # 1.0 means all rows, like None
 
 
 # -- the slow plain twin --
@@ -134,7 +134,7 @@ def plain_samples(X, y, weight, seed, n_estimators):
     """How often each row is in each sample, one row at a time; there are no copies."""
     form = canonical_form(X, y, weight)
     assert len(form.rows) == (weight > 0).sum()
-    line = Line(form.weight)
+    line = CumulativeWeights(form.weight)
     for number in range(n_estimators):
         drawn = np.zeros(len(y), int)
         for row, count in zip(form.rows, multiplicities(line, seed, number), strict=True):
@@ -232,7 +232,7 @@ def test_decision_functions_are_averaged(name, n_classes) -> None:
 
 
 def rare_class():
-    """Class 1 is two rows, so that most samples of 8 rows miss it."""
+    """Class 1 has two rows, so most samples of 8 rows do not contain it."""
     rng = np.random.default_rng(0)
     labels = np.array(["a", "b", "c"])[np.where(np.arange(60) < 2, 1, np.arange(60) % 2 * 2)]
     centres = {"a": -2.0, "b": 0.0, "c": 2.0}
@@ -280,7 +280,7 @@ def test_an_estimator_that_needs_two_classes_says_which_sample_has_one() -> None
 
 
 def test_class_weights_are_those_of_the_labels() -> None:
-    labels = np.array([7, 8, 9])[Y]  # members are given 0, 1, 2
+    labels = np.array([7, 8, 9])[Y]  # members are fitted to codes 0, 1, 2
     weights = {7: 1.0, 8: 50.0, 9: 1.0}
     stump = DecisionTreeClassifier(max_depth=1)
     one = BaggingClassifier(clone(stump).set_params(class_weight=weights), random_state=0)
@@ -379,7 +379,7 @@ def test_weights_count_in_the_score_out_of_bag(rng) -> None:
 
 
 def assert_alike(name, weighted, copied, repeated, rows) -> None:
-    """The samples are the same rows, and what was learnt is the same."""
+    """Samples and fitted estimators are equal."""
     for one, two in zip(weighted.estimators_samples_, copied.estimators_samples_, strict=True):
         assert np.array_equal(np.sort(one), np.sort(repeated[two]))
     if name not in GIVEN_ALL_ROWS:
@@ -444,7 +444,7 @@ def test_weights_that_are_not_whole(bootstrap, rng) -> None:
 def test_rows_are_drawn_in_proportion_to_their_weights(bootstrap) -> None:
     """Expectations within five standard deviations; without replacement, of a first draw."""
     weight = np.array([0.5, 1.5, 3.0, 5.0])
-    samples = lay_out(
+    samples = plan_samples(
         np.arange(4.0)[:, None],
         np.arange(4.0),
         weight,
@@ -498,7 +498,7 @@ def test_a_class_without_weight_stays_with_a_share_of_zero() -> None:
 
 
 class Records(ClassifierMixin, BaseEstimator):
-    """Keeps what it was given."""
+    """Stores the arguments of fit."""
 
     def fit(self, X, y, sample_weight=None):
         self.given_ = (X, y, sample_weight)
@@ -564,7 +564,7 @@ def test_processes_do_as_threads_do() -> None:
 
 
 def test_a_thousand_members_are_handed_over_in_order() -> None:
-    """Quick ones are fitted in batches that grow."""
+    """Fast members are fitted in growing batches."""
     quick = DummyClassifier(strategy="stratified")
     one, two = (
         BaggingClassifier(quick, 300, random_state=1, n_jobs=n).fit(X[::30], Y[::30])
@@ -597,7 +597,7 @@ def test_a_warm_start_can_have_figures_out_of_bag() -> None:
     warm = BaggingClassifier(n_estimators=20, warm_start=True, random_state=0).fit(X, Y)
     warm.set_params(n_estimators=30, oob_score=True).fit(X, Y)
     assert np.array_equal(warm.oob_decision_function_, whole.oob_decision_function_)
-    with pytest.raises(ValueError, match="drawn from the same rows"):
+    with pytest.raises(ValueError, match="samples of the same rows"):
         warm.set_params(n_estimators=31).fit(X[::2], Y[::2])
     assert np.array_equal(warm.oob_decision_function_, whole.oob_decision_function_)
 
@@ -737,7 +737,7 @@ def test_a_matrix_of_pairs() -> None:
     model = BaggingClassifier(SVC(kernel="precomputed"), 5, random_state=0).fit(gram, Y)
     assert model.score(gram, Y) > 0.9
     assert model.__sklearn_tags__().input_tags.pairwise
-    with pytest.raises(ValueError, match="matrix of pairs"):
+    with pytest.raises(ValueError, match="pairwise matrix"):
         BaggingClassifier(SVC(kernel="precomputed"), max_features=0.5).fit(gram, Y)
 
 
@@ -753,7 +753,7 @@ def test_several_outputs() -> None:
 
 
 class Routed(ClassifierMixin, BaseEstimator):
-    """Remembers what it was given, and predicts its majority."""
+    """Stores the arguments of fit, and predicts the majority class."""
 
     def fit(self, X, y, sample_weight=None, origin=None):
         self.classes_ = np.unique(y)
@@ -796,7 +796,7 @@ def test_a_search_hands_weights_to_the_ensemble() -> None:
 
 
 class Slow(ClassifierMixin, BaseEstimator):
-    """Takes its time, or does what it is told to after some fits."""
+    """Sleeps, or calls `action` after some fits."""
 
     fits = 0
     action = None
@@ -829,7 +829,7 @@ def test_time_runs_out(n_jobs, slow) -> None:
     with steady_clock(), told:
         model.fit(X, Y)
     n = len(model.estimators_)
-    assert n == 6 if n_jobs == 1 else 6 <= n < 100  # the last batch is whole
+    assert n == 6 if n_jobs == 1 else 6 <= n < 100  # the last batch is complete
     assert len(model.estimators_samples_) == len(model.estimators_features_) == n
     assert np.array_equal(model.predict_proba(X)[:, -1], np.ones(150))
     again = BaggingClassifier(Slow(), n, random_state=0).fit(X, Y)
@@ -1018,7 +1018,7 @@ def test_an_error_of_a_member_says_which_it_was() -> None:
         def fit(self, X, y, sample_weight=None):
             raise RuntimeError("no")
 
-    for n_jobs, first_ones in ((1, {0}), (2, {0, 1})):  # of two threads either may be the first
+    for n_jobs, first_ones in ((1, {0}), (2, {0, 1})):  # either of two threads may be the first
         with pytest.raises(RuntimeError, match="no") as caught:
             BaggingClassifier(Failing(), n_jobs=n_jobs).fit(X, Y)
         notes = " ".join(caught.value.__notes__)
@@ -1056,7 +1056,7 @@ def test_a_rows_answer_does_not_depend_on_its_neighbours() -> None:
 
 
 def test_bagging_helps() -> None:
-    """On noise around a line, fifty trees beat one by a third of the error and more."""
+    """On a line with noise, fifty trees reduce the error of one tree by more than a third."""
     rng = np.random.default_rng(1)
     points = rng.standard_normal((1200, 4))
     line = points @ [1.0, -2.0, 0.5, 0.0] + rng.standard_normal(1200)

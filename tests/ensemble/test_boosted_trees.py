@@ -1,4 +1,4 @@
-"""Trees that boosting grows by levels, by the builder of forests, or one by one: the same trees."""
+"""Trees for boosting: grown by levels, as in forests, or one by one; all are equal."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from sklearn.datasets import load_digits
 
 from margrove import AdaBoostClassifier, DecisionTreeClassifier
 from margrove.ensemble.adaboost.level_trees import LevelLearner, rows_of_a_bin
+from margrove.ensemble.adaboost.members import TreeMembers
 from margrove.ensemble.adaboost.stump_tables import ROWS_OF_A_BIN, read_stump_table
-from margrove.ensemble.adaboost.weak_learners import TreeMembers
 from margrove.grove.prune.pruning import prune
 
 
@@ -44,7 +44,7 @@ def assert_same_trees(a, b) -> None:
     assert np.allclose(a.estimator_errors_, b.estimator_errors_, rtol=1e-9)
 
 
-ONE_BY_ONE = {"min_weight_fraction_leaf": 1e-300}  # which changes no tree, only the way
+ONE_BY_ONE = {"min_weight_fraction_leaf": 1e-300}  # this changes how trees are grown, not the trees
 
 
 @pytest.mark.parametrize("criterion", ["gini", "entropy", "error"])
@@ -132,7 +132,9 @@ def test_deep_trees_are_the_trees_of_slightly_rounded_weights(criterion, setting
     deep = boosted(X, y, criterion=criterion, rounds=3, **settings)
     others = boosted(X, y, criterion=criterion, rounds=3, **settings, **ONE_BY_ONE)
     first, second = deep.estimators_[0].arrays_, others.estimators_[0].arrays_
-    assert np.array_equal(first.feature, second.feature)  # weights are even: rounding is, too
+    assert np.array_equal(
+        first.feature, second.feature
+    )  # weights are equal, so rounding is equal too
     assert np.array_equal(first.threshold, second.threshold, equal_nan=True)
     assert np.array_equal(first.n_samples, second.n_samples)
     for tree in deep:
@@ -142,7 +144,7 @@ def test_deep_trees_are_the_trees_of_slightly_rounded_weights(criterion, setting
 
 
 class PrunedTree(DecisionTreeClassifier):
-    """As C4.5 does it: gain ratio and pessimistic pruning."""
+    """A tree like C4.5: gain ratio and pessimistic pruning."""
 
     def fit(self, X, y, sample_weight=None):
         weight = sample_weight * len(y) / np.sum(sample_weight)

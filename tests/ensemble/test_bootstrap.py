@@ -1,4 +1,4 @@
-"""The bootstrap says what its formulas say, of resamples that are what they should be."""
+"""The bootstrap against its formulas, and the distribution of its resamples."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def plan(n_rows, n_resamples=50, seed=5, scheme="ordinary", **options):
 
 
 def rows_of(n_rows, n_resamples=50, seed=0, scheme="ordinary", **options) -> np.ndarray:
-    """The rows of each resample, where all have the same number."""
+    """The rows of each resample; all have the same number of rows."""
     made = plan(n_rows, n_resamples, seed, scheme, **options)
     return np.stack([made.resample(b).rows for b in range(n_resamples)])
 
 
 @contextmanager
 def all_warnings():
-    """Everything that is said, in order."""
+    """All warnings, in order."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         yield told
@@ -196,7 +196,7 @@ def test_intervals_cover_the_mean_as_often_as_they_should() -> None:
         for method in METHODS:
             low, high = result.interval(method)
             hits[method] += low < 0.0 < high
-    # the resamples' standard error has 1/n in place of 1/(n - 1), and the normal is no t
+    # the resamples' standard error has 1/n in place of 1/(n - 1), and the normal is not Student's t
     z = oracle.NORMAL.inv_cdf((1 + level) / 2) * np.sqrt((n_rows - 1) / n_rows)
     expected = 2 * scipy.stats.t.cdf(z, n_rows - 1) - 1
     noise = np.sqrt(expected * (1 - expected) / n_trials)
@@ -335,7 +335,7 @@ def test_groups_within_strata() -> None:
         counts = np.bincount(made.resample(b).rows, minlength=8)
         assert counts[0] + counts[2] == 2
         assert counts[4] + counts[5] + counts[7] == 3
-    with pytest.raises(ValueError, match="stratify parts a group: rows 0 and 1"):
+    with pytest.raises(ValueError, match="stratify splits a group: rows 0 and 1"):
         bootstrap(HEIGHTS[:8], np.mean, groups=groups, stratify=[0, 1, 0, 0, 1, 1, 1, 1])
 
 
@@ -401,10 +401,10 @@ def test_bayesian_weights_of_strata_and_groups() -> None:
 
 
 def test_bayesian_statistics_must_take_weights() -> None:
-    with pytest.raises(TypeError, match=r"keyword 'weights'.*median takes \(a, axis"):
+    with pytest.raises(TypeError, match=r"keyword 'weights'.*median has the parameters \(a, axis"):
         bootstrap(HEIGHTS, np.median, resampling="bayesian")
 
-    with pytest.raises(TypeError) as told:  # whose signature cannot be read
+    with pytest.raises(TypeError) as told:  # its signature cannot be read
         bootstrap(HEIGHTS, max, resampling="bayesian")
     assert told.value.__notes__ == ["The statistic was being computed for the data."]
 
@@ -612,7 +612,7 @@ def test_nan_everywhere_and_in_the_jackknife() -> None:
     def without_the_first(rows):
         return np.nan if len(rows) == 22 and rows[0] != HEIGHTS[0] else rows.mean()
 
-    with pytest.warns(DataWarning, match=r"NaN or infinite, for 1 of the 23 parts"):
+    with pytest.warns(DataWarning, match=r"For 1 of the 23 rows.*NaN or infinite"):
         result = bootstrap(HEIGHTS, without_the_first, random_state=0)
     values = [np.delete(HEIGHTS, i).mean() for i in range(1, 23)]
     assert result.acceleration == pytest.approx(oracle.acceleration([values]))
@@ -649,14 +649,15 @@ def test_bca_without_a_place_for_the_estimate() -> None:
     with all_warnings() as told:
         result = bootstrap(HEIGHTS, different, random_state=0)
     assert [warning.category for warning in told] == [DataWarning, DataWarning]
-    assert "Leaving out any one part" in str(told[0].message)  # 22 whichever row is left out
+    # the statistic is 22 without any of the rows
+    assert "Leaving out a single row, group or block never changes" in str(told[0].message)
     assert "lies beyond that of all resamples" in str(told[1].message)
     assert result.estimate == 23
     assert (result.low, result.high) == result.interval("percentile", 0.95)
 
 
 def test_bca_beyond_the_pole_of_its_formula_keeps_the_limit_before() -> None:
-    """z / (1 - a z) grows up to z = 1 / a, and starts again from below there."""
+    """z / (1 - a z) increases up to its pole z = 1 / a, and is negative beyond it."""
     values = np.sort(np.random.default_rng(0).normal(size=(200, 1)), axis=0)
     middle = np.median(values, axis=0)
     for a, end in ((0.6, 1), (-0.6, 0)):
@@ -672,7 +673,7 @@ def test_numbers_at_the_edge_of_floating_point() -> None:
     for exponent in (-1000, 1015):
         scaled = np.ldexp(HEIGHTS, exponent)
         if exponent > 0:
-            with pytest.warns(DataWarning, match="variance is beyond floating point"):
+            with pytest.warns(DataWarning, match="variance overflows"):
                 result = bootstrap(scaled, np.median, random_state=0)
         else:
             result = bootstrap(scaled, np.median, random_state=0)
@@ -709,7 +710,7 @@ def test_an_interrupt_keeps_the_resamples_done(n_jobs) -> None:
     assert [warning.category for warning in told] == [InterruptedFitWarning, DataWarning]
     assert "Bootstrap was interrupted after" in str(told[0].message)
     assert told[0].filename == told[1].filename == __file__
-    assert "the interval is the percentile one" in str(told[1].message)
+    assert "this is the percentile interval" in str(told[1].message)
     assert 20 <= len(result.resamples) < 1000
     assert set(result.resamples) <= set(whole.resamples)
     assert result.method == "percentile"
@@ -740,7 +741,7 @@ def test_an_interrupt_before_the_first_resample_has_nothing_to_keep() -> None:
 def test_time_that_is_up() -> None:
     with (
         pytest.warns(ConvergenceWarning, match=r"used up max_time=1e-09 s after .* of 100023 ev"),
-        pytest.warns(DataWarning, match="the percentile one. Raise max_time"),
+        pytest.warns(DataWarning, match="the percentile interval. Raise max_time"),
     ):
         result = bootstrap(HEIGHTS, np.mean, n_resamples=100_000, max_time=1e-9)
     assert 1 <= len(result.resamples) < 100_000
@@ -767,7 +768,7 @@ def test_watching_and_cancelling() -> None:
     event.set()
     with watch(cancel=event), pytest.raises(FitCancelled):
         bootstrap(HEIGHTS, np.mean)
-    with pytest.warns(DataWarning, match="percentile one"), watch(on_progress=lambda _: True):
+    with pytest.warns(DataWarning, match="percentile interval"), watch(on_progress=lambda _: True):
         assert len(bootstrap(HEIGHTS, np.mean).resamples) >= 1
 
 
@@ -785,7 +786,7 @@ def test_a_progress_bar_on_standard_error(capsys) -> None:
         ((), ValueError, "data is an empty tuple"),
         ((1.0, 2.0, 3.0), ValueError, r"data\[0\] has no rows: 1.0.*a tuple means several"),
         (([1, 2], [1, 2, 3]), ValueError, r"same number of rows. Got \[2, 3\]"),
-        ([[1, 2], [3]], ValueError, "data cannot be made an array"),
+        ([[1, 2], [3]], ValueError, "data cannot be converted to an array"),
         ("text", TypeError, "data must be an array.*Got str"),
         ({1.0, 2.0}, TypeError, "Got set instead"),
         ({"a": [1, 2]}, TypeError, "Got dict instead"),
@@ -818,7 +819,7 @@ def test_data_that_cannot_be_resampled(data, error, message) -> None:
         ({"resampling": "balanced", "block_length": 3}, "block_length needs resampling='ordinary'"),
         ({"block_length": 0}, "'block_length' parameter"),
         ({"block_length": 24}, "block_length must be at most the number of rows, 23"),
-        ({"block_length": 2, "groups": np.arange(23)}, "block_length is for one series"),
+        ({"block_length": 2, "groups": np.arange(23)}, "block_length is for one ordered series"),
         ({"stratify": [1, 2]}, r"stratify must hold one label for each of the 23 rows.*\(2,\)"),
         ({"stratify": np.arange(23)}, "stratify has 23 strata of one unit each"),
         ({"stratify": [None] + [1] * 22}, "stratify has no label in row 0"),
@@ -865,7 +866,7 @@ def test_one_stratum_of_one_row_never_varies() -> None:
 
 
 def test_a_block_as_long_as_the_series_has_no_jackknife() -> None:
-    with pytest.warns(DataWarning, match="acceleration to be 0"):
+    with pytest.warns(DataWarning, match="acceleration of 0"):
         result = bootstrap(HEIGHTS, lambda rows: rows[0], block_length=23, random_state=0)
     assert result.acceleration == 0.0
 

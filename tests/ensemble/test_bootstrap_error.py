@@ -1,4 +1,4 @@
-"""The .632+ error is that of its paper, for any estimator and whatever the samples hold."""
+"""The .632+ error is that of the paper, for any estimator and any samples."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.oracles import bootstrap as oracle
 from margrove import SVC, DecisionTreeClassifier, DecisionTreeRegressor, watch
 from margrove.datasets import load_iris, load_play_tennis
 from margrove.ensemble.bootstrap.error import BootstrapError, bootstrap_error
-from margrove.ensemble.bootstrap.resampling import Line, multiplicities
+from margrove.ensemble.bootstrap.resampling import CumulativeWeights, multiplicities
 from margrove.exceptions import (
     ConvergenceWarning,
     DataWarning,
@@ -45,7 +45,7 @@ FIGURES = ("training", "out_of_bag", "no_information", "overfitting_rate", "e632
 
 @contextmanager
 def all_warnings():
-    """Everything that is said, in order."""
+    """All warnings, in order."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         yield told
@@ -56,10 +56,10 @@ def figures(error: BootstrapError) -> list[float]:
 
 
 def textbook(estimator, X, y, n_resamples, seed, loss):
-    """The same from plain Python, the samples and scikit-learn's own fits."""
+    """The same by plain Python from the samples, with fits of scikit-learn."""
     samples, predictions = [], []
     for b in range(n_resamples):
-        counts = multiplicities(Line(np.ones(len(y))), seed, b)
+        counts = multiplicities(CumulativeWeights(np.ones(len(y))), seed, b)
         rows = np.repeat(np.arange(len(y)), counts)
         samples.append(rows.tolist())
         predictions.append(sklearn.clone(estimator).fit(X[rows], y[rows]).predict(X).tolist())
@@ -132,7 +132,7 @@ def test_pairs_are_thinned_out_evenly(monkeypatch) -> None:
 
 
 def test_what_cannot_be_learnt_has_a_rate_of_one() -> None:
-    """Labels without any meaning: 1-nn knows its rows by heart and nothing else."""
+    """Random labels: 1-nn memorises its rows and learns nothing."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 5)), rng.integers(2, size=200)
     error = bootstrap_error(KNeighborsClassifier(1), X, y, n_resamples=50, random_state=0)
@@ -154,7 +154,7 @@ def test_a_learner_that_does_not_overfit() -> None:
 def test_each_resample_has_its_error() -> None:
     error = bootstrap_error(KNeighborsClassifier(3), X, NOISY, n_resamples=25, random_state=2)
     for b in range(25):
-        counts = multiplicities(Line(np.ones(40)), 2, b)
+        counts = multiplicities(CumulativeWeights(np.ones(40)), 2, b)
         rows, out = np.repeat(np.arange(40), counts), counts == 0
         model = KNeighborsClassifier(3).fit(X[rows], NOISY[rows])
         assert error.by_resample[b] == np.mean(model.predict(X[out]) != NOISY[out])
@@ -222,13 +222,13 @@ def test_samples_that_miss_a_class() -> None:
 def test_samples_of_one_class_predict_it() -> None:
     y = np.array(["rare"] + ["common"] * 14)
     x = np.arange(15.0)[:, None]
-    with pytest.warns(DataWarning, match=r"held one class only, to which SVC cannot") as told:
+    with pytest.warns(DataWarning, match=r"contained one class only, to which SVC cannot") as told:
         error = bootstrap_error(SVC(), x, y, n_resamples=40, random_state=0)
     assert told[0].filename == __file__
-    alone = sum(multiplicities(Line(np.ones(15)), 0, b)[0] == 0 for b in range(40))
+    alone = sum(multiplicities(CumulativeWeights(np.ones(15)), 0, b)[0] == 0 for b in range(40))
     assert str(told[0].message).startswith(f"{alone} of 40 resamples")
     assert np.isfinite(figures(error)).all()
-    # trees do fit one class, and say the same of it
+    # trees can be fitted to one class, and predict it
     tree = bootstrap_error(DecisionTreeClassifier(), x, y, n_resamples=40, random_state=0)
     assert np.isfinite(figures(tree)).all()
 
@@ -271,7 +271,7 @@ def test_strings_and_targets_of_several_kinds() -> None:
     tree = DecisionTreeClassifier()
     rows = [[*row, k] for k, row in enumerate(days.data.to_numpy().tolist())]
     frame = pd.DataFrame(rows)
-    with all_warnings() as told:  # of values that a sample does not hold
+    with all_warnings() as told:  # for values that are not in a sample
         error = bootstrap_error(tree, frame, days.target, n_resamples=60, random_state=0)
         listed = bootstrap_error(tree, rows, list(days.target), n_resamples=60, random_state=0)
     assert all("has not seen" in str(warning.message) for warning in told)
@@ -305,7 +305,7 @@ def test_predictions_that_are_a_column() -> None:
 def test_rows_that_are_never_out_of_bag() -> None:
     with pytest.warns(DataWarning, match=r"\d+ of 40 rows were in every resample") as told:
         error = bootstrap_error(KNeighborsClassifier(1), X, NOISY, n_resamples=2, random_state=0)
-    counts = [multiplicities(Line(np.ones(40)), 0, b) for b in range(2)]
+    counts = [multiplicities(CumulativeWeights(np.ones(40)), 0, b) for b in range(2)]
     assert error.never_out_of_bag == np.count_nonzero((counts[0] > 0) & (counts[1] > 0))
     assert str(told[0].message).startswith(f"{error.never_out_of_bag} of 40")
     assert told[0].filename == __file__
@@ -313,9 +313,11 @@ def test_rows_that_are_never_out_of_bag() -> None:
 
 def test_no_row_is_ever_out_of_bag() -> None:
     seed = next(
-        seed for seed in range(100) if (multiplicities(Line(np.ones(2)), seed, 0) == 1).all()
+        seed
+        for seed in range(100)
+        if (multiplicities(CumulativeWeights(np.ones(2)), seed, 0) == 1).all()
     )
-    with pytest.raises(ValueError, match=r"No row was ever out of bag.*Raise n_resamples"):
+    with pytest.raises(ValueError, match=r"No row was out of bag.*Raise n_resamples"):
         bootstrap_error(DummyClassifier(), [[0], [1]], [0, 1], n_resamples=1, random_state=seed)
 
 
@@ -442,7 +444,7 @@ def test_errors_of_a_fit_name_the_sample() -> None:
         ({"n_resamples": True}, "'n_resamples' parameter"),
         ({"scoring": "accuracy"}, "'scoring' parameter of bootstrap_error"),
         ({"stratify": "yes"}, "'stratify' parameter"),
-        ({"estimator": LinearRegression(), "y": TARGET, "stratify": True}, "is no classifier"),
+        ({"estimator": LinearRegression(), "y": TARGET, "stratify": True}, "is not a classifier"),
         ({"random_state": -1}, "'random_state' parameter"),
         ({"n_jobs": 0}, "'n_jobs' parameter must not be 0"),
         ({"max_time": -1.0}, "'max_time' parameter"),

@@ -1,4 +1,4 @@
-"""Exact trees of gradient boosting, against every split of every node."""
+"""Exact trees of gradient boosting against a search of all splits of every node."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def grown(X, gradient, weight=None, samples=None, rows=None, **settings):
 
 
 def use_few_bins(monkeypatch) -> None:
-    """So that small tables have bins of several codes."""
+    """Make small tables have bins with several codes."""
     monkeypatch.setattr(exact_tables, "_FEWEST_BINS", 2)
     monkeypatch.setattr(exact_tables, "_BINS_OF_ROOT", 0.7)
 
@@ -188,7 +188,7 @@ def test_trees_of_peers(n, max_depth, weighted) -> None:
 
 @pytest.mark.parametrize("n_histograms", [1, 3, 10_000])
 def test_grown_to_the_end(n_histograms, monkeypatch) -> None:
-    """With histograms of few nodes only, the others are counted anew."""
+    """If histograms of only a few nodes are kept, the others are counted again."""
     n = 3000
     X, g = table(9, n), gradients(9, n)
     trees = trees_of(X, max_depth=2**31)
@@ -238,7 +238,7 @@ def test_order_of_rows_does_not_show(weighted) -> None:
 
 
 def test_trees_of_one_table_do_not_meddle() -> None:
-    """Whatever was grown before, and whatever is grown at the same time."""
+    """A tree does not depend on trees grown before it or at the same time."""
     n = 1500
     X, weight = table(7, n), gradients(0, n) ** 2
     rows = np.arange(0, n, 3, dtype=np.int32)
@@ -301,7 +301,7 @@ def test_scale_does_not_show(power, weighted) -> None:
 
 
 def test_outliers_hide_nothing() -> None:
-    """What is small next to the largest target is still told apart."""
+    """Targets that are small next to the largest one are still distinguished."""
     n = 120
     X, g = table(1, n), gradients(1, n)
     X[0, 0], g[0] = 10.0, 1e9
@@ -325,7 +325,7 @@ def test_nothing_to_split() -> None:
 @pytest.mark.nojit
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e6])
 def test_variances_up_to_epsilon_are_none(size) -> None:
-    """Of targets below one in proportion to them."""
+    """For targets below one, the limit is proportional to them."""
     eps = np.finfo(float).eps
     X = np.arange(40.0)[:, None]
     g = np.r_[np.zeros(20), np.full(20, size)]
@@ -363,9 +363,9 @@ def test_what_is_refused() -> None:
     for wrong in (np.inf, np.nan):
         with pytest.raises(ValueError, match="finite"):
             grown(X, np.where(X[:, 0] == X[0, 0], wrong, g))
-    with pytest.raises(ValueError, match="No row"):
+    with pytest.raises(ValueError, match="no rows of positive weight"):
         grown(X, g, np.zeros(60))
-    with pytest.raises(ValueError, match="No row"):
+    with pytest.raises(ValueError, match="no rows of positive weight"):
         grown(X, g, rows=np.empty(0, np.int32))
-    with pytest.raises(ValueError, match="too many"):
+    with pytest.raises(ValueError, match=r"at most 2\^31 - 1 samples"):
         grown(X, g, samples=np.full(60, 2**30))

@@ -1,4 +1,4 @@
-"""What is said of a forest's features, rows and trees is what plain Python finds."""
+"""Measurements of forests against plain Python."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from margrove import (
 from margrove._runtime import memory as _memory
 from margrove.datasets import load_iris
 from margrove.ensemble.bootstrap import resampling
+from margrove.ensemble.forest.evaluation_data import TrainingRows
 from margrove.ensemble.forest.importances import _centre as centre_of
 from margrove.ensemble.forest.importances import _gains as gains_of
 from margrove.ensemble.forest.importances import (
@@ -35,7 +36,6 @@ from margrove.ensemble.forest.importances import (
     proximities,
     tree_correlation,
 )
-from margrove.ensemble.forest.studied_rows import TrainingRows
 from margrove.exceptions import DataWarning, InvalidDataError
 
 IRIS, SPECIES = load_iris(return_X_y=True)
@@ -46,7 +46,7 @@ COLOURS = RNG.choice(["red", "green", "blue", "grey"], size=90)
 
 
 def fitted(cls, X, y, weight=None, **settings):
-    """One thread: NumPy's scalars warn of what wraps around in others, without the compiler."""
+    """Uses one thread: without the compiler, NumPy scalars warn about overflow in other threads."""
     settings = {"n_estimators": 8, "bootstrap": True, "random_state": 3, "n_jobs": 1} | settings
     return cls(**settings).fit(X, y, weight)
 
@@ -84,12 +84,12 @@ def _problem(name):
 RNG_GAPS = np.random.default_rng(1).random((90, 5))
 NAMES = ("classes", "words", "numbers", "gaps and labels", "two outputs of classes",
          "two outputs of numbers", "medians")  # fmt: skip
-PLAIN = ("classes", "numbers")  # that the fast subset without the compiler can grow
+PLAIN = ("classes", "numbers")  # small enough for the fast subset without the compiler
 MARKED = [pytest.param(name, marks=[pytest.mark.nojit] * (name in PLAIN)) for name in NAMES]
 
 
 class Problems:
-    """Each is made when a test first asks for it."""
+    """Problems by name, each created when a test first uses it."""
 
     __getitem__ = staticmethod(functools.cache(_problem))
 
@@ -100,7 +100,7 @@ def problems():
 
 
 def left_out(forest, k):
-    """Rows that a tree has not seen, in the order of the forest's line; all rows differ."""
+    """Rows that a tree has not seen, in the order of the forest; all rows differ."""
     seen = set(forest.estimators_samples_[k].tolist())
     return [row for row in forest.sampled_.rows.tolist() if row not in seen]
 
@@ -196,7 +196,7 @@ def test_pairs_and_correlations_do_not_depend_on_threads() -> None:
 
 
 def test_neither_order_nor_repetition_matters() -> None:
-    """A weight of k is the row k times; the order of the rows is none."""
+    """A weight of k is the same as k copies, and the order of the rows does not matter."""
     times = np.random.default_rng(4).integers(1, 4, 90)
     rows = np.random.default_rng(5).permutation(np.repeat(np.arange(90), times))
     weighted = fitted(RandomForestRegressor, NOISE, LINE, times.astype(float))
@@ -222,7 +222,7 @@ def test_rows_without_weight_are_no_rows() -> None:
 
 @pytest.mark.parametrize("whole", [False, True])
 def test_weights_that_are_not_counted_weigh_the_errors(monkeypatch, whole) -> None:
-    """Because they are not whole, or too many."""
+    """Weights that are not whole, or too large, are factors on errors."""
     weight = np.random.default_rng(6).uniform(0.5, 2.0, 90)
     if whole:
         weight = np.ceil(4 * weight)
@@ -245,7 +245,7 @@ def test_other_weights_than_those_of_the_training() -> None:
     found = oob_importances(forest, NOISE, LINE, sample_weight=weight, random_state=2)
     error = (forest[0].predict(NOISE[[only]])[0] - LINE[only]) ** 2
     assert found.tree_errors[0] == pytest.approx(error)
-    for k in range(8):  # trees that have seen this row have nothing to say
+    for k in range(8):  # trees that have seen this row do not predict it
         is_out = only in left_out(forest, k)
         assert np.isnan(found.by_tree[k]).all() != is_out
     assert np.isfinite(found.mean).all()
@@ -309,7 +309,7 @@ def test_over_the_rows_of_the_training_gains_are_decreases_of_impurity(
 
 
 def test_noise_of_many_values_gains_nothing_out_of_bag() -> None:
-    """Impurity in the rows of the training takes it for more important than what matters."""
+    """By the impurity of the training rows, noise would be the most important feature."""
     found, usual = [], []
     for seed in range(12):
         rng = np.random.default_rng(seed)
@@ -319,7 +319,7 @@ def test_noise_of_many_values_gains_nothing_out_of_bag() -> None:
         found.append(oob_impurity_importances(forest, X, y).mean)
         usual.append(forest.feature_importances_)
     found, usual = np.array(found), np.array(usual)
-    assert usual[:, 1:].mean() > 0.3  # each of the two, of all that there is
+    assert usual[:, 1:].mean() > 0.3  # each of the two noise features, of a total of 1
     noise = found[:, 1:].sum(axis=1)
     assert found[:, 0].mean() > 0.1
     assert abs(noise.mean()) < 3 * noise.std(ddof=1) / np.sqrt(12) + 0.003
@@ -327,7 +327,7 @@ def test_noise_of_many_values_gains_nothing_out_of_bag() -> None:
 
 
 def test_the_zero_of_the_targets_does_not_matter() -> None:
-    """Where targets are far from it, the published formula is all noise."""
+    """If targets are far from zero, the published formula gives only noise."""
     y = np.round(LINE * 64) + 2.0**30
     forest = fitted(RandomForestRegressor, NOISE, y, n_estimators=30)
     found = oob_impurity_importances(forest, NOISE, y)
@@ -361,13 +361,13 @@ def test_proximities_are_those_of_plain_python(problems, name) -> None:
 def test_proximities_out_of_bag(problems) -> None:
     forest, X, *_ = problems["classes"]
     samples = [set(own.tolist()) for own in forest.estimators_samples_]
-    places = forest.sampled_.places  # equal rows are one
+    places = forest.sampled_.places  # equal rows are merged
     drawn = [{places[row] for row in own} for own in samples]
     seen = [[places[i] in own for own in drawn] for i in range(len(X))]
     expected = oracle.proximities(forest.apply(X).tolist(), forest.apply(X).tolist(), seen)
     found = proximities(forest, X, oob=True)
     assert np.array_equal(found, np.array(expected), equal_nan=True)
-    assert np.isnan(found).any()  # of eight trees there is not always one
+    assert np.isnan(found).any()  # with eight trees there is not always one
 
 
 def test_proximities_of_many_rows_are_made_block_by_block(problems) -> None:
@@ -445,7 +445,7 @@ def test_correlation_of_raw_margins_is_that_of_plain_python(voting) -> None:
     errors = [np.mean(own != y[~rows]) for own in np.array(votes)]
     assert found.tree_error == pytest.approx(np.mean(errors), rel=1e-12)
     assert found.ambiguity is None
-    # Chebyshev, on which Breiman's bound rests, holds on the very rows
+    # Breiman's bound uses Chebyshev's inequality, which holds on these rows
     lost = np.mean(np.array(margins).mean(axis=0) <= 0)
     assert lost <= found.forest_variance / strength**2
     assert found.tree_variance <= 1 - strength**2 + 1e-12
@@ -525,9 +525,9 @@ def test_other_tables_than_that_of_the_training_are_refused(problems, study) -> 
         study(forest, X[:, 1:], y)
     with pytest.raises(InvalidDataError, match="inconsistent"):
         study(forest, X, y[1:])
-    with pytest.raises(InvalidDataError, match="not what the first tree"):
+    with pytest.raises(InvalidDataError, match="not the training data"):
         study(forest, X[::-1], y[::-1])
-    with pytest.raises(InvalidDataError, match="not what the first tree"):
+    with pytest.raises(InvalidDataError, match="not the training data"):
         study(forest, X, y[::-1])
     with pytest.raises(InvalidDataError, match=r"y has 2 column"):
         study(forest, X, np.column_stack([y, y]))
@@ -538,18 +538,18 @@ def test_other_tables_than_that_of_the_training_are_refused(problems, study) -> 
     labels = problems["classes"]
     with pytest.raises(InvalidDataError, match=r"at row \d+ that the forest was not trained on"):
         study(labels[0], labels[1], np.full(len(labels[2]), 7))
-    with pytest.raises(InvalidDataError, match="not what the first tree"):
+    with pytest.raises(InvalidDataError, match="not the training data"):
         study(labels[0], labels[1], labels[2][::-1])
 
 
 @pytest.mark.parametrize("study", STUDIES)
 def test_without_out_of_bag_rows_there_is_nothing_to_measure(study) -> None:
     whole = ExtraTreesRegressor(3, random_state=0).fit(NOISE, LINE)
-    with pytest.raises(ValueError, match="no out-of-bag rows"):
+    with pytest.raises(ValueError, match="needs out-of-bag rows"):
         study(whole, NOISE, LINE)
     parts = fitted(RandomForestRegressor, NOISE, LINE)
     for made in (parts[2:5], parts[::2], parts + parts):
-        with pytest.raises(ValueError, match=r"slicing or adding.*as they were fitted"):
+        with pytest.raises(ValueError, match=r"slicing or adding.*original fitted forests"):
             study(made, NOISE, LINE)
     alone = fitted(RandomForestRegressor, NOISE[:1], LINE[:1])
     with pytest.raises(ValueError, match="Each of the 8 trees has seen all rows"):
@@ -595,13 +595,13 @@ def test_trees_that_have_seen_all_rows_are_left_out() -> None:
 
 def test_proximities_out_of_bag_are_of_the_training_table(problems) -> None:
     forest, X, *_ = problems["numbers"]
-    with pytest.raises(ValueError, match="Leave Y out"):
+    with pytest.raises(ValueError, match="Leave out Y"):
         proximities(forest, X, X, oob=True)
     with pytest.raises(InvalidDataError, match=r"has 90 rows\. X has 10"):
         proximities(forest, X[:10], oob=True)
-    with pytest.raises(InvalidDataError, match="not what the first tree"):
+    with pytest.raises(InvalidDataError, match="not the training data"):
         proximities(forest, X[::-1], oob=True)
-    with pytest.raises(ValueError, match="no out-of-bag rows"):
+    with pytest.raises(ValueError, match="needs out-of-bag rows"):
         proximities(ExtraTreesRegressor(2).fit(X, LINE), X, oob=True)
     with pytest.raises(ValueError, match="slicing"):
         proximities(forest[2:], X, oob=True)
@@ -632,13 +632,13 @@ def test_arguments_that_make_no_sense(problems, wrong) -> None:
 def test_correlation_is_for_one_output(problems) -> None:
     for name in ("two outputs of classes", "two outputs of numbers"):
         forest, X, y, *_ = problems[name]
-        with pytest.raises(ValueError, match="for one output"):
+        with pytest.raises(ValueError, match="one output only"):
             tree_correlation(forest, X, y)
 
 
 @pytest.mark.parametrize("power", [900, -450])
 def test_targets_at_the_edge_of_floating_point(power) -> None:
-    """Squares of the large ones are beyond it, and shown as the largest number."""
+    """Squares of large targets overflow, and are reported as the largest float."""
     y = LINE / np.abs(LINE).max()
     far = np.ldexp(y, power)
     forest = fitted(RandomForestRegressor, NOISE, far)

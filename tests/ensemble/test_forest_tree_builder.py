@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from margrove.ensemble.bootstrap.resampling import Line, multiplicities, stream
+from margrove.ensemble.bootstrap.resampling import CumulativeWeights, multiplicities, stream
 from margrove.grove.criteria import CRITERIA, class_criteria, number_criteria
 from margrove.grove.grow.assembly import assemble
 from margrove.grove.grow.forest_tree_builder import ForestTreeBuilder
@@ -140,7 +140,7 @@ def differences(grown, but=()):
 
 
 def drawn(n, seed=0):
-    return multiplicities(Line(np.ones(n)), seed, 0)
+    return multiplicities(CumulativeWeights(np.ones(n)), seed, 0)
 
 
 # -- the searches: by count, in order, by draw, with all of their sizes ----------------------------

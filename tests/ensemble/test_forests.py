@@ -1,4 +1,4 @@
-"""Random forests and extremely randomised trees: what they predict, draw, keep and are."""
+"""Random forests and extremely randomised trees: predictions, samples, attributes, slicing."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def grown(cls, n_estimators=12, data=X, y=None, weight=None, **settings):
 
 
 def answers(model, data):
-    """Numbers, or shares of the classes."""
+    """Predicted numbers, or class probabilities."""
     return getattr(model, "predict_proba", model.predict)(data)
 
 
@@ -151,7 +151,7 @@ def test_importances_are_the_mean_over_the_trees(cls) -> None:
 @every_forest
 @pytest.mark.parametrize("max_samples", [None, 0.4, 30, 1, 1.5, 400])
 def test_trees_are_grown_of_their_samples(cls, max_samples) -> None:
-    """Roots have as many samples as were drawn; leaves those that end up there."""
+    """A root has as many samples as were drawn, and a leaf has those of its rows."""
     forest = grown(cls, 8, bootstrap=True, max_samples=max_samples, max_depth=4)
     n_draws = {None: 160, 0.4: 64, 1.5: 240}.get(max_samples, max_samples)
     for rows, tree in zip(forest.estimators_samples_, forest.estimators_, strict=True):
@@ -211,7 +211,7 @@ def test_a_sample_without_a_class_keeps_the_order_of_classes() -> None:
 
 
 def out_of_bag_twin(forest, y, vote=None):
-    """The mean, row by row, of the trees that have not seen it; and the error, tree by tree."""
+    """For each row the mean of the trees that have not seen it; and the error after each tree."""
     sums, counts, curve = None, np.zeros(len(y)), []
     for tree, rows in zip(forest.estimators_, forest.estimators_samples_, strict=True):
         unseen = ~np.isin(np.arange(len(y)), rows)
@@ -329,7 +329,9 @@ def test_a_warm_start_is_the_same_as_all_at_once(cls, settings) -> None:
     whole = grown(cls, 30, bootstrap=True, oob_score=True, **settings)
     steps = cls(3, random_state=0, warm_start=True, bootstrap=True, oob_score=True, **settings)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)  # few trees have seen all of some rows
+        warnings.simplefilter(
+            "ignore", DataWarning
+        )  # some rows are in the samples of all of a few trees
         for n in (3, 4, 30):
             steps.set_params(n_estimators=n).fit(X, target_for(cls))
             assert len(steps) == n
@@ -398,7 +400,7 @@ def test_a_weight_is_so_many_copies_and_zero_none(cls, bootstrap, settings) -> N
     rows = np.random.default_rng(1).permutation(np.repeat(np.arange(160), times))
     settings = settings | {"bootstrap": bootstrap, "oob_score": bootstrap}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)  # 3 copies may have been seen by all
+        warnings.simplefilter("ignore", DataWarning)  # all trees may have seen 3 copies
         weighted = grown(cls, 15, weight=times.astype(float), **settings)
         copied = grown(cls, 15, X[rows], y[rows], **settings)
     assert np.array_equal(answers(weighted, NEW), answers(copied, NEW))
@@ -431,7 +433,7 @@ def test_the_scale_of_weights_does_not_matter(cls, scale) -> None:
     times = np.random.default_rng(0).integers(0, 4, 160)
     settings = {"bootstrap": True, "oob_score": True}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)  # 3 copies may have been seen by all
+        warnings.simplefilter("ignore", DataWarning)  # all trees may have seen 3 copies
         forest = grown(cls, 15, weight=times.astype(float), **settings)
         scaled = grown(cls, 15, weight=scale * times, **settings)
     assert np.array_equal(answers(scaled, NEW), answers(forest, NEW))
@@ -442,7 +444,7 @@ def test_the_scale_of_weights_does_not_matter(cls, scale) -> None:
 
 @every_forest
 def test_large_whole_weights_are_no_copies(cls) -> None:
-    """As in surveys, where a row stands for thousands: samples are as large as the table."""
+    """As in surveys, where a row represents thousands: samples are as large as the table."""
     weight = np.random.default_rng(0).integers(10_000, 500_000, 160).astype(float)
     forest = grown(cls, 5, weight=weight, bootstrap=True)
     assert [len(own) for own in forest.estimators_samples_] == [160] * 5
@@ -454,7 +456,7 @@ def test_large_whole_weights_are_no_copies(cls) -> None:
 @pytest.mark.parametrize("cls", OF_CLASSES)
 @pytest.mark.parametrize("bootstrap", [False, True])
 def test_class_weights(cls, bootstrap) -> None:
-    """Roots say what the classes weigh; samples are drawn and counted without them."""
+    """Roots have the class weights; samples are drawn and counted without them."""
     for wish in ({0: 2, 1: 3, 2: 1}, {0: 0.5, 2: 7.25}, "balanced", "balanced_subsample"):
         forest = grown(cls, 6, class_weight=wish, bootstrap=bootstrap, min_samples_leaf=4)
         for rows, tree in zip(forest.estimators_samples_, forest.estimators_, strict=True):
@@ -538,7 +540,7 @@ def test_several_outputs_of_classes(cls) -> None:
     same = grown(cls, 60, y=two, bootstrap=True, oob_score=True)
     assert same.oob_decision_function_.shape == peer.oob_decision_function_.shape
     winners = same.oob_decision_function_.argmax(axis=1)
-    assert same.oob_score_ == accuracy_score(two, winners)  # of all labels of a row
+    assert same.oob_score_ == accuracy_score(two, winners)  # all labels of a row must be right
     assert same.oob_score_ < (winners == two).mean()
     words = np.column_stack([np.array(["u", "v", "w"])[LABELS], np.where(X[:, 0] > 0, "p", "q")])
     assert set(grown(cls, 3, y=words).predict(NEW)[:, 1]) == {"p", "q"}
@@ -564,7 +566,7 @@ def test_several_outputs_of_numbers(cls, criterion) -> None:
 
 @pytest.mark.parametrize("ccp_alpha", [0.0, 0.05])
 def test_medians_of_several_outputs(ccp_alpha) -> None:
-    """Of all nodes, also of pruned trees, whose packed form is made anew."""
+    """In all nodes, also of pruned trees, which are packed again."""
     y = np.column_stack([_SIGNAL, X[:, 3]])
     forest = grown(RandomForestRegressor, 5, y=y, criterion="absolute_error", ccp_alpha=ccp_alpha)
     for rows, tree in zip(forest.estimators_samples_, forest, strict=True):
@@ -719,7 +721,7 @@ def test_monotone_forests(cls) -> None:
 @pytest.mark.parametrize("cls", OF_NUMBERS)
 @pytest.mark.parametrize("power", [2.0**664, 2.0**-664, 2.0**990, 2.0**-990])
 def test_targets_beyond_squares(cls, power) -> None:
-    """Powers of two change no bit of the trees but their values."""
+    """Targets times a power of two change nothing but the values of the trees."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for settings in ({}, {"max_depth": 4}, {"max_features": 2}):
@@ -929,7 +931,7 @@ def test_forests_that_do_not_go_together() -> None:
         grown(RandomForestClassifier, 2, pd.DataFrame(X, columns=list("abcde"))),
         grown(RandomForestClassifier, 2, y=np.column_stack([LABELS, LABELS])),
     ):
-        with pytest.raises(ValueError, match="do not go together"):
+        with pytest.raises(ValueError, match="cannot be added"):
             forest + other
     tree = DecisionTreeClassifier().fit(X, LABELS)
     for other in (grown(RandomForestRegressor, 2), 3, None, tree):
@@ -945,7 +947,7 @@ def test_figures_of_training_are_not_those_of_parts_and_sums(cls) -> None:
     assert hasattr(forest, "oob_score_")
     assert len(forest[:10].estimators_samples_) == 10
     for unknown in (forest[3:], forest + forest):
-        with pytest.raises(AttributeError, match="part or a sum"):
+        with pytest.raises(AttributeError, match="slice or a sum"):
             unknown.estimators_samples_  # noqa: B018
         with pytest.raises(ValueError, match="warm_start"):
             unknown.set_params(warm_start=True, n_estimators=100).fit(X, target_for(cls))
@@ -1032,7 +1034,7 @@ CONTESTS = {
 @pytest.mark.parametrize("name", CONTESTS)
 @pytest.mark.sampled(4)
 def test_as_good_as_scikit_learn(name, kind) -> None:
-    """Over forests of other seeds, held-out scores differ by no more than chance allows."""
+    """Over many seeds, test scores differ only by chance."""
     load, task = CONTESTS[name]
     data, y = load(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))[:700]

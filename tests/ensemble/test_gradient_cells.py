@@ -1,4 +1,4 @@
-"""Bins that are found by refinement are those of a column that was sorted."""
+"""Bins by refinement are equal to the bins of a sorted column."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from margrove.ensemble.gradient.hist import columns as gradient_columns
 
 
 def both_ways(monkeypatch, values, max_bins, weight, n_splitters):
-    """The coded column: sorted, and refined."""
+    """The column coded by sorting and by refinement."""
     found = []
     for most, splitters in ((1 << 60, 8192), (-1, n_splitters)):
         monkeypatch.setattr(gradient_columns, "_MANY_ROWS", most)
@@ -49,7 +49,7 @@ def test_any_column(seed, kind, n, max_bins, n_splitters, is_weighted) -> None:
 
 def test_a_heavy_value_that_the_sample_has_missed(monkeypatch) -> None:
     values = np.arange(1000.0) / 7
-    values[1:900:2] = 3.14159  # every second row, where the sample has the others
+    values[1:900:2] = 3.14159  # every second row; the sample has the others
     assert_same_columns(*both_ways(monkeypatch, values, 10, None, 500))
 
 

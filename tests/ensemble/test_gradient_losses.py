@@ -1,4 +1,4 @@
-"""Losses of gradient boosting: scikit-learn's, to the last digits, and finite where its are not."""
+"""Losses of gradient boosting against scikit-learn, and finite where its losses are not."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ PAIRS = {
 }
 OWN = GradientLoss.of_functions(log_cosh, log_cosh_slope, log_cosh_bend, name="log_cosh")
 EVERY = GRADIENT_LOSSES | {name: ours for name, (ours, _) in PAIRS.items()} | {"own": OWN}
-KINKED = ("absolute_error", "quantile", "huber")  # whose second derivative is a convention
+KINKED = ("absolute_error", "quantile", "huber")  # its second derivative is a convention
 RENEWING = [name for name, loss in EVERY.items() if loss.differs_from_mean]
 
 every_loss = pytest.mark.parametrize("loss", EVERY.values(), ids=EVERY)
@@ -88,7 +88,7 @@ def targets(loss, n, seed=0):
 
 
 def case(loss, n=60, seed=0):
-    """Targets, scores and weights of which some are 0."""
+    """Targets, scores and weights; some weights are 0."""
     rng = np.random.default_rng(seed + 1)
     raw = 1.5 * rng.standard_normal((loss.n_scores, n))
     return targets(loss, n, seed), raw, rng.integers(0, 4, n).astype(float)
@@ -103,7 +103,7 @@ def derivatives(loss, y, raw, weight=None, edges=None):
 
 
 def together(loss, y, raw, weight=None, edges=None):
-    """What `derivatives` returns, and the sum of the losses."""
+    """The result of `derivatives`, and the sum of the losses."""
     gradient, hessian = np.full((2, *raw.shape), np.nan)
     total = 0.0
     for start, end in pairwise([0, len(y)] if edges is None else edges):
@@ -174,7 +174,7 @@ def test_what_is_constant_and_what_renews_is_what_the_peer_says(loss, peer) -> N
 
 @pytest.mark.parametrize("n", [1, 2, 30, 31])
 def test_leaves_are_worth_what_the_peer_says(n) -> None:
-    """The peer interpolates without weights and never does with them, so it is told to."""
+    """scikit-learn interpolates only without weights, so it is made to interpolate."""
     rng = np.random.default_rng(n)
     residuals, weights = rng.standard_normal(n), rng.uniform(0.0, 2.0, n)
     assert AbsoluteError().leaf_value(residuals, None) == np.median(residuals)
@@ -332,7 +332,7 @@ def test_derivatives_stay_finite(loss, size, weight) -> None:
     assert np.isfinite(hessian).all()
     assert (hessian >= 0.0).all()
     assert np.isfinite(gradient.sum())
-    if loss is not OWN:  # whose value is infinite less infinite
+    if loss is not OWN:  # its value is infinity minus infinity
         assert np.array_equal(together(loss, y, raw, given)[0], (gradient, hessian))
     if loss is not OWN:
         assert np.isfinite(loss.link_inverse(raw)).all()
@@ -436,7 +436,7 @@ def test_a_weight_is_so_many_rows(loss) -> None:
     repeated = loss.value(y[rows], np.ascontiguousarray(raw[:, rows]), None)
     assert loss.value(y, raw, weight) == pytest.approx(repeated, rel=1e-14)
     assert loss.value(y, raw, 3.0 * weight) == pytest.approx(repeated, rel=1e-14)
-    tolerance = 1e-12 if loss is OWN else 0.0  # it adds up rounded products
+    tolerance = 1e-12 if loss is OWN else 0.0  # it sums rounded products
     for given in (None, ones, 0.1 * ones):
         assert close(loss.start(y, weight), loss.start(y[rows], given), tolerance)
 
@@ -568,7 +568,7 @@ def test_leaves_without_rows_or_weight_are_worth_nothing() -> None:
 
 
 def units_off(found, exact):
-    """How many units of the last place a number is from what it should be."""
+    """The error of a number in units of the last place."""
     return float(abs(Decimal(float(found)) - exact) / Decimal(math.ulp(float(exact))))
 
 
@@ -588,7 +588,7 @@ def test_exponentials_at_the_ends() -> None:
     assert units_off(exp_of(largest), Decimal(largest).exp()) <= 2.0
     for x in (np.nextafter(largest, np.inf), 710.0, 1e10, 1e300, LARGEST, math.inf):
         assert exp_of(x) == math.inf
-    for x in np.linspace(-745.1, -708.0, 100):  # results without all their digits
+    for x in np.linspace(-745.1, -708.0, 100):  # subnormal results have fewer digits
         assert units_off(exp_of(x), Decimal(float(x)).exp()) <= 2.0
     assert exp_of(-745.13) == 5e-324
     for x in (-745.14, -746.0, -1e10, -LARGEST, -math.inf):
@@ -665,7 +665,7 @@ def test_targets_are_finite(loss, bad) -> None:
 
 @every_loss
 def test_targets_are_one_column(loss) -> None:
-    with pytest.raises(InvalidDataError, match=r"shape \(2, 1\).*one target a row"):
+    with pytest.raises(InvalidDataError, match=r"shape \(2, 1\).*one target for each row"):
         loss.check_targets(np.ones((2, 1)))
 
 

@@ -1,4 +1,4 @@
-"""Rounds of gradient boosting: losses fall; slices, threads and the order of rows do not show."""
+"""Rounds of gradient boosting: losses decrease; slices, threads and row order do not matter."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REGRESSIONS = ("squared_error", "absolute_error", "huber", "quantile", "poisson"
 
 @pytest.fixture(autouse=True)
 def _divisions_are_silent():
-    """As they are in compiled code."""
+    """Division by zero is silent, as in compiled code."""
     with np.errstate(divide="ignore", invalid="ignore"):
         yield
 
@@ -75,7 +75,7 @@ def test_the_loss_of_numbers_falls(name) -> None:
     process = boosted(X, y, loss_of(name), 20)
     losses = process.all_losses()
     assert len(losses) == 21
-    if name != "huber":  # whose bend moves from round to round
+    if name != "huber":  # its delta changes from round to round
         assert (np.diff(losses) < 0).all()
     found = process.loss.link_inverse(process.raw)
     if name != "quantile":
@@ -167,7 +167,7 @@ CASES = {
 def case_of(name):
     load, loss, n_classes, settings = CASES[name]
     X, y = load(return_X_y=True)
-    if name == "lopsided":  # too much so for packed words
+    if name == "lopsided":  # too uneven for packed words
         X, y = X[:, 20:30], np.where(np.arange(len(y)) == 5, 1e6, y)
     return X, y, loss_of(loss, n_classes), settings
 
@@ -196,7 +196,7 @@ def test_threads_change_nothing(name, n_threads, monkeypatch) -> None:
 
 
 def test_threads_change_nothing_in_a_large_table(monkeypatch) -> None:
-    """Rows enough to be parted together, and to be added up side by side."""
+    """There are enough rows for threads to partition and to sum them together."""
     monkeypatch.setattr(gradient_rounds, "available_cores", lambda: 3)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50_000, 3))
@@ -249,7 +249,7 @@ def test_copies_are_rows_repeated(name, most) -> None:
 
 
 def test_one_target_far_away() -> None:
-    """Packed words would not tell the others apart."""
+    """Packed words could not distinguish the other targets."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 3))
     y = X[:, 0] + 0.1 * rng.normal(size=3000)
@@ -282,7 +282,7 @@ def test_the_rule_of_stopping_is_scikit_learns(scores, patience, tol) -> None:
     peer = Peer(n_iter_no_change=patience, tol=tol)
     nothing = np.empty((1, 0))
     for n in range(1, len(scores) + 1):
-        own = Monitor(NUMBERS, None, nothing, patience=patience, tol=tol,
+        own = Monitor(NUMBERS, None, nothing, n_iter_no_change=patience, tol=tol,
                       scores=scores[:n])  # fmt: skip
         assert own.says_stop == peer._should_stop(scores[:n])
 
@@ -294,7 +294,7 @@ def test_scores_of_rows_held_out() -> None:
     start = loss.start(y, None)
     weight = np.random.default_rng(0).random(len(y_held))
     raw = np.repeat(start[:, None], len(y_held), axis=1)
-    monitor = Monitor(NUMBERS, HeldOut(X_held, y_held, weight), raw.copy(), patience=4)
+    monitor = Monitor(NUMBERS, HeldOut(X_held, y_held, weight), raw.copy(), n_iter_no_change=4)
     process = boosted(X, y, loss, 200, monitor=monitor, learning_rate=0.3)
     assert process.stopped_early
     assert process.rounds < 200
@@ -305,7 +305,7 @@ def test_scores_of_rows_held_out() -> None:
     assert monitor.scores == expected
     best = np.argmax(expected)
     assert best < process.rounds - 3
-    stops = [Monitor(NUMBERS, None, raw, patience=4, scores=expected[:n]).says_stop
+    stops = [Monitor(NUMBERS, None, raw, n_iter_no_change=4, scores=expected[:n]).says_stop
              for n in range(1, len(expected) + 1)]  # fmt: skip
     assert stops.index(True) == len(expected) - 1
 
@@ -314,7 +314,7 @@ def test_scores_of_the_training_set() -> None:
     X, y = load_diabetes(return_X_y=True)
     loss = loss_of("squared_error")
     nothing = np.empty((1, 0))
-    monitor = Monitor(NUMBERS, None, nothing, patience=3, tol=20.0)
+    monitor = Monitor(NUMBERS, None, nothing, n_iter_no_change=3, tol=20.0)
     process = boosted(X, y, loss, 500, monitor=monitor)
     assert process.stopped_early
     assert np.array_equal(-process.all_losses(), monitor.scores)
@@ -324,7 +324,7 @@ def test_scores_of_the_training_set() -> None:
         seen.append(raw.copy())
         return 1.0
 
-    monitor = Monitor(NUMBERS, None, nothing, score=score, patience=3)
+    monitor = Monitor(NUMBERS, None, nothing, score=score, n_iter_no_change=3)
     other = boosted(X, y, loss, 500, monitor=monitor)
     assert other.rounds == 3
     assert np.array_equal(seen[-1], other.raw)

@@ -1,4 +1,4 @@
-"""Tables of codes for histogram boosting: bins of about equal weight, and rows side by side."""
+"""Binned tables of histogram boosting: bins of about equal weight, by rows and by columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NUMBERS = np.zeros(50, np.int64)
 
 
 def coded(X, n_categories=None, **settings):
-    """Bins, and codes (n, d), which rows and columns of the table agree on."""
+    """Bins and codes (n, d); `by_rows` and `by_columns` of the table must agree."""
     n_categories = NUMBERS[: X.shape[1]] if n_categories is None else np.asarray(n_categories)
     bins, table = bins_and_table(X, n_categories, **settings)
     codes = codes_of(table)
@@ -147,7 +147,7 @@ def test_the_order_of_rows_does_not_matter(case, seed, weights) -> None:
 
 @pytest.mark.parametrize("seed", [24, 68, 187, 337, 887, 966])
 def test_weights_add_up_to_the_same_in_any_order(seed) -> None:
-    """Sums of tenths are rounded, each order in its own way, and limits are met exactly."""
+    """Sums of tenths are rounded differently in each order, and reach limits exactly."""
     rng = np.random.default_rng(seed)
     x, weight = rng.integers(0, 9, 30) * 1.0, rng.integers(1, 30, 30) / 10
     one = coded(x[:, None], max_bins=6, weight=weight)
@@ -173,7 +173,7 @@ def test_threads_do_not_matter() -> None:
 
 @st.composite
 def sparse_tables(draw):
-    """Columns of no, few, many and only stored entries; some of these are zero or missing."""
+    """Columns with no, few, many or only stored entries; some entries are zero or missing."""
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     n = draw(st.integers(1, 300))
     shares = np.array([0.0, 0.02, 0.1, 0.25, 0.32, 0.6, 1.0])
@@ -200,7 +200,7 @@ def test_sparse_matrices_have_the_codes_of_dense_ones(case, weights) -> None:
 
 
 def assert_is_in_order(table) -> None:
-    """What the parts of a table say of each other."""
+    """The arrays of a table are consistent."""
     d, n_columns = len(table.features), len(table.by_columns)
     assert np.array_equal(table.places[table.features], np.arange(d))
     assert (table.omitted[: table.n_dense] == -1).all()
@@ -239,12 +239,12 @@ def test_columns_that_never_meet_share_a_byte() -> None:
     n = 400
     labels = rng.integers(0, 30, n)
     X = np.where(labels[:, None] == np.arange(30), rng.integers(1, 4, (n, 30)), 0.0)
-    X = np.c_[X, np.full(n, 7.0), np.full(n, np.nan)]  # nor do columns that are the same throughout
+    X = np.c_[X, np.full(n, 7.0), np.full(n, np.nan)]  # nor do constant columns
     for own in (X, sp.csr_matrix(X)):
         bins, codes, table = coded(own)
         assert_is_in_order(table)
         assert_codes_say_where_values_lie(bins, codes, X)
-        dense = table.n_dense  # sparse matrices have zeros for commonest values
+        dense = table.n_dense  # in sparse matrices zero is the most frequent value
         assert len(table.by_columns) == dense + 1
         assert len(table.list_rows) == 0
 
@@ -291,7 +291,7 @@ def test_rare_categories_share_a_code(n_categories, max_bins, weighted) -> None:
     rng = np.random.default_rng(2)
     shares = rng.pareto(1.0, n_categories) + 0.01
     x = rng.choice(n_categories, 8000, p=shares / shares.sum()).astype(float)
-    x[: n_categories - 3] = np.arange(n_categories - 3)  # nearly all are there
+    x[: n_categories - 3] = np.arange(n_categories - 3)  # almost all entries are stored
     x[x >= n_categories - 3] = 0
     x[-40:] = np.nan
     weight = rng.integers(1, 6, len(x)) * 1.0 if weighted else np.ones(len(x))

@@ -1,4 +1,4 @@
-"""Trees of histogram boosting, against every split of every node."""
+"""Trees of histogram boosting against a search of all splits of every node."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MANY = 150  # copies that make a few rows a table which is packed
 
 @pytest.fixture(autouse=True)
 def _divisions_are_silent():
-    """As they are in compiled code."""
+    """Division by zero is silent, as in compiled code."""
     with np.errstate(divide="ignore", invalid="ignore"):
         yield
 
@@ -61,7 +61,7 @@ def indicators(seed, n, d=40):
 
 
 def crowded(seed, n, d=16):
-    """Sparse columns that meet too often to share bytes: they are in lists."""
+    """Sparse columns that cannot share bytes: they are stored as lists."""
     rng = np.random.default_rng(seed)
     X = rng.integers(1, 9, (n, d)) * (rng.random((n, d)) < 0.15)
     X[:, 0] = rng.integers(0, 9, n)
@@ -91,7 +91,7 @@ def rules(table, *, order=parts.BEST_FIRST, max_leaves=8, max_depth=2**31, min_s
 
 
 class Growth:
-    """A tree, and what it is grown on.
+    """A tree, and the data that it is grown on.
 
     All rows may be repeated, one table after the other: `rows_of` names them once.
     """
@@ -190,7 +190,7 @@ def assert_as_the_oracle(growth, problem) -> None:
         (growth.rows_of(k), None if own.left < 0 else split_of(growth, k))
         for k, own in enumerate(growth.nodes)
     ]
-    if growth.rules.order == parts.SMALL_FIRST:  # in which nodes come in another order
+    if growth.rules.order == parts.SMALL_FIRST:  # nodes are in another order
         expected.sort(key=lambda own: own[0])
         found.sort(key=lambda own: own[0])
     else:
@@ -224,7 +224,7 @@ def cases(draw):
 
 
 def grown_in(case, signs=None):
-    """A tree, and what the oracle is to grow; few rows are packed where they are repeated."""
+    """A tree, and the input of the oracle; a few rows are packed only if they are repeated."""
     n, repeats = case["n"], MANY if case["packed"] else 1
     X, n_categories = mixed_columns(case["seed"], n, missing=case["missing"])
     with pytest.MonkeyPatch.context() as patch:
@@ -236,7 +236,7 @@ def grown_in(case, signs=None):
     names = ("order", "max_depth", "min_hessian", "min_worth", "l2", "max_leaves")
     limits = {name: case[name] for name in names} | {"min_samples": repeats * case["min_samples"]}
     if case["order"] == parts.SMALL_FIRST:
-        limits["max_leaves"] = n  # which is no limit
+        limits["max_leaves"] = n  # this is no limit
     own = rules(table, **limits, rate=1.0, signs=signs)
     growth = grown(table, g, h, own, repeats=repeats)
     assert growth.state.is_wide == (not case["packed"])
@@ -327,7 +327,7 @@ def test_nothing_to_gain_is_no_split() -> None:
 
 
 def histogram_of(growth, node):
-    """g, h and samples, (3, cells), as the search of the node has seen them."""
+    """g, h and samples, (3, cells), as used in the search of the node."""
     sums = growth.room.sums[growth.nodes.slot[node]]
     if growth.nodes.is_packed[node]:
         return np.array([unpacked(word) for word in sums[0]]).T
@@ -335,7 +335,7 @@ def histogram_of(growth, node):
 
 
 def counted(growth, node, copies):
-    """The same, row by row."""
+    """The same histogram, computed row by row."""
     table, rows = growth.table, growth.rows_of(node)
     own = growth.source
     if len(own.g):
@@ -562,7 +562,7 @@ def test_wide_and_packed_agree_where_nothing_is_rounded() -> None:
 
 
 def assert_same_tree(one, other, but=()) -> None:
-    """Bit for bit; slots are left out, which are free again, and what leaves have not used."""
+    """Equal bit for bit, except for slots and for unused fields of leaves."""
     assert len(one.nodes) == len(other.nodes)
     inner = one.nodes.left >= 0
     everywhere = ("start", "end", "depth", "left", "total_g", "total_h",
@@ -582,7 +582,7 @@ def assert_same_tree(one, other, but=()) -> None:
 
 
 def grown_by_team(table, g, h, own, n_threads, **given):
-    """On several threads that are all there before the first step."""
+    """Grow with several threads, which have all started before the first step."""
     growth = Growth(table, g, h, own, n_cores=n_threads, **given)
 
     def lead(team):
@@ -633,7 +633,7 @@ def test_several_cores_grow_the_same_tree(n, case, n_threads) -> None:
     alone = Growth(table, g, h, own, **given)
     assert alone.go_on() == parts.ADDED
     assert len(alone.leaves) > 10
-    for _ in range(10 if n < 2000 else 3):  # cores that do not wait for each other fail at times
+    for _ in range(10 if n < 2000 else 3):  # without synchronisation, threads fail sometimes
         assert_same_tree(alone, grown_by_team(table, g, h, own, n_threads, **given))
 
 
@@ -644,7 +644,7 @@ def test_columns_that_share_a_byte_are_counted_by_one_core() -> None:
     own = rules(table, max_leaves=15, min_samples=5)
     alone = Growth(table, g, h, own)
     alone.go_on()
-    for _ in range(500):  # if two cores count, they seldom do so at the same time
+    for _ in range(500):  # two threads rarely count at the same time
         assert_same_tree(alone, grown_by_team(table, g, h, own, 2))
 
 

@@ -1,4 +1,4 @@
-"""Histogram gradient boosting, as users meet it."""
+"""The estimators of histogram gradient boosting."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ import margrove
 from margrove import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from margrove.ensemble.gradient import boosted_trees as gradient_boosted
 from margrove.ensemble.gradient import early_stopping as gradient_monitor
-from margrove.ensemble.gradient import hist_estimators as hist_gradient_boosting
+from margrove.ensemble.gradient import hist_boosting as hist_gradient_boosting
 from margrove.ensemble.gradient import history as gradient_history
 from margrove.ensemble.gradient.hist import rounds as gradient_rounds
 from margrove.ensemble.gradient.hist import trees as gradient_trees
@@ -48,7 +48,7 @@ IRIS = load_iris(return_X_y=True)
 
 @pytest.fixture(autouse=True)
 def _divisions_are_silent():
-    """As they are in compiled code."""
+    """Division by zero is silent, as in compiled code."""
     with np.errstate(divide="ignore", invalid="ignore"):
         yield
 
@@ -67,7 +67,7 @@ def raw_of(model, X):
 
 
 def assert_same_trees(one, other, n=None) -> None:
-    """Bit for bit; the first n rounds."""
+    """The first n rounds are equal bit for bit."""
     n = len(one) if n is None else n
     assert n == len(one) or n == len(other)
     for mine, yours in zip(one._rounds[:n], other._rounds[:n], strict=True):
@@ -280,7 +280,7 @@ def test_scikit_learn_comes_to_the_same_loss_with_categories() -> None:
 
 
 def test_negative_categories_are_missing() -> None:
-    """As in scikit-learn, for columns of numbers only."""
+    """As in scikit-learn, only for numeric columns."""
     rng = np.random.default_rng(0)
     labels = rng.integers(-2, 6, 800)
     X = np.c_[labels, rng.normal(size=800)].astype(float)
@@ -370,7 +370,7 @@ def test_more_categories_than_codes() -> None:
     X, y = labels[:, None].astype(float), effect[labels]
     model = regressor(categorical_features=[0], max_iter=60, learning_rate=0.3, min_samples_leaf=2,
                       max_bins=64)  # fmt: skip
-    with pytest.warns(DataWarning, match="the 63 most frequent ones are told apart"):
+    with pytest.warns(DataWarning, match="the 63 most frequent ones have their own bin"):
         model.fit(X, y)
     found = model.predict(X)
     counts = np.bincount(labels, minlength=n_categories)
@@ -403,7 +403,7 @@ def test_targets_at_the_edge_of_floating_point(name, exponent) -> None:
     assert np.isfinite(found).all()
     if exponent > -1000:
         assert np.array_equal(found, np.ldexp(plain.predict(X), exponent))
-    else:  # of which floating point has few digits
+    else:  # floating point has few digits here
         assert np.allclose(found, np.ldexp(plain.predict(X), exponent), rtol=1e-3)
     power = 2 if name == "squared_error" else 1
     with np.errstate(over="ignore", under="ignore"):
@@ -530,7 +530,7 @@ def test_threads_do_not_matter(way, monkeypatch) -> None:
 
 
 def test_no_setting_makes_kernels_compile_anew() -> None:
-    """Arrays of another order or kind would, for a quarter of a minute."""
+    """Arrays of another order or type would compile kernels again, for 15 seconds."""
     X, y = with_holes(DIABETES[0]), DIABETES[1]
     regressor().fit(X, y)
     known = len(gradient_trees.grow.signatures)
@@ -586,7 +586,7 @@ def test_predictions_only_rise_or_fall(name, growth) -> None:
                 rows[:, feature] = grid
                 assert (sign * np.diff(raw_of(bound, rows)[0]) >= 0.0).all()
                 broken += (sign * np.diff(raw_of(free, rows)[0]) < 0.0).any()
-        assert broken > 40  # a free model does not keep to it
+        assert broken > 40  # a model without the constraint violates it
     assert len(np.unique(raw_of(bound, X))) > 20
 
 
@@ -608,7 +608,7 @@ def test_monotonic_constraints_by_name() -> None:
 
 
 def features_of_paths(model):
-    """The features on the way to each leaf of each tree."""
+    """The features on the path to each leaf of each tree."""
     for t in range(len(model)):
         tree = model.tree(t)
         for node in np.flatnonzero(tree.feature < 0):
@@ -644,7 +644,7 @@ def test_a_share_of_the_features_is_tried() -> None:
     settings = {"max_features": 0.1, "max_iter": 40, "max_leaf_nodes": 2}
     model = regressor(**settings).fit(X, y)
     roots = [int(model.tree(t).feature[0]) for t in range(40)]
-    assert len(set(roots)) >= 8  # one is drawn each time, whatever it is worth
+    assert len(set(roots)) >= 8  # one feature is drawn each time, whatever its gain
     assert_same_trees(model, regressor(**settings).fit(X, y))
     other = regressor(**settings).set_params(random_state=1).fit(X, y)
     assert [int(other.tree(t).feature[0]) for t in range(40)] != roots
@@ -660,7 +660,7 @@ def test_subsamples() -> None:
     thresholds = {tuple(model.tree(t).threshold[:3]) for t in range(6)}
     assert len(thresholds) == 6
     targets, raw = y.astype(float), raw_of(model, X)
-    expected = model._loss.value(targets, raw, None)  # of rows that were left out, too
+    expected = model._loss.value(targets, raw, None)  # also of rows that were left out
     assert model.history_.training_loss[-1] == pytest.approx(expected, rel=1e-12)
 
 
@@ -848,7 +848,7 @@ def test_a_warm_start_needs_the_same_data() -> None:
     with pytest.raises(ValueError, match=r"max_iter=5 must be larger than or equal to n_iter_=10"):
         model.set_params(max_iter=5).fit(X, y)
     model.set_params(max_iter=12)
-    with pytest.raises(ValueError, match="goes on with the classes of the last fit"):
+    with pytest.raises(ValueError, match="needs the classes of the last fit"):
         model.fit(X, y + 1)
     with pytest.raises(ValueError, match="which had 4 features"):
         model.fit(X[:, :3], y)
@@ -891,7 +891,7 @@ def fit_interrupted(model, X, y, moment):
 @pytest.mark.parametrize("name", ["early", "medians", "three classes"])
 @pytest.mark.sampled(1)
 def test_an_interrupt_at_any_line_of_boosting(name) -> None:
-    """What was there stays, or the first rounds of the model that would have been are kept."""
+    """The old model stays, or the new one has the first rounds of an uninterrupted fit."""
     model, X, y = learner({"early": "squared_error", "medians": "absolute_error"}.get(name, name))
     model.set_params(max_iter=4, n_jobs=1, on_interrupt="keep", warm_start=True, subsample=0.8)
     if name == "early":
@@ -1016,7 +1016,7 @@ def test_importances() -> None:
 
 
 def test_gains_are_twice_what_the_loss_falls_by() -> None:
-    """Of squared errors with full steps, exactly; but for gradients of few bits."""
+    """For squared errors with full steps this is exact, except for gradients of few bits."""
     X, y = DIABETES
     model = regressor(learning_rate=1.0, max_iter=3).fit(X, y)
     falls = -np.diff(model.history_.training_loss) * len(y)
@@ -1071,7 +1071,7 @@ def test_a_loss_as_an_object() -> None:
     ("settings", "given", "message"),
     [
         ({"loss": "quantile"}, {}, "needs the parameter quantile"),
-        ({"loss": "log_loss"}, {}, "loss='log_loss' is for classes"),
+        ({"loss": "log_loss"}, {}, "loss='log_loss' is for classification"),
         ({"loss": "nothing"}, {}, "loss must be one of"),
         ({"loss": "gamma"}, {"y": -DIABETES[1]}, "loss='gamma' requires strictly positive y"),
         ({}, {"X_val": DIABETES[0]}, "X_val is provided, but y_val was not"),
@@ -1125,7 +1125,7 @@ def test_refusals_of_classes() -> None:
         classifier(monotonic_cst=[1, 0, 0, 0]).fit(X, y)
     with pytest.raises(ValueError, match="is for two classes, but y has 3"):
         classifier(loss="exponential").fit(X, y)
-    with pytest.raises(ValueError, match="loss='squared_error' is for numbers"):
+    with pytest.raises(ValueError, match="loss='squared_error' is for regression"):
         classifier(loss="squared_error").fit(X, y)
     with pytest.raises(ValueError, match="y_val has the class 2, which y does not have"):
         classifier().fit(X[:100], y[:100], X_val=X, y_val=y)

@@ -29,8 +29,8 @@ from tests.interrupts import lines_until_interrupt, steady_clock
 
 import margrove
 from margrove import AdaBoostClassifier, DecisionTreeClassifier, DecisionTreeRegressor
+from margrove.ensemble.adaboost import members, stumps, weak_learners
 from margrove.ensemble.adaboost import rounds as boosting_rounds
-from margrove.ensemble.adaboost import stumps, weak_learners
 from margrove.exceptions import ConvergenceWarning, InterruptedFitWarning, InvalidDataError
 
 X, LABELS = load_iris(return_X_y=True)
@@ -40,7 +40,7 @@ every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS)
 
 
 class Says(ClassifierMixin, BaseEstimator):
-    """The first class, whatever comes."""
+    """Always predicts the first class."""
 
     def fit(self, X, y, sample_weight=None):
         self.classes_ = np.unique(y)
@@ -260,7 +260,7 @@ LEARNERS = {
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_any_learner(name) -> None:
-    """Pickled, cloned, gone on with: the same bytes."""
+    """Pickled, cloned and continued models are equal."""
     model = quick(LEARNERS[name], n_estimators=4).fit(X, LABELS)
     expected = model.decision_function(X)
     assert model.score(X, LABELS) > 0.6
@@ -302,7 +302,7 @@ def test_samples_of_one_class() -> None:
 
 
 class Records(Says):
-    """Keeps what it was given, and returns nothing."""
+    """Stores the arguments of fit, and returns None."""
 
     def fit(self, X, y, sample_weight=None):
         super().fit(X, y)
@@ -357,7 +357,7 @@ def test_rows_of_any_shape_are_for_estimators_of_others() -> None:
 def test_a_sample_of_numbers_has_two_of_them() -> None:
     points, numbers = np.arange(4.0)[:, None], [0.0, 0.0, 1.0, 1.0]
     for base in (None, tree.DecisionTreeRegressor(max_depth=1)):
-        for seed in range(60):  # one sample in eight would be constant
+        for seed in range(60):  # otherwise one sample in eight would be constant
             model = margrove.AdaBoostRegressor(base, n_estimators=1, random_state=seed)
             model.fit(points, numbers)
             assert np.ptp(model.predict(points)) > 0.5
@@ -409,7 +409,7 @@ def test_a_warm_start_with_another_learner(pair) -> None:
 
 # -- time and interrupts ---------------------------------------------------------------------------
 
-FILES = (boosting_rounds.__file__, stumps.__file__, weak_learners.__file__)
+FILES = tuple(module.__file__ for module in (boosting_rounds, stumps, weak_learners, members))
 
 
 def fit_interrupted(model, moment, **more):
@@ -428,7 +428,7 @@ INTERRUPTED = [
 @pytest.mark.parametrize(("name", "base", "validates"), INTERRUPTED)
 @pytest.mark.sampled(2)
 def test_an_interrupt_at_any_line(name, base, validates) -> None:
-    """The old model stays, or the new one has the first rounds of the one that would have been."""
+    """The old model stays, or the new one has the first rounds of an uninterrupted fit."""
     more = {"X_val": X[::2], "y_val": LABELS[::2]} if validates else {}
     model = quick(base, n_estimators=4, n_jobs=1, on_interrupt="keep")
     if name == "gentle":

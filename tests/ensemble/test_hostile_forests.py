@@ -61,7 +61,7 @@ def answers(model, data):
 
 @contextmanager
 def only_warnings(*allowed):
-    """Named warnings of ours are an answer, stray ones of NumPy are not."""
+    """Warnings of this library are allowed, other warnings are errors."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield caught
@@ -74,7 +74,7 @@ def only_warnings(*allowed):
 
 
 def complaints(model):
-    """What is not true of a forest that is true of every one; X was what it was grown of."""
+    """Violated invariants of a forest that was grown on X."""
     found = []
     for k, tree in enumerate(model.trees_):
         tree.require_sound(model.kind_, model.n_features_in_)
@@ -94,7 +94,7 @@ def complaints(model):
 
 
 def answer(model, data, target, weight=None, warns=(DataWarning,)):
-    """Fit and hold the result to the law: finite, sound, and warned of by name."""
+    """Fit, and check that the result is finite and valid; named warnings are allowed."""
     with only_warnings(*warns):
         model.fit(data, target, weight)
         values = answers(model, data)
@@ -233,7 +233,7 @@ def test_warm_starts_that_go_down_or_elsewhere(cls) -> None:
     assert model.trees_ is before
     model.set_params(n_estimators=7).fit(X, y)
     assert model.trees_[:6] == before
-    # without a warm start, other data are no matter
+    # without a warm start, other data are allowed
     assert model.set_params(warm_start=False).fit(X[:50, :2], y[:50]).n_features_in_ == 2
 
 
@@ -298,7 +298,7 @@ def test_weights_that_are_none(cls, weight, named) -> None:
 @pytest.mark.sampled(20)
 def test_weights_of_any_size(cls, bootstrap, weight) -> None:
     y, own = target_for(cls), np.full(80, weight)
-    with_oob = bootstrap and weight != 2e7  # of 80 rows with so many copies none is left out
+    with_oob = bootstrap and weight != 2e7  # with so many copies, none of 80 rows is left out
     model = forest_of(cls, 12, bootstrap=bootstrap, oob_score=with_oob)
     answer(model, X, y, own)
     alike = answer(clone(model).set_params(min_samples_leaf=2, max_depth=4), X, y, own)
@@ -336,7 +336,7 @@ EDGES = {
 @every_forest
 @pytest.mark.parametrize("case", EDGES)
 def test_values_however_close_or_far(cls, case) -> None:
-    """Without bootstrap, trees of all depth tell all values apart."""
+    """Without bootstrap, trees of unlimited depth distinguish all values."""
     rows = np.repeat(EDGES[case], 3)[:, None]
     y = np.repeat(np.arange(8) % 3, 3)
     y = y if cls in OF_CLASSES else y.astype(float)
@@ -408,7 +408,7 @@ def test_trees_as_deep_as_there_are_rows(cls) -> None:
 @every_forest
 @pytest.mark.parametrize("kind", [np.array, sp.csr_array])
 def test_another_thread_may_write_to_the_data(cls, kind) -> None:
-    """The result means nothing then, but nothing crashes."""
+    """The result is arbitrary, but nothing crashes."""
     rng = np.random.default_rng(0)
     table = kind(rng.integers(0, 50, (600, 5)).astype(float))
     y = target_for(cls, rng.integers(0, 3, 600), rng.standard_normal(600))
@@ -609,7 +609,7 @@ def test_arrays_of_trees_cannot_be_written_to() -> None:
 
 
 def altered(tree, rng):
-    """A bit, a number or the end of an array is another one, once to three times."""
+    """Change a bit, a number or the length of an array, one to three times."""
     parts = {field.name: getattr(tree, field.name) for field in fields(tree)}
     for name in rng.choice(["nodes", "nodes", "nodes", "weight", "values", "words"], 3):
         own = parts[name].copy()
@@ -734,7 +734,7 @@ GROWING = {
 @pytest.mark.parametrize("name", GROWING)
 @pytest.mark.sampled(2)
 def test_an_interrupt_at_any_line_of_growing(name) -> None:
-    """The old forest stays, or the new one has the first trees of the one that would have been."""
+    """The old forest stays, or the new one has the first trees of an uninterrupted fit."""
     model = clone(GROWING[name]).set_params(random_state=0, n_jobs=1, on_interrupt="keep")
     y = target_for(type(model))
     with warnings.catch_warnings():
@@ -760,7 +760,7 @@ def test_an_interrupt_at_any_line_of_growing(name) -> None:
 
 
 def test_an_interrupt_with_several_threads() -> None:
-    """Whatever it cuts short, the trees that are kept are the first ones, without a gap."""
+    """The trees that are kept are always the first ones, without a gap."""
     rng = np.random.default_rng(0)
     data, y = rng.standard_normal((1000, 6)), rng.integers(0, 2, 1000)
     model = forest_of(RandomForestClassifier, 40, n_jobs=2, on_interrupt="keep")

@@ -104,7 +104,7 @@ def nodes_of(model):
 
 @contextmanager
 def only_warnings(*allowed):
-    """Named warnings of ours are an answer, stray ones of NumPy are not."""
+    """Warnings of this library are allowed, other warnings are errors."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield caught
@@ -117,7 +117,7 @@ def only_warnings(*allowed):
 
 
 def answer(model, data, target, weight=None, warns=(DataWarning, ConvergenceWarning)):
-    """Fit and hold the result to the law: finite, consistent, and warned of by name."""
+    """Fit, and check that the result is finite and consistent; named warnings are allowed."""
     with only_warnings(*warns):
         model.fit(data, target, weight)
         assert np.isfinite(answers(model, data)).all()
@@ -133,7 +133,7 @@ def answer(model, data, target, weight=None, warns=(DataWarning, ConvergenceWarn
 
 @contextmanager
 def unchanged(model):
-    """What fails leaves the model as it was."""
+    """A failed fit does not change the model."""
     before, said = model._rounds, raw_of(model, X)
     yield
     assert model._rounds is before
@@ -199,7 +199,7 @@ def test_nonsense_is_refused_and_named(cls) -> None:
         needed = {key: value for key, value in NEEDED_FOR.get(name, {}).items() if key in known}
         for value in given:
             if issubclass(cls, CLASSIC) and (name, value) == ("validation_fraction", 0.999):
-                continue  # said by another name
+                continue  # scikit-learn uses another name
             other = copy.copy(model).set_params(**(needed | {name: value}))
             with (
                 unchanged(other),
@@ -211,7 +211,7 @@ def test_nonsense_is_refused_and_named(cls) -> None:
 @each(OF_CLASSES)
 def test_losses_of_numbers_are_not_for_classes(cls) -> None:
     for loss in ("squared_error", "poisson", "quantile", Huber()):
-        with pytest.raises(ValueError, match=r"is for numbers\. Use one of"):
+        with pytest.raises(ValueError, match=r"is for regression\. Use one of"):
             boosted(cls, loss=loss).fit(X, LABELS)
     with pytest.raises(ValueError, match="two classes, but y has 3"):
         boosted(cls, loss="exponential").fit(X, LABELS)
@@ -220,7 +220,7 @@ def test_losses_of_numbers_are_not_for_classes(cls) -> None:
 @each(OF_NUMBERS)
 def test_losses_of_classes_are_not_for_numbers(cls) -> None:
     for loss in ("log_loss", "exponential"):
-        with pytest.raises(ValueError, match=r"is for classes\. Use one of"):
+        with pytest.raises(ValueError, match=r"is for classification\. Use one of"):
             boosted(cls, loss=loss).fit(X, NUMBERS)
     for make in (
         lambda: Huber(alpha=2),
@@ -260,7 +260,7 @@ def test_rounds_without_end_end_with_the_time(cls, many) -> None:
 
 
 def test_most_leaves_and_least_memory() -> None:
-    """A limit that limits nothing needs no histogram for every leaf."""
+    """A limit that has no effect does not need a histogram for every leaf."""
     rng = np.random.default_rng(0)
     data, y = rng.standard_normal((30_000, 4)), rng.standard_normal(30_000)
     model = boosted(HIST[1], 1, min_samples_leaf=10, early_stopping=False)
@@ -391,7 +391,7 @@ def test_targets_that_are_no_numbers(cls) -> None:
 @each(OF_CLASSES)
 def test_labels_that_are_none(cls) -> None:
     model = boosted(cls).fit(X, LABELS)
-    one_class = [] if cls in HIST else [np.ones(120)]  # which the Hist pair learns
+    one_class = [] if cls in HIST else [np.ones(120)]  # the histogram estimators learn it
     for y in (NUMBERS, np.where(LABELS == 0, np.nan, 1.0), [None] * 120, *one_class,
               np.array([1, "a"] * 60, dtype=object), LABELS * 1j,
               np.arange(120).astype("M8[s]")):  # fmt: skip
@@ -416,7 +416,7 @@ def test_labels_of_any_type(cls) -> None:
 
 
 def tables_alike():
-    """The same numbers in other clothes."""
+    """The same numbers in other containers."""
     rounded = np.round(X)
     backwards = np.asfortranarray(rounded[::-1])[::-1]
     csr = sp.csr_array(rounded)
@@ -482,7 +482,7 @@ EDGES = {
 def test_values_however_close_or_far(cls, case) -> None:
     y = np.repeat(np.arange(8) % 3, 5)
     y = y if cls in OF_CLASSES else y.astype(float)
-    if case == "infinities" and cls in CLASSIC:  # which do not take them
+    if case == "infinities" and cls in CLASSIC:  # these do not support them
         with pytest.raises(ValueError, match="infinity"):
             boosted(cls, 2).fit(np.repeat(EDGES[case], 5)[:, None], y)
         return
@@ -596,7 +596,7 @@ def test_weights_that_are_none(cls, weight, named) -> None:
     "weight", [5e-324, 1e-300, 1e-100, 1e-30, 1e-10, 0.3, 3.0, 1e9, 1e15, 1e200, 1.7e308]
 )
 def test_weights_of_any_size(cls, weight) -> None:
-    """One for all rows is none at all."""
+    """Equal weights for all rows are the same as no weights."""
     y = target_for(cls)
     plain = boosted(cls).fit(X, y)
     for settings in ({}, {"max_leaf_nodes": 5}):
@@ -626,7 +626,7 @@ def test_weights_of_all_sizes_at_once(cls, weight) -> None:
 @each(EVERY)
 @pytest.mark.parametrize("settings", [{}, {"subsample": 0.5}])
 def test_a_row_that_stands_for_a_billion(cls, settings) -> None:
-    """Neither memory nor time grow with weights."""
+    """Neither memory nor time grows with the weights."""
     weight = np.where(np.arange(120) == 3, 1e9, 1.0)
     for heavy in (weight, np.full(120, 1e5), np.full(120, 1.6e7)):
         with within_slices(10):
@@ -684,7 +684,7 @@ def test_targets_far_from_zero(cls) -> None:
 @each(OF_NUMBERS)
 @pytest.mark.parametrize("loss", ["poisson", "gamma", "tweedie"])
 def test_positive_targets_of_any_size(cls, loss) -> None:
-    """The right answer, or a word about sizes."""
+    """The right answer, or an error about the size of targets."""
     y = np.exp(NUMBERS)
     for size in (5e-324, 1e-300, 1e-10, 1.0, 1e10, 1e90, 1e305):
         target = np.maximum(y * size / y.max(), 5e-324)
@@ -699,7 +699,7 @@ def test_positive_targets_of_any_size(cls, loss) -> None:
         found = model.predict(X)
         assert np.isfinite(found).all()
         assert (found > 0.0).all()
-        assert np.log(found / target.mean()).std() > 0.5  # it has learnt
+        assert np.log(found / target.mean()).std() > 0.5  # it has learned something
         near = np.argsort(target)[-3:]
         assert found[near] == pytest.approx(target[near], rel=0.7)
         losses = model.history_.training_loss
@@ -711,7 +711,7 @@ def test_positive_targets_of_any_size(cls, loss) -> None:
 @pytest.mark.parametrize("rate", [0.1, 1.0, 50.0, 1e300])
 @pytest.mark.sampled(5)
 def test_classes_without_overlap(cls, loss, rate) -> None:
-    """Scores grow without bounds, but not beyond numbers."""
+    """Scores grow, but stay finite."""
     data = np.linspace(0.0, 1.0, 200)[:, None]
     for k in (2, 3) if loss == "log_loss" else (2,):
         y = np.minimum((k * data[:, 0]).astype(int), k - 1)
@@ -729,7 +729,7 @@ def test_learning_rates_of_any_size(cls) -> None:
     y = target_for(cls)
     for rate in (1e-320, 1e10, 1e300, 1.7e308):
         answer(boosted(cls, 10, learning_rate=rate), X, y)
-    if cls in CLASSIC:  # as scikit-learn has it
+    if cls in CLASSIC:  # as in scikit-learn
         still = answer(boosted(cls, learning_rate=0), X, y)
         assert np.ptp(answers(still, X), axis=0).max() == 0.0
     else:
@@ -740,7 +740,7 @@ def test_learning_rates_of_any_size(cls) -> None:
 @each(HIST)
 def test_what_gets_worse_is_said(cls) -> None:
     y = target_for(cls)
-    with pytest.warns(ConvergenceWarning, match=r"risen.*learning_rate"):
+    with pytest.warns(ConvergenceWarning, match=r"increased.*learning_rate"):
         boosted(cls, 20, learning_rate=1000.0).fit(X, y)
     for size in (1e300, 1.7e308):
         model = answer(boosted(cls, l2_regularization=size), X, y)
@@ -802,7 +802,7 @@ def always_text(y, raw):
 
 OWN = {
     "NaN gradients": ({"gradient": always_nan}, r"loss='mine' has the gradient np.float64\(nan\)"),
-    "negative hessians": ({"hessian": always_less}, "hessian one >= 0"),
+    "negative hessians": ({"hessian": always_less}, "hessian a number >= 0"),
     "NaN values": ({"value": always_nan}, "value of loss='mine' is NaN"),
     "no callable": ({"gradient": 5}, "gradient must be callable"),
     "one argument": ({"gradient": one_argument}, "gradient"),
@@ -930,7 +930,7 @@ def test_scores_of_rows_set_apart_are_scores(cls, loss) -> None:
 
 
 class Splitter:
-    """Says what it was told to say."""
+    """A splitter with given splits."""
 
     def __init__(self, *pairs):
         self.pairs = pairs
@@ -960,7 +960,7 @@ def test_splitters_that_are_none(cls, pairs) -> None:
 
 @each(HIST)
 def test_splitters_speak_of_the_rows_that_were_given(cls) -> None:
-    """Not of what is left of them, or made of them, by weights."""
+    """Splits refer to the original rows, not to rows dropped or repeated by weights."""
     y = target_for(cls)
     apart = PredefinedSplit(np.where(ROWS < 90, -1, 0))
     model = boosted(cls, 3, early_stopping=True, validation_fraction=apart)
@@ -1047,7 +1047,7 @@ def test_a_warm_start_is_the_whole_fit(cls, name) -> None:
 
 @each(CLASSIC)
 def test_a_warm_start_with_other_settings(cls) -> None:
-    """Trees say how they were grown, and rounds without rows out of bag have no loss of these."""
+    """Trees have their own parameters, and rounds without out-of-bag rows no out-of-bag loss."""
     y = target_for(cls, labels=LABELS > 0)
     model = boosted(cls, 4, max_depth=1, warm_start=True).fit(X, y)
     model.set_params(n_estimators=7, max_depth=2, subsample=0.5).fit(X, y)
@@ -1117,7 +1117,7 @@ def test_criterion_is_deprecated_where_scikit_learn_deprecates_it(cls) -> None:
 
 
 class Says(RegressorMixin, BaseEstimator):
-    """The same, whatever comes."""
+    """Always predicts the same."""
 
     def __init__(self, what=0.0, shape=()):
         self.what = what
@@ -1150,7 +1150,7 @@ def test_models_to_start_from_that_are_none() -> None:
 
 @each(CLASSIC)
 def test_another_model_to_start_from_after_the_fit(cls) -> None:
-    """What is predicted is what was fitted."""
+    """Predictions use the fitted model."""
     y = target_for(cls, numbers=NUMBERS + 100.0)
     own = LogisticRegression() if cls in OF_CLASSES else LinearRegression()
     for init in (None, "zero", own):
@@ -1168,7 +1168,7 @@ def test_a_warm_start_with_another_model_to_start_from() -> None:
         model = boosted(GradientBoostingRegressor, 4, init=init, warm_start=True).fit(X, y)
         expected = model.score(X, y)
         model.set_params(init=other, n_estimators=8)
-        with suppress(ValueError):  # either will do
+        with suppress(ValueError):  # either is right
             assert model.fit(X, y).score(X, y) > expected
 
 
@@ -1181,7 +1181,7 @@ def test_a_model_to_start_from_sees_what_was_checked() -> None:
             assert model.predict(data) == pytest.approx(plain.predict(X), abs=1e-9)
     positive = np.exp(NUMBERS / 2)
     model = boosted(GradientBoostingRegressor, 30, init=LinearRegression(), loss="poisson")
-    with suppress(ValueError):  # it may be refused, but not taken for logarithms
+    with suppress(ValueError):  # it may raise an error, but must not be used as logarithms
         assert model.fit(X, positive).score(X, positive) > 0.5
 
 
@@ -1368,7 +1368,7 @@ ALTERED = {
 @each(EVERY)
 @pytest.mark.parametrize("name", ALTERED)
 def test_altered_trees_are_found_out(cls, name) -> None:
-    """Wherever they are used: compiled loops must not be sent astray."""
+    """Wherever they are used, because compiled loops do not check them."""
     y = target_for(cls)
     model = boosted(cls).fit(X, y)
     tree = model._rounds[0][0]
@@ -1390,7 +1390,7 @@ def test_altered_trees_are_found_out(cls, name) -> None:
     for use in ("tree", "apply", "warm start"):
         with pytest.raises(ValueError, match=r"not sound|altered"):
             uses[use]()
-    for use in ("predict", "importances", "pickle"):  # what is read elsewhere may be right
+    for use in ("predict", "importances", "pickle"):  # other arrays may be right
         with suppress(ValueError):
             assert np.isfinite(uses[use]()).all()
 
@@ -1553,7 +1553,7 @@ def test_joblib_and_forks(cls) -> None:
 
 @each(EVERY)
 def test_a_table_that_changes_under_way(cls) -> None:
-    """Neither crash nor NaN; what is learnt is anybody's guess."""
+    """Neither crash nor NaN; the model is arbitrary."""
     data, stop = WIDE.copy(), threading.Event()
 
     def meddle():
@@ -1578,7 +1578,7 @@ def test_a_table_that_changes_under_way(cls) -> None:
 
 
 def random_case(seed):
-    """A model and its data, drawn."""
+    """A random model and its data."""
     rng = np.random.default_rng(seed)
     cls = EVERY[rng.integers(4)]
     n, d = int(rng.choice([5, 20, 60, 200])), int(rng.integers(1, 5))
@@ -1697,7 +1697,7 @@ def test_leaves_are_counted_in_samples(cls) -> None:
 @each(HIST)
 @pytest.mark.parametrize("seed", range(8))
 def test_constraints_hold(cls, seed) -> None:
-    """Whatever the loss, the weights and the order of growth."""
+    """For all losses, weights and orders of growth."""
     rng = np.random.default_rng(seed)
     settings = {"monotonic_cst": [1, -1, 0, 0], "interaction_cst": [(0, 1), (1, 2)],
                 "max_leaf_nodes": [None, 6][rng.integers(2)], "growth": ["leaf", "level"][seed % 2],
@@ -1755,7 +1755,7 @@ BOOSTING = {
 @pytest.mark.parametrize("name", BOOSTING)
 @pytest.mark.sampled(2)
 def test_an_interrupt_at_any_line(name) -> None:
-    """The old model stays, or the new one has the first rounds of the one that would have been."""
+    """The old model stays, or the new one has the first rounds of an uninterrupted fit."""
     model = clone(BOOSTING[name])
     model.set_params(random_state=0, n_jobs=1, on_interrupt="keep", **{rounds_of(type(model)): 4})
     y = target_for(type(model))
@@ -1802,7 +1802,7 @@ def test_an_interrupt_leaves_the_old_model(cls) -> None:
 
 @each(EVERY)
 def test_an_interrupt_is_heard_among_many_rows(cls) -> None:
-    """Rows are read, coded and boosted in pieces of a fixed size: between two it would be seen."""
+    """Rows are processed in pieces of a fixed size, and an interrupt is seen between two pieces."""
     steps = (gradient_rounds, gradient_cells) if cls in HIST else (exact_rounds,)
     files = [own.__file__ for own in (data_rows, *steps)]
     data = np.random.default_rng(0).standard_normal((1 << 19, 3))

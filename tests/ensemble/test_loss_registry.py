@@ -1,4 +1,4 @@
-"""A loss is one file: what is registered arrives everywhere."""
+"""A loss is one file: a registered loss is available everywhere."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_the_studio_offers_it(log_cosh) -> None:
 def test_tuning_takes_its_score(log_cosh) -> None:
     for name in loss_names(for_classes=False):
         if name == "quantile":
-            continue  # whose score has a parameter
+            continue  # its score has a parameter
         model = margrove.HistGradientBoostingRegressor(loss=name)
         task = SimpleNamespace(last=model, is_classifier=False)
         assert tuned_boosting._usual_score(task) == GRADIENT_LOSSES[name].scoring

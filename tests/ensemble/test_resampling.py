@@ -1,4 +1,4 @@
-"""Bootstrap samples: their totals, their distribution, and weights that stand for rows."""
+"""Bootstrap samples: their totals, their distribution, and weights as numbers of copies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from scipy import stats
 
 from margrove.ensemble.bootstrap import resampling
 from margrove.ensemble.bootstrap.resampling import (
-    Line,
+    CumulativeWeights,
     in_units,
     multiplicities,
     number_of_draws,
@@ -21,7 +21,7 @@ _STEP = 0x9E3779B97F4A7C15
 
 
 def line_of(*weights):
-    return Line(np.array(weights, dtype=float))
+    return CumulativeWeights(np.array(weights, dtype=float))
 
 
 def copies(weights):
@@ -33,7 +33,7 @@ def many_samples(line, n_samples, n_draws=None, seed=0):
 
 
 def likelihood(observed, expected):
-    """How likely so bad a fit is by chance."""
+    """The p-value of a chi-squared test."""
     return stats.chisquare(observed, expected * (np.sum(observed) / np.sum(expected))).pvalue
 
 
@@ -64,7 +64,7 @@ def test_weights_without_units_are_shares(weight) -> None:
     shares = in_units(given, 3)
     assert 0.5 <= shares.max() < 1.0
     assert np.array_equal(shares / shares[0], given / given[0])
-    line = Line(shares, 3)
+    line = CumulativeWeights(shares, 3)
     assert not line.is_whole
     assert line.n_draws == 3
 
@@ -79,7 +79,10 @@ def test_a_weight_is_so_many_rows_side_by_side(n_draws) -> None:
         weights = rng.integers(1, 9, int(rng.integers(1, 120)))
         if seed % 4 == 0:
             weights[rng.integers(len(weights))] = 5000
-        heavy, even = Line(weights.astype(float)), Line(np.ones(weights.sum()))
+        heavy, even = (
+            CumulativeWeights(weights.astype(float)),
+            CumulativeWeights(np.ones(weights.sum())),
+        )
         for number in (0, 1, 99):
             whole = multiplicities(heavy, seed, number, n_draws)
             single = multiplicities(even, seed, number, n_draws)
@@ -91,7 +94,7 @@ def test_a_weight_is_so_many_rows_side_by_side(n_draws) -> None:
 def test_left_out_and_drawn_belong_together() -> None:
     rng = np.random.default_rng(1)
     for weights in (np.ones(300), rng.integers(1, 20, 300), rng.uniform(0.1, 3.0, 300)):
-        line = Line(weights.astype(float))
+        line = CumulativeWeights(weights.astype(float))
         for number in range(20):
             drawn, left_out = multiplicities(line, 3, number), units_left_out(line, 3, number)
             units = weights if line.is_whole else np.ones(300)
@@ -106,7 +109,7 @@ def test_totals_are_exact(n_draws) -> None:
     rng = np.random.default_rng(2)
     for n in (1, 2, 3, 47, 48, 49, 50, 1000):
         for weights in (np.ones(n), rng.integers(1, 6, n), rng.uniform(1e-3, 2.0, n)):
-            line = Line(weights.astype(float))
+            line = CumulativeWeights(weights.astype(float))
             for number in (0, 5):
                 drawn = multiplicities(line, 1, number, n_draws)
                 assert drawn.min() >= 0
@@ -141,7 +144,7 @@ def positions(own, count, length):
 
 
 def part_alone(key, total, n_draws, begin, end):
-    """The draws of the units begin .. end - 1; intervals elsewhere are never looked at."""
+    """The draws of the units begin .. end - 1, computed without other intervals."""
     found = np.zeros(end - begin, np.int64)
     stack = [(0, total, n_draws)]
     while stack:
@@ -167,7 +170,7 @@ def test_any_part_can_be_drawn_alone(n, n_draws) -> None:
     for seed in (0, 2**32 - 1):
         for number in (0, 7, 10**6):
             key = int(stream(seed, number))
-            whole = multiplicities(Line(np.ones(n)), seed, number, n_draws)
+            whole = multiplicities(CumulativeWeights(np.ones(n)), seed, number, n_draws)
             for begin, end in ((0, n), (0, 1), (n // 3, n // 2 + 1), (n - 1, n)):
                 assert np.array_equal(part_alone(key, n, n_draws, begin, end), whole[begin:end])
 
@@ -177,7 +180,7 @@ def test_any_part_can_be_drawn_alone(n, n_draws) -> None:
 
 @pytest.mark.parametrize("n", [2, 7, 30, 200])
 def test_multiplicities_are_binomial(n) -> None:
-    samples = many_samples(Line(np.ones(n)), 120_000 // n)
+    samples = many_samples(CumulativeWeights(np.ones(n)), 120_000 // n)
     most = 6
     observed = np.bincount(np.minimum(samples, most).ravel(), minlength=most + 1)
     chances = stats.binom.pmf(np.arange(most), n, 1.0 / n)
@@ -197,10 +200,10 @@ def test_multiplicities_are_binomial(n) -> None:
 
 
 def test_samples_are_like_those_of_numpy() -> None:
-    """How many different rows there are, and how often the most frequent one."""
+    """The number of different rows, and the largest multiplicity."""
     rng = np.random.default_rng(0)
     for n, n_draws in ((5, 5), (60, 60), (60, 400)):
-        ours = many_samples(Line(np.ones(n)), 4000, n_draws)
+        ours = many_samples(CumulativeWeights(np.ones(n)), 4000, n_draws)
         theirs = rng.multinomial(n_draws, np.ones(n) / n, 4000)
         for figure in (lambda s: (s > 0).sum(axis=1), lambda s: s.max(axis=1)):
             a, b = figure(ours), figure(theirs)
@@ -213,7 +216,7 @@ def test_samples_are_like_those_of_numpy() -> None:
 @pytest.mark.parametrize("scale", [1.0, 0.3, 1e-200, 1e200])
 def test_rows_are_drawn_by_their_weight(scale) -> None:
     weights = np.array([1.0, 5.0, 2.0, 100.0, 1.0, 30.0, 7.0])
-    samples = many_samples(Line(weights * scale), 3000, 50)
+    samples = many_samples(CumulativeWeights(weights * scale), 3000, 50)
     assert likelihood(samples.sum(axis=0), weights) > 1e-3
     share = weights / weights.sum()
     for k in range(7):
@@ -225,9 +228,9 @@ def test_rows_are_drawn_by_their_weight(scale) -> None:
 
 @pytest.mark.parametrize("n_draws", [2**20 - 1, 2**20 + 1, 10**9])
 def test_very_many_draws(n_draws) -> None:
-    """Shares, and the spread of a row's number, are as they should be."""
+    """The mean and the variance of a row's multiplicity are right."""
     n = 16
-    samples = many_samples(Line(np.ones(n)), 250 if n_draws > 2**24 else 12, n_draws)
+    samples = many_samples(CumulativeWeights(np.ones(n)), 250 if n_draws > 2**24 else 12, n_draws)
     assert (samples.sum(axis=1) == n_draws).all()
     share = 1.0 / n
     sigma = np.sqrt(n_draws * share * (1.0 - share))
@@ -239,14 +242,14 @@ def test_very_many_draws(n_draws) -> None:
 
 def test_left_out_is_a_third() -> None:
     n = 400
-    left_out = np.stack([units_left_out(Line(np.ones(n)), 1, k) for k in range(300)])
+    left_out = np.stack([units_left_out(CumulativeWeights(np.ones(n)), 1, k) for k in range(300)])
     chance = (1.0 - 1.0 / n) ** n
     assert left_out.mean() == pytest.approx(chance, abs=0.003)
     assert likelihood(left_out.sum(axis=0), np.ones(n)) > 1e-3
 
 
 def test_seeds_and_numbers_make_other_samples() -> None:
-    line = Line(np.ones(40))
+    line = CumulativeWeights(np.ones(40))
     seen = {multiplicities(line, s, k).tobytes() for s in range(30) for k in range(30)}
     assert len(seen) == 900
     first, again = multiplicities(line, 5, 6), multiplicities(line, 5, 6)
@@ -266,7 +269,7 @@ def test_seeds_and_numbers_make_other_samples() -> None:
 @pytest.mark.parametrize("size", [1e-250, 1e-100, 1e-3, 1e3, 1e100, 1e250])
 def test_weights_that_are_not_whole_keep_their_shares(size) -> None:
     weights = np.random.default_rng(3).uniform(0.5, 2.0, 50) * size
-    line = Line(weights)
+    line = CumulativeWeights(weights)
     assert line.n_draws == 50
     lengths = np.diff(line.ends, prepend=0)
     assert lengths.min() >= 1

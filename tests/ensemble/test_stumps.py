@@ -17,7 +17,7 @@ from tests.oracles.boosted_stumps import best_stumps, boost
 
 import margrove
 from margrove import AdaBoostClassifier, DecisionTreeClassifier
-from margrove.ensemble.adaboost.weak_learners import StumpMembers, TreeMembers
+from margrove.ensemble.adaboost.members import StumpMembers, TreeMembers
 from margrove.exceptions import InvalidDataError
 
 CRITERIA = ("gini", "entropy", "error")
@@ -37,7 +37,7 @@ def boosted(X, y, weight=None, *, criterion="gini", general=False, n_estimators=
 
 
 def splits(model):
-    """Feature and threshold of each member; a leaf has none."""
+    """The feature and threshold of each member; none for a leaf."""
     roots = [(int(m.arrays_.feature[0]), float(m.arrays_.threshold[0])) for m in model]
     return [root if root[0] >= 0 else (-1, np.inf) for root in roots]
 
@@ -51,7 +51,7 @@ def assert_same(one, other, tolerance=1e-9):
 
 
 def table(kind, seed=0, n=60):
-    """Tables of all the kinds that are read in ways of their own."""
+    """A table of each kind that has its own code."""
     rng = np.random.default_rng(seed)
     many, few = rng.standard_normal((n, 3)), rng.integers(0, 4, (n, 3)).astype(float)
     sparse = np.where(rng.random((n, 6)) < 0.3, rng.integers(-3, 4, (n, 6)), 0).astype(float)
@@ -96,7 +96,7 @@ def weights_of(kind, n):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.sampled(60)
 def test_each_round_has_the_stump_of_brute_force(kind, criterion, n_classes, weights) -> None:
-    """Of stumps that are equally good but for rounding, any; the weights D are the model's own."""
+    """Any stump is allowed that is equally good up to rounding; D are the weights of the model."""
     X = table(kind)
     y, weight = labels_for(X, n_classes), weights_of(weights, X.shape[0])
     try:
@@ -153,7 +153,7 @@ def test_equals_scikit_learn(seed, n_classes, learning_rate) -> None:
     ours = boosted(X, y, n_estimators=30, learning_rate=learning_rate)
     theirs = Theirs(TheirTree(max_depth=1), n_estimators=30, learning_rate=learning_rate)
     theirs.fit(X, y)
-    n = len(ours)  # they keep rounds that are hardly better than chance
+    n = len(ours)  # they keep rounds that are barely better than chance
     assert n == len(theirs.estimators_)
     assert ours.estimator_weights_ == pytest.approx(theirs.estimator_weights_[:n], rel=1e-6)
     assert ours.estimator_errors_ == pytest.approx(theirs.estimator_errors_[:n], abs=1e-9)
@@ -169,7 +169,7 @@ def test_equals_scikit_learn(seed, n_classes, learning_rate) -> None:
 )  # fmt: skip
 @settings(max_examples=60)
 def test_small_tables_full_of_ties(seed, n_classes, criterion, sparse, weights) -> None:
-    """Whichever of equal stumps it is: one of the best, and D as it should be."""
+    """It finds any of the equally good stumps, and the weights D are right."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 25))
     X = rng.integers(-2, 3, (n, int(rng.integers(1, 4)))).astype(float)
@@ -199,7 +199,7 @@ def weighted_and_copied(kind, n_classes):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_weight_is_so_many_copies(kind, n_classes) -> None:
-    """And a row of weight zero is not there."""
+    """A row of weight zero does not count."""
     one, other = weighted_and_copied(kind, n_classes)
     assert_same(one, other, 1e-12)
     assert np.array_equal(one.estimator_errors_, other.estimator_errors_)

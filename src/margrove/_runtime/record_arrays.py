@@ -1,8 +1,8 @@
 """Structured arrays: `nodes.gain[i]` in Python and in kernels.
 
-To Numba a structured array is one array, however many fields it has; a tuple of an array for each
-field takes about twice as long to compile. `nodes[i]` is a record that a kernel can pass on, and
-write to.
+For Numba a structured array is one array, however many fields it has; a tuple with an array for
+each field takes about twice as long to compile. `nodes[i]` is a record that kernels can pass to
+functions and write to.
 """
 
 from __future__ import annotations
@@ -16,16 +16,18 @@ __all__ = ["first_records", "record_type", "records"]
 
 
 def record_type(fields: Sequence[tuple[Any, ...]]) -> np.dtype:
-    """(name, type) or (name, type, shape) of each field; none may be called like an attribute of an
-    array, as `sum` is."""
+    """The dtype of records with the fields (name, type) or (name, type, shape).
+
+    A field must not have the name of an array attribute, such as `sum`.
+    """
     return np.dtype((np.record, np.dtype(list(fields), align=True)))
 
 
 def records(shape: int | tuple[int, ...], kind: np.dtype) -> np.recarray:
-    """Zeros of such a type."""
+    """An array of zeros of a record type."""
     return np.zeros(shape, kind).view(np.recarray)
 
 
-def first_records(given: np.recarray, n: int) -> np.recarray:
-    """given[:n], which type checkers do not take for one of records."""
-    return cast(np.recarray, given[:n])
+def first_records(array: np.recarray, n: int) -> np.recarray:
+    """array[:n], with the type that type checkers miss."""
+    return cast(np.recarray, array[:n])

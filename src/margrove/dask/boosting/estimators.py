@@ -20,6 +20,7 @@ from margrove.dask.partitions import encoded, partitions_of
 from margrove.ensemble.gradient import (
     GradientData,
     HeldOut,
+    HistBoosting,
     Monitor,
     RowDraws,
     SoFar,
@@ -39,7 +40,7 @@ _KERNELS = "gradient boosting in shards"
 _NO_ROWS = np.empty(0, np.int64)
 
 
-class _ClusterBoosting(ClusterEstimator, local._HistGradientBoosting):
+class _ClusterBoosting(ClusterEstimator, HistBoosting):
     """What the fits of both do otherwise than the local ones: rows stay where they are."""
 
     def _fit_on_cluster(
@@ -162,7 +163,7 @@ class _ClusterBoosting(ClusterEstimator, local._HistGradientBoosting):
             held_out,
             np.empty((loss.n_scores, 0)),
             score=score,
-            patience=self.n_iter_no_change,
+            n_iter_no_change=self.n_iter_no_change,
             tol=self.tol,
             scores=so_far.scores,
         )

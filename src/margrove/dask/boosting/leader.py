@@ -20,7 +20,7 @@ from margrove.dask.boosting.worker_program import (
 )
 from margrove.ensemble.gradient import GradientData
 from margrove.ensemble.gradient.hist import GradientTable
-from margrove.ensemble.gradient.losses import GradientLoss, OwnLoss
+from margrove.ensemble.gradient.losses import CustomLoss, GradientLoss
 from margrove.grove.serve import PackedTree
 
 __all__ = ["BoostingLeader", "RoundStart", "borders_of_runs", "runs_of_rows"]
@@ -258,7 +258,7 @@ def _root_requests(growing: Sequence[RemoteTree], n_cells: int) -> tuple[list[Ro
 
 def _with_functions(loss: GradientLoss) -> bytes:
     """A pickle; functions of a user's loss are in it as they are, not by name."""
-    if not isinstance(loss, OwnLoss):
+    if not isinstance(loss, CustomLoss):
         return pickle.dumps(loss)
     import cloudpickle  # type: ignore[import-untyped]
 

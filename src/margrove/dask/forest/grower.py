@@ -128,7 +128,7 @@ class ClusterGrower(ForestGrower):
 
     def __init__(self, training: ForestTraining, *given: Any, n_threads: int, **options: Any):
         super().__init__(training, *given, n_threads=1, **options)
-        self._worker_tables = worker_tables_of(training, wants_out_of_bag=self._looks_out)
+        self._worker_tables = worker_tables_of(training, wants_out_of_bag=self._wants_out_of_bag)
         self._seconds_a_tree = 0.0
         self._n_sent = 0
 
@@ -178,12 +178,12 @@ class ClusterGrower(ForestGrower):
         self._n_sent += len(run)
         return run
 
-    def hear_again(self, earlier: list[PackedTree]) -> None:
+    def add_to_out_of_bag(self, earlier: list[PackedTree]) -> None:
         if self._out_of_bag is None:
             return
         answers = self._worker_tables.out_of_bag_leaves(dict(enumerate(earlier)))
         for number, tree in enumerate(earlier):
             self._out_of_bag.add(tree, *answers[number])
 
-    def _seen_by(self, tree: PackedTree, number: int) -> Any:
+    def _out_of_bag_leaves(self, tree: PackedTree, number: int) -> Any:
         return self._worker_tables.out_of_bag_leaves({number: tree})[number]

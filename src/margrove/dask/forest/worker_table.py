@@ -149,7 +149,7 @@ class _WorkerGrower(ForestGrower):
         return GrownTrees(grown, self._halved, time.perf_counter() - start)
 
     def out_of_bag_leaves(self, tree: PackedTree, number: int) -> OutOfBagLeaves:
-        return OutOfBagLeaves.of(*self._seen_by(tree, number))
+        return OutOfBagLeaves.of(*self._out_of_bag_leaves(tree, number))
 
 
 class WorkerTable:
@@ -174,7 +174,7 @@ class WorkerTable:
             _NO_END,
             max_leaves=number_of_leaves(forest.max_leaf_nodes, data.n_rows),
             finish=forest._finisher(kind, training),
-            look_out=setup.wants_out_of_bag,
+            wants_out_of_bag=setup.wants_out_of_bag,
         )
         self._idle = [self._first_grower.sibling()]
         self._lock = threading.Lock()

@@ -1,20 +1,22 @@
 """AdaBoost: rounds that give misclassified rows more weight.
 
-algorithms         the algorithms of the AdaBoost family: what a round makes of a member's answers
-boosted_ensemble   what boosted models share
-classifier         adaBoostClassifier
-deep_trees         trees of any depth for boosting, grown as those of forests are
-level_trees        small trees for boosting, level by level, on the tables that stumps read
-member_states      members of boosted models as plain values, and back
-r2_rounds          AdaBoost.R2 (Drucker, 1997), round by round
-regressor          adaBoostRegressor
-rounds             Boosting, round by round: two processes for `slices.drive`, and the record that
-                   they leave
-stump_tables       tables as boosted stumps read them
-stumps             boosting of stumps: all rounds in one compiled loop
-training_data      what boosting is given: X as its learner takes it, labels or numbers, weights
-weak_learners      learners that are asked again and again
-weighted_medians   weighted medians of what members say of a row
+classifier            AdaBoostClassifier
+regressor             AdaBoostRegressor
+classifier_training   the fit of AdaBoostClassifier
+boosted_ensemble      base class of both
+training_data         checks of X, and which trees the fast learners support
+algorithms            the algorithms of the AdaBoost family: weights of members and rows
+rounds                the rounds of the classifier: processes for `slices.drive`, and their history
+r2_rounds             the rounds of the regressor: AdaBoost.R2 (Drucker, 1997)
+weak_learners         the protocol of learners; learners for any estimator and for trees
+members               the fitted members: estimators, packed trees or stumps
+member_states         members as plain values for checkpoints, and back
+deep_trees            a learner for trees of any depth, grown like the trees of a forest
+level_trees           a learner for small trees, grown level by level
+stumps                boosting of stumps: all rounds in one compiled loop
+stump_kernels         the compiled functions of that loop
+stump_tables          the table that stumps and small trees are grown on
+weighted_medians      weighted medians of the members' predictions
 """
 
 import lazy_loader

@@ -4,12 +4,12 @@ from .algorithms import ALGORITHMS as ALGORITHMS
 from .algorithms import VotingRule as VotingRule
 from .algorithms import rule_of as rule_of
 from .classifier import AdaBoostClassifier as AdaBoostClassifier
+from .members import EstimatorMembers as EstimatorMembers
+from .members import Members as Members
+from .members import StumpMembers as StumpMembers
+from .members import TreeMembers as TreeMembers
 from .r2_rounds import LOSSES as LOSSES
 from .r2_rounds import R2History as R2History
 from .regressor import AdaBoostRegressor as AdaBoostRegressor
 from .rounds import history_of as history_of
-from .stump_tables import parts_of_equal_cost as parts_of_equal_cost
-from .weak_learners import EstimatorMembers as EstimatorMembers
-from .weak_learners import Members as Members
-from .weak_learners import StumpMembers as StumpMembers
-from .weak_learners import TreeMembers as TreeMembers
+from .stump_tables import groups_of_equal_cost as groups_of_equal_cost

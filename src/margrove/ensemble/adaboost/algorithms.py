@@ -1,21 +1,22 @@
-"""The algorithms of the AdaBoost family: what a round makes of a member's answers.
+"""The algorithms of the AdaBoost family: how a round updates the weights of members and rows.
 
-All of them keep the logarithms of the weights D of the rows, and differ in what a member answers
-and in what follows from it, for y in -1, +1 and a row's answer h or f:
+All of them keep the logarithms of the weights D of the rows. They differ in the *answers* of a
+member, which are its predictions for rows, and in the update. For y in -1, +1 and the answer h or f
+for a row:
 
-    samme, m1, discrete   labels. eps is the weight of the wrong ones, and a member counts
+    samme, m1, discrete   labels. eps is the total weight of the wrong rows, and the member has
 
                               beta = 1/2 ln((1 - eps) / eps),     D <- D exp(-beta y h) / Z
 
                           With more classes y h is +1 for a right answer and -1 for a wrong one
-                          (M1), and SAMME adds 1/2 ln(K - 1) to beta, so that better than guessing
-                          among the K classes is good enough.
-    real                  shares p of the classes: f = 1/2 ln(p / (1 - p)), D <- D exp(-y f) / Z
-    gentle                numbers, the least squares fit f of y under D; D <- D exp(-y f) / Z
+                          (M1). SAMME adds 1/2 ln(K - 1) to beta, so a member only needs to be
+                          better than random guessing among the K classes.
+    real                  class probabilities p: f = 1/2 ln(p / (1 - p)), D <- D exp(-y f) / Z
+    gentle                numbers, the least squares fit f of y with weights D; D <- D exp(-y f) / Z
     logit                 numbers, the least squares fit f of the working response of logistic
-                          regression, a Newton step; the scores gain f / 2
+                          regression, a Newton step; f / 2 is added to the scores
 
-The weight of a member is what scikit-learn's AdaBoostClassifier calls so: 2 beta.
+The weight of a member is 2 beta, as in scikit-learn's AdaBoostClassifier.
 """
 
 from __future__ import annotations
@@ -34,19 +35,24 @@ __all__ = ["ALGORITHMS", "GentleRule", "LogitRule", "RealRule", "Round", "Rule",
 Answers = Literal["labels", "shares", "numbers"]
 ALGORITHMS = ("discrete", "samme", "m1", "real", "gentle", "logit")
 
-NO_BETTER = 1e-10  # an edge over chance that rounding could have made
-LARGEST_WEIGHT = 1e290  # which sums of many stay finite with
+NO_BETTER = 1e-10  # an edge over chance this small may be rounding error
+LARGEST_WEIGHT = 1e290  # sums of many such weights are still finite
 _LARGEST_RATE = 1e280
-_LEAST_WEIGHT = 1e-290  # a row that nobody has got wrong is still there
+_LEAST_WEIGHT = 1e-290  # keeps rows that are always right in the data
 _LEAST_SHARE = np.finfo(float).eps
-_LARGEST_RESPONSE = 4.0  # of logistic regression where it is sure of what is wrong
+_LARGEST_RESPONSE = 4.0  # limit of the working response, which is large for confident mistakes
 _LEAST_SPREAD = 1e-10
 
 
 @dataclass(frozen=True)
 class Round:
-    """What came of a round: the weighted error, the weight of the member, what is added to the
-    logarithms of the weights (n,) or (n, machines), and Z, the sum of the new weights."""
+    """The result of a round.
+
+    error        the weighted error of the member
+    weight       the weight of the member
+    gains        what is added to the logarithms of the weights, (n,) or (n, n_machines)
+    normaliser   Z, the sum of the new weights
+    """
 
     error: float
     weight: float
@@ -56,19 +62,19 @@ class Round:
 
 @dataclass(frozen=True)
 class Task:
-    """What the learner is given: weights that sum to one and, for numbers, targets; (machines, n)
-    each."""
+    """The input of the learner: weights with sum one and, for regression, targets; both have shape
+    (n_machines, n)."""
 
     weights: np.ndarray
     targets: np.ndarray | None
 
 
 class Rule(ABC):
-    """An algorithm for K classes, whose codes are `labels`.
+    """An algorithm for K classes; `labels` int64 (n,) are the codes of the training rows.
 
-    answers      what it asks of a member
-    n_machines   how many members a round has: K for numbers of more than two classes
-    chance       the error from which on a member is of no use
+    answers      the kind of predictions that it needs from members
+    n_machines   the number of members in a round: K if members fit numbers for K > 2 classes
+    chance       the error of random guessing, at which a member is useless
     """
 
     answers: Answers = "labels"
@@ -81,30 +87,31 @@ class Rule(ABC):
 
     @abstractmethod
     def start(self, weights: np.ndarray) -> np.ndarray:
-        """The logarithms of the weights of a first round."""
+        """The logarithms of the weights in the first round."""
 
     @abstractmethod
-    def task(self, logs: np.ndarray) -> Task: ...
+    def task(self, logs: np.ndarray) -> Task:
+        """The weights and targets of the next round."""
 
     @abstractmethod
-    def hear(self, answers: np.ndarray, task: Task) -> Round:
-        """What a member said of the training rows, and what is to be made of it."""
+    def round_of(self, answers: np.ndarray, task: Task) -> Round:
+        """The result of a round from the answers of its members for the training rows."""
 
     @abstractmethod
     def scores(self, answers: np.ndarray, weight: float) -> np.ndarray:
-        """What a member adds to the scores of the classes, (n, K)."""
+        """The contribution of a member to the scores of the classes, (n, K)."""
 
     def probabilities(self, scores: np.ndarray, total: float) -> np.ndarray:
-        """From scores of which the members weigh `total` in all.
+        """Class probabilities from scores; `total` is the sum of the weights of the members.
 
-        Of two classes with scores -F and F that is 1 / (1 + exp(-2 F)), which both the exponential
-        and the logistic loss estimate.
+        For two classes with scores -F and F this is 1 / (1 + exp(-2 F)), the estimate of both the
+        exponential and the logistic loss.
         """
         return _softmax(scores)
 
 
 class VotingRule(Rule):
-    """Labels are voted for: discrete AdaBoost, M1, SAMME."""
+    """Members vote for labels: discrete AdaBoost, M1, SAMME."""
 
     def __init__(
         self, labels: np.ndarray, n_classes: int, learning_rate: float, *, samme: bool
@@ -120,7 +127,7 @@ class VotingRule(Rule):
     def task(self, logs: np.ndarray) -> Task:
         return Task(normalised_weights(logs)[None], None)
 
-    def hear(self, answers: np.ndarray, task: Task) -> Round:
+    def round_of(self, answers: np.ndarray, task: Task) -> Round:
         wrong = answers != self.labels
         error = float(task.weights[0][wrong].sum())
         weight = self.weight_of(error)
@@ -129,7 +136,7 @@ class VotingRule(Rule):
         return Round(error, weight, np.where(wrong, weight, 0.0), normaliser)
 
     def weight_of(self, error: float) -> float:
-        """Of a member without errors, 1: it is the last."""
+        """The weight of a member with this error. It is 1 without errors: no member follows."""
         if error <= 0.0:
             return 1.0
         odds = math.log((1.0 - error) / error)
@@ -137,12 +144,12 @@ class VotingRule(Rule):
 
     def scores(self, answers: np.ndarray, weight: float) -> np.ndarray:
         others = -1.0 / (self.n_classes - 1.0) if self.n_classes > 1 else 0.0
-        found = np.full((len(answers), self.n_classes), weight * others)
-        found[np.arange(len(answers)), answers] = weight
-        return found
+        scores = np.full((len(answers), self.n_classes), weight * others)
+        scores[np.arange(len(answers)), answers] = weight
+        return scores
 
     def probabilities(self, scores: np.ndarray, total: float) -> np.ndarray:
-        """As scikit-learn's: the softmax of the shares of the votes."""
+        """The softmax of the shares of the votes, as in scikit-learn."""
         if self.n_classes == 1:
             return np.ones((len(scores), 1))
         if self.n_classes == 2:
@@ -152,7 +159,7 @@ class VotingRule(Rule):
 
 
 class _Additive(Rule):
-    """Members add to a score of each class, or to one score for two classes."""
+    """Members add numbers to a score for each class, or to one score for two classes."""
 
     def start(self, weights: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore"):
@@ -161,30 +168,30 @@ class _Additive(Rule):
 
     @property
     def signs(self) -> np.ndarray:
-        """+1 and -1, (n, machines): of the second class, or of each."""
+        """The labels as +1 and -1, (n, n_machines): for the second class, or for each class."""
         if self.n_machines == 1:
             return np.where(self.labels == self.n_classes - 1, 1.0, -1.0)[:, None]
         return np.where(self.labels[:, None] == np.arange(self.n_classes), 1.0, -1.0)
 
-    def _expand(self, found: np.ndarray) -> np.ndarray:
-        """One score of two classes as a score of each."""
-        return np.concatenate([-found, found], axis=1) if self.n_classes == 2 else found
+    def _expand(self, scores: np.ndarray) -> np.ndarray:
+        """The single score of two classes as a score for each class."""
+        return np.concatenate([-scores, scores], axis=1) if self.n_classes == 2 else scores
 
 
 class RealRule(_Additive):
-    """Members answer with the shares of the classes."""
+    """Members predict class probabilities."""
 
     answers: Answers = "shares"
 
     def task(self, logs: np.ndarray) -> Task:
         return Task(normalised_weights(logs)[None], None)
 
-    def hear(self, answers: np.ndarray, task: Task) -> Round:
+    def round_of(self, answers: np.ndarray, task: Task) -> Round:
         n = len(self.labels)
         scores = self.scores(answers, 1.0)
-        own = scores[np.arange(n), self.labels]
+        score_of_label = scores[np.arange(n), self.labels]
         # y'f / K with y = 1 for the class and -1 / (K - 1) for the others; for two classes y f.
-        gains = _bounded(-own / max(self.n_classes - 1.0, 1.0))
+        gains = _bounded(-score_of_label / max(self.n_classes - 1.0, 1.0))
         wrong = np.argmax(answers, axis=1) != self.labels
         error = float(task.weights[0][wrong].sum())
         return Round(error, 1.0, gains, normaliser_of(task.weights[0], gains))
@@ -195,16 +202,16 @@ class RealRule(_Additive):
         if self.n_classes == 2:
             half = 0.5 * factor * (logs[:, 1] - logs[:, 0])
             return np.stack([-half, half], axis=1)
-        found: np.ndarray = factor * (logs - logs.mean(axis=1, keepdims=True))
-        return found
+        centred: np.ndarray = factor * (logs - logs.mean(axis=1, keepdims=True))
+        return centred
 
     def probabilities(self, scores: np.ndarray, total: float) -> np.ndarray:
-        """Of a single member, its own shares."""
+        """For a single member these are its own probabilities."""
         return _softmax(scores / max(self.n_classes - 1.0, 1.0))
 
 
 class GentleRule(_Additive):
-    """Members answer with the least squares fit of +1 and -1, for each class if there are more."""
+    """Members are least squares fits of +1 and -1; one for each class of more than two."""
 
     answers: Answers = "numbers"
 
@@ -214,10 +221,10 @@ class GentleRule(_Additive):
 
     def task(self, logs: np.ndarray) -> Task:
         logs = logs.reshape(len(self.labels), -1)
-        weights = np.stack([normalised_weights(own) for own in logs.T])
+        weights = np.stack([normalised_weights(column) for column in logs.T])
         return Task(weights, self.signs.T)
 
-    def hear(self, answers: np.ndarray, task: Task) -> Round:
+    def round_of(self, answers: np.ndarray, task: Task) -> Round:
         signs = self.signs
         gains = _bounded(-self.learning_rate * signs * answers)
         wrong = np.where(answers > 0, 1.0, -1.0) != signs
@@ -231,9 +238,9 @@ class GentleRule(_Additive):
 
 
 class LogitRule(_Additive):
-    """Members answer with Newton steps of logistic regression.
+    """Members are Newton steps of logistic regression.
 
-    What it keeps in place of logarithms of weights are the scores, (n, machines).
+    It keeps the scores, (n, n_machines), instead of the logarithms of the weights.
     """
 
     answers: Answers = "numbers"
@@ -241,23 +248,23 @@ class LogitRule(_Additive):
     def __init__(self, labels: np.ndarray, n_classes: int, learning_rate: float) -> None:
         super().__init__(labels, n_classes, learning_rate)
         self.n_machines = n_classes if n_classes > 2 else 1
-        self._given = np.ones(len(labels))
+        self._sample_weight = np.ones(len(labels))
 
     def start(self, weights: np.ndarray) -> np.ndarray:
-        self._given = weights / weights.sum()
+        self._sample_weight = weights / weights.sum()
         return np.zeros((len(self.labels), self.n_machines))
 
     def task(self, logs: np.ndarray) -> Task:
         shares = expit(2.0 * logs) if self.n_machines == 1 else _softmax(logs)
-        is_own = self.signs > 0
+        is_positive = self.signs > 0
         spread = np.maximum(shares * (1.0 - shares), _LEAST_SPREAD)
-        response = np.where(is_own, 1.0 / np.maximum(shares, _LEAST_SPREAD),
+        response = np.where(is_positive, 1.0 / np.maximum(shares, _LEAST_SPREAD),
                             -1.0 / np.maximum(1.0 - shares, _LEAST_SPREAD))  # fmt: skip
         response = np.clip(response, -_LARGEST_RESPONSE, _LARGEST_RESPONSE)
-        weights = self._given[:, None] * spread
+        weights = self._sample_weight[:, None] * spread
         return Task((weights / weights.sum(axis=0)).T, response.T)
 
-    def hear(self, answers: np.ndarray, task: Task) -> Round:
+    def round_of(self, answers: np.ndarray, task: Task) -> Round:
         wrong = np.where(answers > 0, 1.0, -1.0) != self.signs
         error = float(np.mean([w[m].sum() for w, m in zip(task.weights, wrong.T, strict=True)]))
         return Round(error, 1.0, self._steps(answers), float("nan"))
@@ -289,19 +296,19 @@ def _bounded(values: np.ndarray) -> np.ndarray:
 
 
 def normalised_weights(logs: np.ndarray) -> np.ndarray:
-    """Weights float64 (n,) that sum to one, from their logarithms."""
+    """Weights float64 (n,) with sum one, from their logarithms."""
     weights = np.maximum(np.exp(logs - logs.max()), _LEAST_WEIGHT)
-    found: np.ndarray = weights / weights.sum()
-    return found
+    normalised: np.ndarray = weights / weights.sum()
+    return normalised
 
 
 def normaliser_of(weights: np.ndarray, gains: np.ndarray) -> float:
-    """Z: what weights that sum to one sum to afterwards."""
+    """Z: the sum of weights * exp(gains), where the weights have sum one."""
     largest = float(gains.max())
     return float((weights * np.exp(gains - largest)).sum() * math.exp(min(largest, 700.0)))
 
 
 def _softmax(scores: np.ndarray) -> np.ndarray:
     powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-    found: np.ndarray = powers / powers.sum(axis=1, keepdims=True)
-    return found
+    shares: np.ndarray = powers / powers.sum(axis=1, keepdims=True)
+    return shares

@@ -1,4 +1,4 @@
-"""What boosted models share: parameters, checks, runs, and their members as a sequence."""
+"""Base class of the AdaBoost estimators: parameters, checks, and the members as a sequence."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from margrove._data import seed_of
 from margrove._runtime import RANDOM_STATE, RUN_CONTROL, Estimator, drive, resolve_n_jobs
+from margrove.ensemble.adaboost.members import EstimatorMembers, Members
 from margrove.ensemble.adaboost.training_data import BoostingRows, read_rows_like_fitted
-from margrove.ensemble.adaboost.weak_learners import EstimatorMembers, Members
 from margrove.ensemble.bagging import seed_of_member
 from margrove.grove import DecisionTree, number_of_features
 from margrove.grove.table import refuse_infinity
@@ -23,7 +23,7 @@ from margrove.grove.table import refuse_infinity
 __all__ = ["BOOSTING_PARAMETERS", "Boosted", "MembersOfBoosting"]
 
 _FEW_CELLS = 20_000
-_WORK_AT_ONCE = 1e6  # of a first round after the time is over
+_WORK_AT_ONCE = 1e6  # for a first round that continues after the time limit
 
 BOOSTING_PARAMETERS: dict[str, list[Any]] = {
     "estimator": [HasMethods(["fit", "predict"]), None],
@@ -38,10 +38,10 @@ BOOSTING_PARAMETERS: dict[str, list[Any]] = {
 
 
 class MembersOfBoosting(Sequence[Any]):
-    """The members of a boosted model as estimators of their own, each made when it is asked for.
+    """The members of a boosted model as estimators, each created on access.
 
-    Where a round has a member for each class, an entry is the list of them. Trees are made with the
-    random states that they were grown with, which follow from the seed.
+    If a round has a member for each class, an entry is the list of these. Trees get the random
+    states that they were grown with, which follow from the seed.
     """
 
     def __init__(self, members: Members, seed: int) -> None:
@@ -58,18 +58,18 @@ class MembersOfBoosting(Sequence[Any]):
         if isinstance(which, slice):
             return [self[t] for t in range(*which.indices(len(self)))]
         t = range(len(self))[which]
-        found = self._members.estimators(t)
-        if not isinstance(self._members, EstimatorMembers):  # which have theirs
-            for k, tree in enumerate(found):
-                tree.random_state = seed_of_member(self._seed, t * len(found) + k)
-        return found[0] if len(found) == 1 else found
+        estimators = self._members.estimators(t)
+        if not isinstance(self._members, EstimatorMembers):  # these have their random states
+            for k, tree in enumerate(estimators):
+                tree.random_state = seed_of_member(self._seed, t * len(estimators) + k)
+        return estimators[0] if len(estimators) == 1 else estimators
 
     def __repr__(self) -> str:
         return f"<{len(self)} members of a boosted model>"
 
 
 class Boosted(Estimator):
-    """Base of `AdaBoostClassifier` and `AdaBoostRegressor`."""
+    """Base class of `AdaBoostClassifier` and `AdaBoostRegressor`."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = BOOSTING_PARAMETERS
 
@@ -90,7 +90,7 @@ class Boosted(Estimator):
     # -- training --
 
     def _base(self) -> Any:
-        """The weak learner."""
+        """The weak learner: `estimator`, or a default."""
         raise NotImplementedError
 
     def _check_base(self, base: Any) -> None:
@@ -106,28 +106,28 @@ class Boosted(Estimator):
         return self.resample or not has_fit_parameter(base, "sample_weight")
 
     def _seed(self) -> int:
-        is_going_on = self.warm_start and hasattr(self, "_members")
-        return int(self._seed_of_fit) if is_going_on else seed_of(self.random_state)
+        continues = self.warm_start and hasattr(self, "_members")
+        return int(self._seed_of_fit) if continues else seed_of(self.random_state)
 
     def _threads(self, X: Any) -> int:
-        """Not asked for where there is too little to share."""
+        """The number of threads; one for a small table."""
         n_threads = resolve_n_jobs(self.n_jobs, unset="all")
         return 1 if X.shape[0] * X.shape[1] < _FEW_CELLS else n_threads
 
     def _members_so_far(self) -> Any:
-        """The members that a warm start goes on from."""
+        """The members that a warm start continues from; None without a warm start."""
         if not self.warm_start or not hasattr(self, "_members"):
             return None
         if self.n_estimators < len(self._members):
             raise ValueError(
                 f"n_estimators={self.n_estimators} must be larger or equal to "
                 f"len(estimators_)={len(self._members)} when warm_start==True. Use "
-                "warm_start=False to start anew."
+                "warm_start=False to start again."
             )
         return self._members
 
     def _attributes_of_trees(self, base: Any, rows: BoostingRows) -> dict[str, Any]:
-        """Those of a member that is a tree."""
+        """The fitted attributes of a member that is a tree."""
         max_features = number_of_features(base.max_features, rows.X.shape[1])
         return rows.attributes | {"n_outputs_": 1, "max_features_": max_features}
 
@@ -143,7 +143,7 @@ class Boosted(Estimator):
         fitted: Callable[[], dict[str, Any]],
         given: dict[str, Any],
     ) -> None:
-        """Boost until the end, an interrupt or the end of the time; but for one round at least."""
+        """Boost until the end, an interrupt or the time limit; at least one round."""
         drive(
             process,
             self,
@@ -162,7 +162,7 @@ class Boosted(Estimator):
 
     @property
     def estimators_(self) -> Sequence[Any]:
-        """The members as estimators of their own."""
+        """The members as estimators."""
         check_is_fitted(self, "estimator_weights_")
         return MembersOfBoosting(self._members, self._seed_of_fit)
 
@@ -180,7 +180,7 @@ class Boosted(Estimator):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """The weighted mean of those of the members."""
+        """The weighted mean of the feature importances of the members."""
         check_is_fitted(self, "estimator_weights_")
         weights = self.estimator_weights_
         total = np.zeros(self.n_features_in_)
@@ -195,7 +195,7 @@ class Boosted(Estimator):
         sum_of_all = total.sum()
         return total / sum_of_all if sum_of_all > 0 else total
 
-    # -- asking --
+    # -- prediction --
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self, "estimator_weights_")

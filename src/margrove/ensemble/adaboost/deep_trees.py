@@ -1,8 +1,8 @@
-"""Trees of any depth for boosting, grown as those of forests are.
+"""A learner for trees of any depth, grown like the trees of a forest.
 
-Forests count their rows: sums of weights are whole numbers whose squares are, too. So the weights
-of boosting are rounded to shares of 2^-31 of their sum; the error of a tree is measured with the
-weights themselves.
+The builder of forests needs whole weights whose squares fit into 64 bits. So the weights of
+boosting are rounded to multiples of 2^-31 of their sum; the error of a tree is computed with the
+exact weights.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from margrove.ensemble.adaboost.weak_learners import TreeMembers, answers_of_trees
+from margrove.ensemble.adaboost.members import TreeMembers, answers_of_trees
 from margrove.grove import CRITERIA, DecisionTree, TreeTraining, number_of_leaves
 from margrove.grove.grow import ForestTreeBuilder, columns_of
 from margrove.grove.serve import Kind, PackedTree
@@ -19,14 +19,14 @@ from margrove.grove.table import TreeTable, bin_columns, class_targets
 
 __all__ = ["MOST_ROWS", "DeepTreeLearner"]
 
-MOST_ROWS = 200_000  # whose weights are told apart well enough
-_WHOLE = 2**31
+MOST_ROWS = 200_000  # for more rows, rounded weights are not precise enough
+_UNITS = 2**31  # the sum of all weights
 
 
 class DeepTreeLearner:
-    """Trees on codes that are made once; see `weak_learners` for the protocol.
+    """A learner for classification trees; see `weak_learners` for the protocol.
 
-    Each row is one sample of a class, and all values are numbers and there.
+    Each row is one sample, and all values of X are numbers that are not missing.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class DeepTreeLearner:
         self.kind = Kind(CRITERIA[template.criterion].code, (n_classes,), 1, table.n_categories)
         n = len(labels)
         self._samples = np.ones(n, np.int64)
-        self._scale = float(_WHOLE - 2 * n)
+        self._scale = float(_UNITS - 2 * n)
         even = np.full(n, int(self._scale / n), np.int64)
         targets = class_targets(
             labels[:, None], [n_classes], even / self._scale, self._samples
@@ -66,7 +66,7 @@ class DeepTreeLearner:
 
     @property
     def extremes(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The values of each column, lowest and highest of each code."""
+        """For each column, the lowest and the highest value of each code."""
         return list(self._data.extremes)
 
     @property
@@ -74,8 +74,8 @@ class DeepTreeLearner:
         return self._tree is not None
 
     def begin(self, number: int, weights: np.ndarray, targets: np.ndarray | None) -> None:
-        whole = np.maximum(np.rint(weights[0] * self._scale), 1.0).astype(np.int64)
-        self._builder.start(whole, self._samples, 0)
+        units = np.maximum(np.rint(weights[0] * self._scale), 1.0).astype(np.int64)
+        self._builder.start(units, self._samples, 0)
         self._tree = None
 
     def advance(self, work: float) -> float:

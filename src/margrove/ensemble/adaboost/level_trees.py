@@ -1,9 +1,9 @@
-"""Small trees for boosting, level by level, on the tables that stumps read.
+"""A learner for small trees, grown level by level on the tables of stumps.
 
 All nodes of a level are searched in one pass over the rows: a histogram for each node, or sums for
-each node along the order of a feature. The trees are those of `DecisionTreeClassifier` with the
-same weights, split by split: the same whole numbers are summed, and ties go to the lowest feature,
-then to the lowest threshold.
+each node in the sorted order of a feature. The trees are equal to those of `DecisionTreeClassifier`
+with the same weights: the same whole numbers are summed, and ties go to the lowest feature, then to
+the lowest threshold.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from margrove._runtime import kernel, run_tiles
+from margrove.ensemble.adaboost.members import TreeMembers
 from margrove.ensemble.adaboost.stump_tables import ROWS_OF_A_BIN, StumpTable, write_sides
-from margrove.ensemble.adaboost.weak_learners import TreeMembers
 from margrove.grove import CRITERIA
 from margrove.grove.grow import impurity_of_shares
 from margrove.grove.grow.search import GINI, ROUNDING_OF_SQUARES, consider, is_far, score_of_classes
@@ -24,28 +24,28 @@ from margrove.grove.table import code_of, whole_weights
 
 __all__ = ["DEEPEST", "LevelLearner", "rows_of_a_bin"]
 
-DEEPEST = 6  # beyond that most nodes are small, and passes over all rows are not worth it
-_ROWS_OF_A_CELL = 1.25  # that make reading a feature in its order as fast as its histograms
-_NEXT_CODE = 6  # place in `best` after those of `consider`
+DEEPEST = 6  # in deeper trees most nodes are small, and passes over all rows are too slow
+_ROWS_OF_A_CELL = 1.25  # above it, histograms are faster than reading in sorted order
+_NEXT_CODE = 6  # the column of `best` after those of `consider`
 
 
 def rows_of_a_bin(n_classes: int, max_depth: int) -> float:
-    """How many rows a value of a feature needs on average for histograms to pay; see
-    `read_stump_table`.
+    """The mean number of rows for each value of a feature above which histograms are faster.
 
-    Each node has a histogram of its own, with a cell for each value and class, and the nodes of a
-    level are twice those of the level above. Reading in order costs the same at every level.
+    Each node has its own histogram, with a cell for each value and class, and each level has twice
+    as many nodes as the level above. Reading in sorted order costs the same at every level. See
+    `read_stump_table`.
     """
     n_nodes_of_a_level = (2**max_depth - 1) / max_depth
     return max(float(ROWS_OF_A_BIN), _ROWS_OF_A_CELL * n_classes * n_nodes_of_a_level)
 
 
 class Level(NamedTuple):
-    """The nodes first .. first + m - 1 of a tree.
+    """The nodes first .. first + m - 1 of a tree, which form a level.
 
-    is_open    bool (m,)  whether it may be split
-    totals     int64 (m, K)  weights of the classes
-    weights    int64 (m,)
+    is_open    bool (m,)  whether the node may be split
+    totals     int64 (m, K)  weights of the classes in each node
+    weights    int64 (m,)  their sums
     """
 
     first: int
@@ -55,14 +55,14 @@ class Level(NamedTuple):
 
 
 class LevelSearch(NamedTuple):
-    """Room for the search of a group of features, for as many nodes as a level may have.
+    """Buffers for the search of a group of features, for the largest number m of nodes in a level.
 
     histogram    int64  (nodes * bins * K,)
-    left         int64 (m, K)  sums on the way
-    weight_left  int64 (m,)
-    squares      float64 (m, 3)  of the left, of the right, and by how much both may be wrong
-    last_code    int64 (m,)
-    best, score  int64 (m, 7), float64 (m,)  see `scores.consider`; the last is the next code
+    left         int64 (m, K)  running sums of the classes on the left
+    weight_left  int64 (m,)  their sums
+    squares      float64 (m, 3)  sums of squares of the left and the right, and their error bound
+    last_code    int64 (m,)  the last code seen in each node
+    best, score  int64 (m, 7), float64 (m,)  see `consider`; the last column is the next code
     best_left    int64 (m, K)  classes on the left of the best split
     """
 
@@ -77,9 +77,9 @@ class LevelSearch(NamedTuple):
 
 
 class LevelLearner:
-    """Trees of at most `max_depth` levels below the root; see `weak_learners` for the protocol.
+    """A learner for trees of at most `max_depth` levels; see `weak_learners` for the protocol.
 
-    samples: how many samples each row stands for.
+    samples: the number of samples that each row represents.
     """
 
     def __init__(
@@ -111,23 +111,23 @@ class LevelLearner:
 
     @property
     def extremes(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The values of each column, lowest and highest of each code."""
-        return [(own, own) for own in self._table.values]
+        """For each column, the lowest and the highest value of each code."""
+        return [(values, values) for values in self._table.values]
 
     @property
     def finished(self) -> bool:
         return self._nodes is not None and self._nodes.is_complete
 
     def begin(self, number: int, weights: np.ndarray, targets: np.ndarray | None) -> None:
-        whole, unit, _ = whole_weights(weights[0])
-        self._packed = (whole << self._bits) | self._labels
+        units, unit, _ = whole_weights(weights[0])
+        self._packed = (units << self._bits) | self._labels
         self._node_of[:] = 0
         totals = np.zeros(self._n_classes, np.int64)
-        np.add.at(totals, self._labels, whole)
+        np.add.at(totals, self._labels, units)
         self._nodes = _Nodes(totals, int(self._samples.sum()), unit)
 
     def advance(self, work: float) -> float:
-        """One level more."""
+        """Grow one level."""
         nodes = self._nodes
         if nodes is None or nodes.is_complete:
             return 1.0
@@ -135,7 +135,7 @@ class LevelLearner:
         if level.is_open.any():
             self._search(level)
             children = nodes.split(level, self._searches[0])
-            self._part(level, children)
+            self._partition(level, children)
         nodes.next_level()
         return float(sum(len(group.bins) + group.orders.size for group in self._table.groups))
 
@@ -152,37 +152,37 @@ class LevelLearner:
         for other in searches[1:]:
             _take_better(self._criterion, len(level.weights), other, searches[0])
 
-    def _part(self, level: Level, children: np.ndarray) -> None:
-        """Rows go to the children of their nodes; children[k, 0] < 0: node k stays a leaf."""
+    def _partition(self, level: Level, children: np.ndarray) -> None:
+        """Move rows to the children of their nodes; children[k, 0] < 0 if node k is a leaf."""
         nodes = self._nodes
         counts = np.zeros(2 * len(level.weights), np.int64)
-        _part_rows(self._table.columns, level.first, self._searches[0].best, children,
-                   self._node_of, self._samples, self._on_left, counts)  # fmt: skip
+        _partition_rows(self._table.columns, level.first, self._searches[0].best, children,
+                        self._node_of, self._samples, self._on_left, counts)  # fmt: skip
         if nodes is not None:
             nodes.count(children, counts)
 
     def answers(self) -> np.ndarray:
         nodes = self._nodes
         if nodes is None:
-            raise RuntimeError("The learner was not begun.")
+            raise RuntimeError("Call begin first.")
         sums = np.array(nodes.totals)
-        found: np.ndarray
+        answers: np.ndarray
         if self._answer == "labels":
-            found = np.argmax(sums, axis=1)[self._node_of]
+            answers = np.argmax(sums, axis=1)[self._node_of]
         else:
-            found = (sums / sums.sum(axis=1, keepdims=True))[self._node_of]
-        return found
+            answers = (sums / sums.sum(axis=1, keepdims=True))[self._node_of]
+        return answers
 
     def add_to(self, members: TreeMembers) -> TreeMembers:
         nodes = self._nodes
         if nodes is None:
-            raise RuntimeError("The learner was not begun.")
+            raise RuntimeError("Call begin first.")
         tree = packed_of(nodes.arrays(self._table, self._criterion), self.kind)
         return replace(members, trees=(*members.trees, [tree]))
 
 
 class _Nodes:
-    """A tree that grows by levels."""
+    """The nodes of a tree that grows by levels."""
 
     def __init__(self, totals: np.ndarray, n_samples: int, unit: float) -> None:
         self.totals = [totals]
@@ -199,7 +199,7 @@ class _Nodes:
         return Level(self._first, is_open, totals, weights)
 
     def split(self, level: Level, found: LevelSearch) -> np.ndarray:
-        """Make the children; their numbers, int64 (m, 2), -1 for none."""
+        """Add the children of the level: their numbers, int64 (m, 2), -1 for none."""
         children = np.full((len(level.weights), 2), -1, np.int64)
         for k in np.flatnonzero(level.is_open):
             best = found.best[k]
@@ -227,7 +227,7 @@ class _Nodes:
         self.is_complete = self._first == self._end
 
     def arrays(self, table: StumpTable, criterion: int) -> TreeArrays:
-        """In preorder."""
+        """The tree as arrays, nodes in preorder."""
         order, stack = [], [0]
         while stack:
             node = stack.pop()
@@ -239,10 +239,10 @@ class _Nodes:
         left = np.array(self._left_child)[order]
         inner = left >= 0
         size = len(order)
-        parts = [self._split[node] for node in order]
-        threshold = np.array([
-            np.nan if own is None else table.threshold(own[0], own[1], own[2]) for own in parts
-        ])  # fmt: skip
+        splits = [self._split[node] for node in order]
+        threshold = np.array(
+            [np.nan if split is None else table.threshold(*split) for split in splits]
+        )
         sums = np.array(self.totals)[order]
         weight = sums.sum(axis=1)
         samples = np.array(self._samples, np.int64)[order]
@@ -262,7 +262,7 @@ class _Nodes:
         right_is_larger = samples[left_number] <= samples[right_number]
         return TreeArrays(
             kind=np.where(inner, THRESHOLD, LEAF).astype(np.int8),
-            feature=np.array([-1 if own is None else own[0] for own in parts], np.int32),
+            feature=np.array([-1 if split is None else split[0] for split in splits], np.int32),
             threshold=threshold,
             first_child=first_child,
             n_children=np.where(inner, 2, 0).astype(np.int32),
@@ -297,7 +297,7 @@ def _new_search(widest: int, n_bins: int, n_classes: int) -> LevelSearch:
 
 @kernel(bare=True)
 def _search_level(group, packed, bits, node_of, level, criterion, search):
-    """The best split of each open node by the features of a group."""
+    """Find the best split of each open node by the features of a group."""
     m, n_bins = len(level.weights), group.first[-1]
     for node in range(m):
         search.best[node, 0] = -1
@@ -332,7 +332,7 @@ def _fill(group, packed, bits, node_of, level, histogram):
 
 @kernel(inner=True)
 def _fill_omitted(group, level, histogram):
-    """The bins without entries: what the others leave of the node."""
+    """Fill the omitted bin of each feature: the total of the node minus the other bins."""
     n_classes, n_bins = level.totals.shape[1], group.first[-1]
     for node in range(len(level.weights)):
         for k in range(len(group.features)):
@@ -358,17 +358,17 @@ def _read_bins(group, k, node, level, criterion, search):
         left[c] = 0
     for code in range(end - begin):
         row = (node * n_bins + begin + code) * n_classes
-        own = np.int64(0)
+        weight = np.int64(0)
         for c in range(n_classes):
-            own += search.histogram[row + c]
-        if own == 0:  # nobody of this node is there
+            weight += search.histogram[row + c]
+        if weight == 0:  # no row of the node has this code
             continue
         if last >= 0:
-            _weigh_up(criterion, left, weight_left, level, node, group.features[k], last,
-                      np.int64(code), search)  # fmt: skip
+            _consider_split(criterion, left, weight_left, level, node, group.features[k], last,
+                            np.int64(code), search)  # fmt: skip
         for c in range(n_classes):
             left[c] += search.histogram[row + c]
-        weight_left += own
+        weight_left += weight
         last = np.int64(code)
 
 
@@ -392,14 +392,14 @@ def _read_in_order(group, k, packed, bits, node_of, level, criterion, search):
     for at in range(len(order)):
         entry = order[at]
         row = np.uint64(entry & low)
-        here = code
+        this_code = code
         code += np.int64(entry >> last)
         node = node_of[row] - level.first
         if node < 0 or not level.is_open[node]:
             continue
         weight, label = packed[row] >> bits, packed[row] & mask
         before = left[node, label]
-        if search.last_code[node] != here:
+        if search.last_code[node] != this_code:
             if before > 0 or search.weight_left[node] > 0:
                 on_left = search.weight_left[node]
                 if (
@@ -408,9 +408,9 @@ def _read_in_order(group, k, packed, bits, node_of, level, criterion, search):
                     or not is_far(squares[node, 0], squares[node, 1], squares[node, 2], on_left,
                                   level.weights[node] - on_left, search.score[node])
                 ):  # fmt: skip
-                    _weigh_up(criterion, left[node], on_left, level, node, feature,
-                              search.last_code[node], here, search)  # fmt: skip
-            search.last_code[node] = here
+                    _consider_split(criterion, left[node], on_left, level, node, feature,
+                                    search.last_code[node], this_code, search)  # fmt: skip
+            search.last_code[node] = this_code
         left[node, label] = before + weight
         search.weight_left[node] += weight
         if is_gini:
@@ -420,15 +420,15 @@ def _read_in_order(group, k, packed, bits, node_of, level, criterion, search):
 
 
 @kernel(inner=True)
-def _weigh_up(criterion, left, weight_left, level, node, feature, code, next_code, search):
+def _consider_split(criterion, left, weight_left, level, node, feature, code, next_code, search):
     """Keep the split if it is better than the best of the node."""
     totals, best = level.totals[node], search.best[node]
     weight_right = level.weights[node] - weight_left
-    score, whole = score_of_classes(criterion, left, totals, weight_left, weight_right)
+    score, exact = score_of_classes(criterion, left, totals, weight_left, weight_right)
     if best[0] >= 0 and score < search.score[node]:
         return
     if consider(
-        criterion, False, np.int64(whole), weight_left, np.int64(0), weight_right, score, feature,
+        criterion, False, np.int64(exact), weight_left, np.int64(0), weight_right, score, feature,
         code, best, search.score[node:],
     ):  # fmt: skip
         best[_NEXT_CODE] = next_code
@@ -438,21 +438,21 @@ def _weigh_up(criterion, left, weight_left, level, node, feature, code, next_cod
 
 @kernel(bare=True)
 def _take_better(criterion, m, other, best):
-    """Of each node, the better of the best splits of two groups of features goes to `best`."""
+    """For each node, replace the split in `best` if that of `other` is better."""
     for node in range(m):
-        own = other.best[node]
-        if own[0] >= 0 and consider(
-            criterion, False, own[1], own[2], own[3], own[4], other.score[node], own[0], own[5],
-            best.best[node], best.score[node:],
+        split = other.best[node]
+        if split[0] >= 0 and consider(
+            criterion, False, split[1], split[2], split[3], split[4], other.score[node], split[0],
+            split[5], best.best[node], best.score[node:],
         ):  # fmt: skip
-            best.best[node, _NEXT_CODE] = own[_NEXT_CODE]
+            best.best[node, _NEXT_CODE] = split[_NEXT_CODE]
             for c in range(best.best_left.shape[1]):
                 best.best_left[node, c] = other.best_left[node, c]
 
 
 @kernel(bare=True)
-def _part_rows(columns, first, best, children, node_of, samples, on_left, counts):
-    """Rows of nodes with children go to them; counts[2 k + side]: samples."""
+def _partition_rows(columns, first, best, children, node_of, samples, on_left, counts):
+    """Move rows to the children of their nodes; counts[2 k + side] += their samples."""
     is_sparse = len(columns.indptr) > 0
     for k in range(len(children)):
         if is_sparse and children[k, 0] >= 0:

@@ -1,4 +1,4 @@
-"""Members of boosted models as plain values, and back."""
+"""Members of boosted models as plain values for checkpoints, and back."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from margrove._runtime import MisfitError, array_of
-from margrove.ensemble.adaboost.stumps import Stumps
-from margrove.ensemble.adaboost.weak_learners import TreeMembers
+from margrove.ensemble.adaboost.members import TreeMembers
+from margrove.ensemble.adaboost.stump_kernels import Stumps
 from margrove.ensemble.bagging import fitted_values, refitted, require_keepable
 from margrove.grove.serve import TreeForm
 
@@ -17,34 +17,40 @@ __all__ = ["members_like", "stumps_like", "values_of_members"]
 
 
 def values_of_members(members: Any, learner: Any) -> list[Any]:
-    """A list for each round."""
+    """The members as plain values: a list for each round."""
     if isinstance(members, TreeMembers):
-        return [[TreeForm.values(tree) for tree in own] for own in members.trees]
+        return [[TreeForm.values(tree) for tree in trees] for trees in members.trees]
     require_keepable(learner._prototype)
-    return [[fitted_values(model) for model in own] for own in members.fitted]
+    return [[fitted_values(model) for model in models] for models in members.fitted]
 
 
 def members_like(members: Any, values: Any, learner: Any, n_features: int) -> Any:
-    """Members of the kind of others, as a learner makes them of so many features."""
+    """Members of the same kind as `members` from their values; raises `MisfitError`."""
     if not isinstance(values, list):
-        raise MisfitError("the members are no list")
+        raise MisfitError("the members are not a list")
     if isinstance(members, TreeMembers):
         form = TreeForm(members.kind, n_features)
-        trees = tuple(form.trees(own) for own in values)
-        if len({len(own) for own in trees}) > 1 or any(not own for own in trees):
-            raise MisfitError("a round has more members than another, or none")
+        trees = tuple(form.trees(trees_of_round) for trees_of_round in values)
+        sizes = {len(trees_of_round) for trees_of_round in trees}
+        if len(sizes) > 1 or 0 in sizes:
+            raise MisfitError("rounds have different numbers of members, or none")
         return replace(members, trees=trees)
     prototype = learner._prototype
-    fitted = tuple([refitted(prototype, model, n_features) for model in own] for own in values)
+    fitted = tuple(
+        [refitted(prototype, model, n_features) for model in models] for models in values
+    )
     return replace(members, fitted=fitted)
 
 
 def stumps_like(values: Any, n_values: list[int], n_classes: int) -> Stumps:
-    """Stumps that part features of so many values, for so many classes."""
+    """Stumps from their arrays; raises `MisfitError` if they are not valid.
+
+    n_values is the number of different values of each feature.
+    """
     if not isinstance(values, dict) or set(values) != set(Stumps._fields):
-        raise MisfitError("the stumps lack an array")
+        raise MisfitError("an array of the stumps is missing")
     n = len(values["feature"])
-    found = Stumps(
+    stumps = Stumps(
         array_of(values["feature"], np.int32, (n,), "feature"),
         array_of(values["code"], np.int64, (n,), "code"),
         array_of(values["classes"], np.int32, (n, 2), "classes"),
@@ -54,15 +60,15 @@ def stumps_like(values: Any, n_values: list[int], n_classes: int) -> Stumps:
         array_of(values["weight"], np.float64, (n,), "weight"),
         array_of(values["training_error"], np.float64, (n,), "training_error"),
     )
-    is_split = found.feature >= 0
-    last_code = np.array(n_values, np.int64)[np.clip(found.feature, 0, len(n_values) - 1)] - 1
-    is_sound = (
-        np.all((found.feature >= -1) & (found.feature < len(n_values)))
-        and np.all(~is_split | ((found.code >= 0) & (found.code < last_code)))
-        and np.all((found.classes >= 0) & (found.classes < n_classes))
-        and np.all((found.error >= 0.0) & (found.error <= 1.0))
-        and np.isfinite(found.weight).all()
+    is_split = stumps.feature >= 0
+    last_code = np.array(n_values, np.int64)[np.clip(stumps.feature, 0, len(n_values) - 1)] - 1
+    is_valid = (
+        np.all((stumps.feature >= -1) & (stumps.feature < len(n_values)))
+        and np.all(~is_split | ((stumps.code >= 0) & (stumps.code < last_code)))
+        and np.all((stumps.classes >= 0) & (stumps.classes < n_classes))
+        and np.all((stumps.error >= 0.0) & (stumps.error <= 1.0))
+        and np.isfinite(stumps.weight).all()
     )
-    if not is_sound:
-        raise MisfitError("a stump asks for what is not there")
-    return found
+    if not is_valid:
+        raise MisfitError("a stump has a feature, value or class that does not exist")
+    return stumps

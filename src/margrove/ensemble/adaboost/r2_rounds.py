@@ -1,15 +1,15 @@
-"""AdaBoost.R2 (Drucker, 1997), round by round: a process for `slices.drive`, and its record.
+"""The rounds of AdaBoost.R2 (Drucker, 1997): a process for `slices.drive`, and its history.
 
-A member that errs by e_i on row i, and by E at most, has the losses and the average loss
+A member with the absolute error e_i on row i, at most E, has the losses and the average loss
 
     L_i = e_i / E,   (e_i / E)^2   or   1 - exp(-e_i / E)            L = sum D_i L_i
 
-and, with beta = L / (1 - L) and the learning rate r, counts r ln(1 / beta). Rows become the lighter
-the better it knew them:
+With beta = L / (1 - L) and the learning rate r, the weight of the member is r ln(1 / beta). The
+smaller the loss of a row, the smaller its new weight:
 
     D_i <- D_i beta^(r (1 - L_i)) / Z
 
-What is kept are the logarithms of D.
+The process keeps the logarithms of D.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["LOSSES", "R2Boosting", "R2History"]
 LOSSES = ("linear", "square", "exponential")
 _TOO_LARGE = 0.5
 _LARGEST_WEIGHT = 1e300  # of a member, so that sums stay finite
-_LEAST_WEIGHT = np.finfo(float).tiny  # of a row, which may come back
+_LEAST_WEIGHT = np.finfo(float).tiny  # of a row, so that its weight can grow again
 _CELLS_OF_RECORD = 1 << 25
 _FEW_ROWS = 1024
 
@@ -42,17 +42,16 @@ Outcome = Literal["complete", "perfect", "loss too large", "interrupted"]
 
 @dataclass(frozen=True)
 class R2History:
-    """What happened in each of T rounds; arrays float64 (T,).
+    """The record of each of T rounds; arrays float64 (T,).
 
-    average_loss     L, of the round's member, by the weights D
-    beta             L / (1 - L): the smaller, the more the member counts
-    normaliser       Z, by which the new weights were divided; 1 where they stayed as they were
-    training_error   the mean absolute error of all members so far; of very many rows, on those that
-                     make 2^25 answers of `n_estimators` members
-    outcome          why there are no more rounds: "complete" (n_estimators were asked for),
-                     "perfect" (a member made no mistake), "loss too large" (the average loss of
-                     a member was not below one half; it was left out unless it was the first),
-                     "interrupted"
+    average_loss     L, the weighted mean loss of the member
+    beta             L / (1 - L): the smaller, the larger the weight of the member
+    normaliser       Z, by which the new weights were divided; 1 if they did not change
+    training_error   the mean absolute error of all members so far; with very many rows, on a
+                     subset of them (2^25 predictions of `n_estimators` members)
+    outcome          why boosting stopped: "complete" (n_estimators rounds), "perfect" (a member
+                     without error), "loss too large" (the average loss of a member was not below
+                     one half; it was left out unless it was the first), "interrupted"
     """
 
     average_loss: np.ndarray
@@ -66,14 +65,14 @@ class R2History:
 
 
 class R2Boosting:
-    """The rounds.
+    """The process of the rounds.
 
-    y        float64 (n,); scale, a power of two, brings it to where sums are safe
+    y        float64 (n,); it is divided by `scale`, a power of two, so that sums do not overflow
     weight   float64 (n,), > 0
-    rows     X as `members` take it, to hear again what members of an earlier fit say
+    rows     X for the predictions of members of an earlier fit
 
-    The first rows are those whose errors are recorded, if there are too many; the order must not
-    mean anything.
+    With very many rows, training errors are recorded for the first ones only, so the order of the
+    rows must be random with respect to y.
     """
 
     unit = "round"
@@ -92,41 +91,41 @@ class R2Boosting:
         scale: float = 1.0,
     ) -> None:
         self.total: int | None = n_rounds
-        self._learner, self.members = learner, members.part(0)
+        self._learner, self.members = learner, members.first(0)
         self._y, self._scaled, self._scale = y, y / scale, scale
         self._loss, self._learning_rate = loss, learning_rate
         self._logs = np.log(weight)
-        self._n_looked_at = min(len(y), max(_FEW_ROWS, _CELLS_OF_RECORD // n_rounds))
-        self._given = weight[: self._n_looked_at] / weight[: self._n_looked_at].sum()
-        self._medians = StagedMedians(self._n_looked_at)
+        self._n_recorded = min(len(y), max(_FEW_ROWS, _CELLS_OF_RECORD // n_rounds))
+        self._sample_weight = weight[: self._n_recorded] / weight[: self._n_recorded].sum()
+        self._medians = StagedMedians(self._n_recorded)
         self._task: np.ndarray | None = None
         self.outcome: Outcome | None = None
-        self.too_large = float("nan")  # the loss that ended it
+        self.too_large = float("nan")  # the average loss that ended boosting
         self._records: tuple[tuple[float, float, float, float], ...] = ()
-        self._given_rows = rows
-        self._hear_again(members, 0)
+        self._X = rows
+        self._replay(members, 0)
 
-    def _hear_again(self, members: Any, first: int) -> None:
-        """What members of an earlier fit say, from the round `first` on."""
+    def _replay(self, members: Any, first: int) -> None:
+        """Repeat the rounds of existing members, from round `first`."""
         for t in range(first, len(members)):
             if self.outcome is None:
-                answers = members.answers(self._given_rows, t)
-                self._conclude(answers, self._weights(), members.part(t + 1))
-        self._n_told = len(members)
+                answers = members.answers(self._X, t)
+                self._conclude(answers, self._weights(), members.first(t + 1))
+        self._n_reported = len(members)
 
     def state(self) -> dict[str, Any]:
         members = values_of_members(self.members, self._learner)
         return {"members": members, "outcome": self.outcome, "too_large": self.too_large}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """All else follows from the members."""
-        n_features = int(self._given_rows.shape[1])
+        """Restore the members; everything else follows from them."""
+        n_features = int(self._X.shape[1])
         members = members_like(self.members, state["members"], self._learner, n_features)
-        self._hear_again(members, self.rounds)
+        self._replay(members, self.rounds)
         self.outcome = one_of(state["outcome"], [None, *get_args(Outcome)], "outcome")
         self.too_large = state["too_large"]
         if not isinstance(self.too_large, float):
-            raise MisfitError("too_large is no number")
+            raise MisfitError("too_large is not a number")
 
     @property
     def rounds(self) -> int:
@@ -137,7 +136,7 @@ class R2Boosting:
         return self.outcome is not None or self.rounds >= (self.total or 0)
 
     def advance(self, work: float) -> float:
-        """Let the learner go on; conclude the round when it is done."""
+        """Advance the learner; when it is finished, conclude the round."""
         if self._task is None:
             weights = self._weights()
             self._learner.begin(self.rounds, weights[None], self._y[None])
@@ -150,7 +149,7 @@ class R2Boosting:
         return done
 
     def _weights(self) -> np.ndarray:
-        """D, float64 (n,)."""
+        """The weights D, float64 (n,)."""
         return np.maximum(normalised_weights(self._logs), _LEAST_WEIGHT)
 
     def _conclude(self, answers: np.ndarray, weights: np.ndarray, members: Any) -> None:
@@ -167,7 +166,7 @@ class R2Boosting:
         training = self._training_error(answers, weight)
         self._logs = self._logs + (gains - gains.max())
         normaliser = normaliser_of(weights, gains)
-        # The last step, and one: an interrupt finds the round done, or not begun.
+        # A single last step: after an interrupt the round is either done or not begun.
         self.members, self._records = members, (
             *self._records, (average, weight, normaliser, training)
         )  # fmt: skip
@@ -177,13 +176,13 @@ class R2Boosting:
             self.too_large, self.outcome = average, "loss too large"
 
     def _losses(self, answers: np.ndarray) -> np.ndarray:
-        """L_i; all zero if no row is in error."""
+        """The losses L_i (n,); all zero if there are no errors."""
         errors = np.abs(answers - self._scaled)
         largest = float(errors.max())
         if not math.isfinite(largest):
             raise InvalidDataError(
-                "A member's predictions for the training rows are NaN or infinite. Look at what "
-                "the estimator makes of X, or use another."
+                "A member's predictions for the training rows are NaN or infinite. Check the "
+                "predictions of the estimator, or use another estimator."
             )
         if largest > 0.0:
             errors = errors / largest
@@ -192,7 +191,7 @@ class R2Boosting:
         return -np.expm1(-errors) if self._loss == "exponential" else errors
 
     def _weight_of(self, average: float) -> float:
-        """Of a member without errors, 1: it is the last. Of a weak one that is alone, 0."""
+        """The weight of a member: 1 without errors, when it is the last; 0 if it is too weak."""
         if average <= 0.0:
             return 1.0
         if average >= _TOO_LARGE:
@@ -201,13 +200,13 @@ class R2Boosting:
         return min(self._learning_rate * odds, _LARGEST_WEIGHT)
 
     def _training_error(self, answers: np.ndarray, weight: float) -> float:
-        some = slice(self._n_looked_at)
-        medians = self._medians.add(self.rounds, answers[some], weight)
-        errors = np.abs(medians - self._scaled[some])
-        return float((self._given * errors).sum()) * self._scale
+        recorded = slice(self._n_recorded)
+        medians = self._medians.add(self.rounds, answers[recorded], weight)
+        errors = np.abs(medians - self._scaled[recorded])
+        return float((self._sample_weight * errors).sum()) * self._scale
 
     def read_steps(self) -> list[Any]:
-        first, self._n_told = self._n_told, len(self._records)
+        first, self._n_reported = self._n_reported, len(self._records)
         return [
             BoostingRound(first + k + 1, loss, weight, training)
             for k, (loss, weight, _, training) in enumerate(self._records[first:])
@@ -229,5 +228,5 @@ class R2Boosting:
 
     @property
     def weights(self) -> np.ndarray:
-        """Of the members."""
+        """The weights of the members, (T,)."""
         return np.array([record[1] for record in self._records])

@@ -15,19 +15,18 @@ from sklearn.utils._tags import get_tags
 
 from margrove._data import canonical_form, check_targets, check_weights, moderate
 from margrove.ensemble.adaboost.boosted_ensemble import BOOSTING_PARAMETERS, Boosted
-from margrove.ensemble.adaboost.r2_rounds import LOSSES, R2Boosting
-from margrove.ensemble.adaboost.training_data import BoostingRows, is_plain_tree, read_rows
-from margrove.ensemble.adaboost.weak_learners import (
-    AnyLearner,
+from margrove.ensemble.adaboost.members import (
     EstimatorMembers,
     Members,
-    TreeLearner,
     TreeMembers,
     rows_at_once,
 )
+from margrove.ensemble.adaboost.r2_rounds import LOSSES, R2Boosting
+from margrove.ensemble.adaboost.training_data import BoostingRows, is_plain_tree, read_rows
+from margrove.ensemble.adaboost.weak_learners import AnyLearner, TreeLearner
 from margrove.ensemble.adaboost.weighted_medians import StagedMedians, weighted_medians
 from margrove.ensemble.bagging import with_nan_as_number
-from margrove.ensemble.bootstrap import Line
+from margrove.ensemble.bootstrap import CumulativeWeights
 from margrove.exceptions import ConvergenceWarning, InvalidDataError
 from margrove.grove import CRITERIA, DecisionTreeRegressor
 from margrove.grove.table import power_of_two_near, samples_of
@@ -38,11 +37,11 @@ _MOST_DRAWS = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class _Given:
-    """A checked training set in canonical form: equal rows with equal y are one.
+class _TrainingData:
+    """A checked training set in canonical form: equal rows with equal y are merged.
 
-    samples   int64 (n,)  how many samples each row stands for
-    n_draws   the size of samples that are drawn by the weights
+    samples   int64 (n,)  the number of samples that each row represents
+    n_draws   the size of samples that are drawn with the weights
     """
 
     rows: BoostingRows
@@ -53,38 +52,38 @@ class _Given:
 
 
 class AdaBoostRegressor(RegressorMixin, Boosted):
-    """Weak regressors, one after the other, each trained on what the ones before missed most.
+    """A sequence of weak regressors, each trained with more weight on rows with large errors.
 
-    A drop-in for `sklearn.ensemble.AdaBoostRegressor`: AdaBoost.R2 of Drucker (1997), whose answer
-    is the weighted median of the members. Trees of this library are grown on one table of codes for
-    all rounds. Neither the order of the rows nor the number of threads matters. What happened in
-    each round is in `history_`.
+    A drop-in for `sklearn.ensemble.AdaBoostRegressor`: AdaBoost.R2 of Drucker (1997), which
+    predicts the weighted median of the members. Trees of this library are grown on one binned table
+    for all rounds. Neither the order of the rows nor the number of threads changes the result.
+    `history_` records each round.
 
     Parameters
     ----------
     estimator : estimator or None, default=None
         The weak learner. None is a `DecisionTreeRegressor(max_depth=3)`. Any scikit-learn regressor
-        will do.
+        is possible.
     n_estimators : int, default=50
-        The most rounds.
+        Maximum number of rounds.
     learning_rate : float, default=1.0
         Factor on the weight of each member.
     loss : {"linear", "square", "exponential"}, default="linear"
-        What a member loses on a row whose error is a share e of the largest: e, e^2, or
-        1 - exp(-e).
+        The loss of a member on a row, where e is the absolute error divided by the largest error:
+        e, e^2, or 1 - exp(-e).
     random_state : int, RandomState, Generator or None, default=None
-        Seed of the samples that are drawn, and of the members' own random states.
+        Seed of the samples, and of the random states of the members.
     resample : bool, default=True
-        Draw a sample by the weights for each member. False gives members the weights themselves, if
-        the estimator takes any.
+        Draw a sample with the weights for each member. False passes the weights to the members, if
+        the estimator supports them.
     warm_start : bool, default=False
-        Go on from the members of the last fit, with the same data.
+        Continue from the members of the last fit, with the same data.
     n_jobs : int or None, default=None
-        Threads that trees of this library are grown with; None means all permitted cores.
+        Number of threads for trees of this library; None means all permitted cores.
     max_time : float or None, default=None
-        Seconds after which boosting ends with the members it has.
+        Seconds after which boosting ends.
     on_interrupt : {"raise", "keep"}, default="raise"
-        What Ctrl-C does.
+        Whether Ctrl-C raises, or keeps the rounds done so far with a warning.
     verbose : int, default=0
         Show a progress bar.
 
@@ -93,21 +92,21 @@ class AdaBoostRegressor(RegressorMixin, Boosted):
     estimators_ : sequence of estimators
         The members.
     estimator_ : estimator
-        What the members are copies of.
+        The estimator that was cloned.
     estimator_weights_ : ndarray of shape (n_members,)
-        ln(1 / beta), times the learning rate; 1 of a member without errors, after which there is
-        no other; 0 of a first one whose average loss is not below one half, for the same reason.
+        ln(1 / beta), times the learning rate. It is 1 for a member without errors, and 0 for a
+        first member whose average loss is not below one half; boosting stops after both.
     estimator_errors_ : ndarray of shape (n_members,)
         The average losses.
     history_ : R2History
-        Round by round: average loss, beta, normaliser and training error; and why boosting stopped.
+        For each round: average loss, beta, normaliser and training error; and why boosting stopped.
     n_features_in_ : int
     feature_names_in_ : ndarray
-        Where X has names.
+        Only if X has column names.
     categories_ : dict
-        Labels of each categorical column, where trees of this library are grown on one table.
+        Labels of each categorical column, if trees of this library are grown on one table.
     feature_importances_ : ndarray of shape (n_features,)
-        The weighted mean of those of the members, where they have some.
+        The weighted mean over the members, if they have feature importances.
 
     Examples
     --------
@@ -154,15 +153,16 @@ class AdaBoostRegressor(RegressorMixin, Boosted):
     # -- training --
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Boost.
+        """Fit the members, round by round.
 
         Parameters
         ----------
         X : array-like, sparse matrix or dataframe of shape (n_samples, n_features)
-            Whatever the estimator takes.
+            Any X that the estimator accepts.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
-            The weights to start from: 0 is a row removed, 2 a row that is there twice.
+            The weights of the first round. A weight of 0 removes a row, a weight of 2 is the same
+            as two copies of the row.
 
         Returns
         -------
@@ -171,12 +171,12 @@ class AdaBoostRegressor(RegressorMixin, Boosted):
         self._check_parameters()
         base = self._base()
         self._check_regressor(base)
-        given = self._read(X, y, sample_weight, base)
+        training = self._read(X, y, sample_weight, base)
         seed = self._seed()
-        process = self._process(base, given, seed)
+        process = self._process(base, training, seed)
 
         def fitted() -> dict[str, Any]:
-            return self._attributes(process, base, given, seed)
+            return self._attributes(process, base, training, seed)
 
         self._run(process, X, y, fitted, {"sample_weight": sample_weight})
         self._warn_of(process, base)
@@ -194,7 +194,7 @@ class AdaBoostRegressor(RegressorMixin, Boosted):
                 "classifier. Use AdaBoostClassifier, or another estimator."
             )
 
-    def _read(self, X: Any, y: Any, sample_weight: Any, base: Any) -> _Given:
+    def _read(self, X: Any, y: Any, sample_weight: Any, base: Any) -> _TrainingData:
         rows = read_rows(X, self, base, as_table=is_plain_tree(base))
         n = rows.X.shape[0]
         numbers = check_targets(y, n)
@@ -206,25 +206,25 @@ class AdaBoostRegressor(RegressorMixin, Boosted):
         np.add.at(samples, form.group_of[kept], samples_of(weight[kept], sample_weight))
         if is_plain_tree(base):
             CRITERIA[base.criterion].check_targets(numbers[form.rows])
-        n_draws = Line(form.weight, int(kept.sum())).n_draws
+        n_draws = CumulativeWeights(form.weight, int(kept.sum())).n_draws
         if self._resamples(base) and n_draws > _MOST_DRAWS:
             raise InvalidDataError(
-                f"sample_weight is whole and sums to {n_draws}, so that each sample would be as "
-                "many draws. Divide the weights by a number, or use resample=False."
+                f"sample_weight is whole and sums to {n_draws}, so each sample would have as many "
+                "draws. Divide the weights by a number, or use resample=False."
             )
-        return _Given(
+        return _TrainingData(
             rows.of_rows(form.rows), numbers[form.rows] + 0.0, form.weight, samples, n_draws
         )
 
-    def _process(self, base: Any, given: _Given, seed: int) -> R2Boosting:
-        scale = power_of_two_near(given.y)
-        learner, members = self._learner(base, given, scale, seed)
+    def _process(self, base: Any, training: _TrainingData, seed: int) -> R2Boosting:
+        scale = power_of_two_near(training.y)
+        learner, members = self._learner(base, training, scale, seed)
         return R2Boosting(
             learner,
-            self._earlier(members, given) or members,
-            given.rows.X,
-            given.y,
-            given.weight,
+            self._earlier(members, training) or members,
+            training.rows.X,
+            training.y,
+            training.weight,
             self.n_estimators,
             loss=self.loss,
             learning_rate=self.learning_rate,
@@ -232,47 +232,47 @@ class AdaBoostRegressor(RegressorMixin, Boosted):
         )
 
     def _learner(
-        self, base: Any, given: _Given, scale: float, seed: int
+        self, base: Any, training: _TrainingData, scale: float, seed: int
     ) -> tuple[AnyLearner | TreeLearner, Members]:
-        X, table, resamples = given.rows.X, given.rows.table, self._resamples(base)
+        X, table, resamples = training.rows.X, training.rows.table, self._resamples(base)
         if table is None:
             any_learner = AnyLearner(
-                base, given.rows.mixed.for_members, given.y, "numbers", None,
-                resample=resamples, order=np.arange(len(given.y)), n_draws=given.n_draws,
-                samples=given.samples, seed=seed,
+                base, training.rows.mixed.for_members, training.y, "numbers", None,
+                resample=resamples, order=np.arange(len(training.y)), n_draws=training.n_draws,
+                samples=training.samples, seed=seed,
             )  # fmt: skip
             return any_learner, EstimatorMembers("numbers", None)
         learner = TreeLearner(
-            base, table, None, 0, given.samples, "numbers",
+            base, table, None, 0, training.samples, "numbers",
             seed=seed, n_threads=self._threads(X),
-            n_draws=given.n_draws if resamples else None, scale=scale,
+            n_draws=training.n_draws if resamples else None, scale=scale,
         )  # fmt: skip
         self._refuse_infinity(list(learner.extremes), table)
-        known = self._attributes_of_trees(base, given.rows)
+        known = self._attributes_of_trees(base, training.rows)
         return learner, TreeMembers("numbers", learner.kind, clone(base), known)
 
-    def _earlier(self, members: Members, given: _Given) -> Any:
-        """The members that a warm start goes on from, if they are of the kind of new ones."""
+    def _earlier(self, members: Members, training: _TrainingData) -> Any:
+        """The members that a warm start continues from; raises if new ones would be different."""
         earlier = self._members_so_far()
         if earlier is None:
             return None
-        is_alike = type(earlier) is type(members)
-        if is_alike and isinstance(members, TreeMembers):
+        is_same = type(earlier) is type(members)
+        if is_same and isinstance(members, TreeMembers):
             same_labels = np.array_equal(earlier.kind.n_categories, members.kind.n_categories)
-            is_alike = same_labels and earlier.kind.criterion == members.kind.criterion
-        if not is_alike or self.n_features_in_ != given.rows.X.shape[1]:
+            is_same = same_labels and earlier.kind.criterion == members.kind.criterion
+        if not is_same or self.n_features_in_ != training.rows.X.shape[1]:
             raise ValueError(
-                "warm_start=True goes on with the data and the estimator of the last fit, which "
-                f"had {self.n_features_in_} features and estimator={self.estimator_!r}. Use "
-                "warm_start=False to start anew."
+                "warm_start=True needs the data and the estimator of the last fit, which had "
+                f"{self.n_features_in_} features and estimator={self.estimator_!r}. Use "
+                "warm_start=False to start again."
             )
         return earlier
 
     def _attributes(
-        self, process: R2Boosting, base: Any, given: _Given, seed: int
+        self, process: R2Boosting, base: Any, training: _TrainingData, seed: int
     ) -> dict[str, Any]:
         history = process.history()
-        return given.rows.attributes | {
+        return training.rows.attributes | {
             "estimator_": base,
             "_members": process.members,
             "estimator_weights_": process.weights,
@@ -287,7 +287,7 @@ class AdaBoostRegressor(RegressorMixin, Boosted):
         name, loss = type(base).__name__, process.too_large
         if process.history().average_loss[-1] == loss:
             when = f"in the first round: the average loss of its {name} is {loss:.3g}"
-            then = "It is kept, as there is no other."
+            then = "It is kept because there is no other member."
         else:
             when = (
                 f"after {process.rounds} rounds: the average loss of the next {name} is {loss:.3g}"
@@ -299,19 +299,21 @@ class AdaBoostRegressor(RegressorMixin, Boosted):
             stacklevel=3,
         )
 
-    # -- asking --
+    # -- prediction --
 
     def predict(self, X: Any) -> np.ndarray:
-        """The weighted median of what the members say."""
+        """The weighted median of the predictions of the members."""
         rows = self._rows(X)
-        n, found = rows.shape[0], np.empty(rows.shape[0])
+        n, medians = rows.shape[0], np.empty(rows.shape[0])
         is_tree = isinstance(self._members, TreeMembers)
         size = rows_at_once(max(rows.shape[1], len(self))) if is_tree else max(n, 1)
         for begin in range(0, n, size):
-            part = slice(begin, begin + size)
-            answers = [self._members.answers(rows[part], t) for t in range(len(self))]
-            found[part] = weighted_medians(np.concatenate(answers, axis=1), self.estimator_weights_)
-        return found
+            chosen = slice(begin, begin + size)
+            answers = [self._members.answers(rows[chosen], t) for t in range(len(self))]
+            medians[chosen] = weighted_medians(
+                np.concatenate(answers, axis=1), self.estimator_weights_
+            )
+        return medians
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """`predict` after each round."""
@@ -322,8 +324,8 @@ class AdaBoostRegressor(RegressorMixin, Boosted):
 
     def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
         """R^2 after each round."""
-        for found in self.staged_predict(X):
-            yield float(r2_score(y, found, sample_weight=sample_weight))
+        for predicted in self.staged_predict(X):
+            yield float(r2_score(y, predicted, sample_weight=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,7 +1,7 @@
-"""Boosting, round by round: two processes for `slices.drive`, and the record that they leave.
+"""The rounds of the classifier: two processes for `slices.drive`, and their history.
 
-`Boosting` runs any rule with any learner; `StumpBoosting` runs votes of stumps in compiled code.
-Both give the same: members, and a `BoostingHistory`.
+`Boosting` runs any algorithm with any learner; `StumpBoosting` runs voting stumps in compiled code.
+Both give members and a `BoostingHistory`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ import numpy as np
 from margrove._runtime import one_of, step_capacity
 from margrove.ensemble.adaboost.algorithms import NO_BETTER, Rule, VotingRule
 from margrove.ensemble.adaboost.member_states import members_like, stumps_like, values_of_members
-from margrove.ensemble.adaboost.stumps import CHANCE, PERFECT, RUNNING, StumpBooster
+from margrove.ensemble.adaboost.stump_kernels import CHANCE, PERFECT, RUNNING
+from margrove.ensemble.adaboost.stumps import StumpBooster
 from margrove.ensemble.adaboost.weak_learners import Learner
 
-__all__ = ["Boosting", "BoostingHistory", "BoostingRound", "Outcome", "StumpBoosting", "Watched",
-           "history_of"]  # fmt: skip
+__all__ = ["Boosting", "BoostingHistory", "BoostingRound", "Outcome", "StumpBoosting",
+           "ValidationErrors", "history_of"]  # fmt: skip
 
 Outcome = Literal["complete", "perfect", "no better than chance", "early stopping", "interrupted"]
 _OUTCOMES = get_args(Outcome)
@@ -26,8 +27,8 @@ _OUTCOMES = get_args(Outcome)
 
 @dataclass(frozen=True)
 class BoostingRound:
-    """An elementary step, for listeners: round `number` (from 1), its weighted error, the weight of
-    its member (beta of the lectures is half of it), the training error so far."""
+    """A step for callbacks: round `number` (from 1), its weighted error, the weight of its member
+    (twice the beta of the lectures), and the training error so far."""
 
     number: int
     error: float
@@ -37,23 +38,23 @@ class BoostingRound:
 
 @dataclass(frozen=True)
 class BoostingHistory:
-    """What happened in each of T rounds; arrays float64 (T,).
+    """The record of each of T rounds; arrays float64 (T,).
 
-    error              eps, the weight of the rows that the round's member gets wrong
-    beta               1/2 ln((1 - eps) / eps), times the learning rate; half of what scikit-learn
-                       calls the weight of the member. NaN where members have none.
+    error              eps, the total weight of the rows that the member gets wrong
+    beta               1/2 ln((1 - eps) / eps), times the learning rate; half the weight of the
+                       member in scikit-learn. NaN if members have no weights.
     normaliser         Z, by which the new weights were divided
     edge               gamma = 1/2 - eps
-    training_error     of all members so far
-    bound              the product of the Z so far, which the training error cannot exceed; NaN
-                       where that does not apply: for logit, and of more than two classes for all
-                       but M1
-    edge_bound         exp(-2 sum gamma^2), which the bound cannot exceed with learning_rate=1; NaN
-                       where it does not apply
-    validation_error   None without rows to validate on
-    outcome            why there are no more rounds: "complete" (n_estimators were asked for),
-                       "perfect" (a member made no mistake), "no better than chance" (a member was
-                       not, and was left out), "early stopping", "interrupted"
+    training_error     the training error of all members so far
+    bound              the product of the Z so far, an upper bound of the training error; NaN if
+                       that does not hold: for logit, and with more than two classes for all
+                       algorithms except M1
+    edge_bound         exp(-2 sum gamma^2), an upper bound of `bound` with learning_rate=1; NaN if
+                       it does not hold
+    validation_error   the error on validation rows; None if there are none
+    outcome            why boosting stopped: "complete" (n_estimators rounds), "perfect" (a member
+                       without error), "no better than chance" (the next member, which was left
+                       out), "early stopping", "interrupted"
     """
 
     error: np.ndarray
@@ -79,10 +80,10 @@ def history_of(
     validation_error: np.ndarray | None,
     outcome: Outcome,
 ) -> BoostingHistory:
-    """Work out what follows from errors and weights; Z too, where members vote."""
+    """The history from errors and weights; for voting members Z is computed from them."""
     beta, edge = np.full(len(error), np.nan), 0.5 - error
     applies = rule.n_classes <= 2
-    is_greedy = False  # whether each round makes Z as small as it can be
+    is_greedy = False  # whether each round minimises Z
     if isinstance(rule, VotingRule):
         beta = 0.5 * weight
         with np.errstate(over="ignore"):
@@ -93,22 +94,22 @@ def history_of(
         normaliser = np.full(len(error), np.nan)
     with np.errstate(over="ignore"):
         bound = np.cumprod(normaliser)
-    nothing = np.full(len(error), np.nan)
+    undefined = np.full(len(error), np.nan)
     return BoostingHistory(
         error=error,
         beta=beta,
         normaliser=normaliser,
         edge=edge,
         training_error=training_error,
-        bound=bound if applies else nothing,
-        edge_bound=np.exp(-2.0 * np.cumsum(edge**2)) if is_greedy else nothing,
+        bound=bound if applies else undefined,
+        edge_bound=np.exp(-2.0 * np.cumsum(edge**2)) if is_greedy else undefined,
         validation_error=validation_error,
         outcome=outcome,
     )
 
 
-class Watched:
-    """Rows that are only looked at: the error of all members so far on them, round by round."""
+class ValidationErrors:
+    """The error on validation rows after each round."""
 
     def __init__(self, rule: Rule, rows: Any, labels: np.ndarray, weight: np.ndarray) -> None:
         self._rule, self.rows, self._labels = rule, rows, labels
@@ -116,8 +117,8 @@ class Watched:
         self._scores = self._scores_before = np.zeros((len(labels), rule.n_classes))
         self.errors: list[float] = []
 
-    def look(self, answers: np.ndarray, t: int, weight: float) -> None:
-        """At what member t says of the rows; once more, where an interrupt came in between."""
+    def add(self, answers: np.ndarray, t: int, weight: float) -> None:
+        """Add the answers of member t; it may be added again if an interrupt came in between."""
         before = self._scores if len(self.errors) == t else self._scores_before
         scores = before + self._rule.scores(answers, weight)
         wrong = np.argmax(scores, axis=1) != self._labels
@@ -126,16 +127,20 @@ class Watched:
 
     @property
     def best(self) -> int:
-        """The number of rounds of the smallest error, the first of equals."""
+        """The number of rounds with the smallest error; the first of equal ones."""
         return int(np.argmin(self.errors)) + 1 if self.errors else 0
 
-    def is_stale(self, patience: int | None) -> bool:
-        """Whether there was no better round for so long; never, if nobody has set a limit."""
-        return patience is not None and len(self.errors) - self.best >= patience
+    def is_stale(self, n_iter_no_change: int | None) -> bool:
+        """Whether the last rounds did not improve the error; never without a limit."""
+        return n_iter_no_change is not None and len(self.errors) - self.best >= n_iter_no_change
 
 
 class Boosting:
-    """Any rule with any learner."""
+    """The process for any algorithm with any learner.
+
+    weights   float64 (n,), > 0, of the first round
+    rows      X for the predictions of members of an earlier fit
+    """
 
     unit = "round"
     limit = "n_estimators"
@@ -149,8 +154,8 @@ class Boosting:
         rows: Any,
         n_rounds: int,
         *,
-        watched: Watched | None = None,
-        patience: int | None = None,
+        validation: ValidationErrors | None = None,
+        n_iter_no_change: int | None = None,
     ) -> None:
         self.total: int | None = n_rounds
         self.rule, self._learner, self.members = rule, learner, members
@@ -158,27 +163,27 @@ class Boosting:
         self._logs = rule.start(weights)
         self._scores = np.zeros((len(weights), rule.n_classes))
         self._task: Any = None
-        self.watched, self._patience = watched, patience
+        self.validation, self._n_iter_no_change = validation, n_iter_no_change
         self.outcome: Outcome | None = None
         self._records: tuple[tuple[float, float, float, float], ...] = ()
-        self._given_rows = rows
-        self._hear_again(members, 0)
+        self._X = rows
+        self._replay(members, 0)
 
-    def _hear_again(self, members: Any, first: int) -> None:
-        """What members of an earlier fit say, from the round `first` on."""
+    def _replay(self, members: Any, first: int) -> None:
+        """Repeat the rounds of existing members, from round `first`."""
         for t in range(first, len(members)):
             task = self.rule.task(self._logs)
-            self._conclude(members.answers(self._given_rows, t), task, members, t)
-        self._n_told = len(members)
+            self._conclude(members.answers(self._X, t), task, members, t)
+        self._n_reported = len(members)
 
     def state(self) -> dict[str, Any]:
         return {"members": values_of_members(self.members, self._learner), "outcome": self.outcome}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """All else follows from the members."""
-        n_features = int(self._given_rows.shape[1])
+        """Restore the members; everything else follows from them."""
+        n_features = int(self._X.shape[1])
         members = members_like(self.members, state["members"], self._learner, n_features)
-        self._hear_again(members, self.rounds)
+        self._replay(members, self.rounds)
         self.outcome = one_of(state["outcome"], [None, *_OUTCOMES], "outcome")
 
     @property
@@ -190,7 +195,7 @@ class Boosting:
         return self.outcome is not None or self.rounds >= (self.total or 0)
 
     def advance(self, work: float) -> float:
-        """Let the learner go on; conclude the round when it is done."""
+        """Advance the learner; when it is finished, conclude the round."""
         if self._task is None:
             task = self.rule.task(self._logs)
             self._learner.begin(self.rounds, task.weights, task.targets)
@@ -205,7 +210,7 @@ class Boosting:
 
     def _conclude(self, answers: np.ndarray, task: Any, members: Any, t: int) -> None:
         rule = self.rule
-        found = rule.hear(answers, task)
+        found = rule.round_of(answers, task)
         is_voting = isinstance(rule, VotingRule)
         if is_voting and found.error > 0.0 and found.error >= rule.chance - NO_BETTER:
             self.outcome = "no better than chance"
@@ -213,21 +218,21 @@ class Boosting:
         scores = self._scores + rule.scores(answers, found.weight)
         wrong = np.argmax(scores, axis=1) != rule.labels
         error = float(self._weights[wrong].sum())
-        if self.watched is not None:
-            self.watched.look(members.answers(self.watched.rows, t), t, found.weight)
-        self._logs, self._scores = self._logs + _like(found.gains, self._logs), scores
-        # The last step, and one: an interrupt finds the round done, or not begun.
+        if self.validation is not None:
+            self.validation.add(members.answers(self.validation.rows, t), t, found.weight)
+        self._logs, self._scores = self._logs + found.gains.reshape(self._logs.shape), scores
+        # A single last step: after an interrupt the round is either done or not begun.
         self.members, self._records = members, (
             *self._records, (found.error, found.weight, found.normaliser, error)
         )  # fmt: skip
         if is_voting and found.error <= 0.0:
             self.outcome = "perfect"
-        elif self.watched is not None and self.watched.is_stale(self._patience):
+        elif self.validation is not None and self.validation.is_stale(self._n_iter_no_change):
             self.outcome = "early stopping"
 
     def read_steps(self) -> list[Any]:
-        new = self._records[self._n_told :]
-        first, self._n_told = self._n_told, len(self._records)
+        new = self._records[self._n_reported :]
+        first, self._n_reported = self._n_reported, len(self._records)
         return [
             BoostingRound(first + k + 1, error, weight, training)
             for k, (error, weight, _, training) in enumerate(new)
@@ -246,13 +251,13 @@ class Boosting:
 
     @property
     def weights(self) -> np.ndarray:
-        """Of the members."""
+        """The weights of the members, (T,)."""
         return np.array([record[1] for record in self._records])
 
 
 class StumpBoosting:
-    """Votes of stumps, by `StumpBooster`. `make(stumps)` gives the members; `n_values` says how
-    many values each feature has."""
+    """The process for voting stumps, by `StumpBooster`. `make(stumps)` gives the members;
+    `n_values` is the number of different values of each feature."""
 
     unit = "round"
     limit = "n_estimators"
@@ -266,18 +271,18 @@ class StumpBoosting:
         n_values: list[int],
         *,
         one_by_one: bool,
-        watched: Watched | None = None,
-        patience: int | None = None,
+        validation: ValidationErrors | None = None,
+        n_iter_no_change: int | None = None,
     ) -> None:
         self.total: int | None = n_rounds
         self.rule, self._booster, self._make = rule, booster, make
         self._n_values = n_values
-        self._one_by_one = one_by_one or watched is not None or step_capacity() > 0
-        self.watched, self._patience = watched, patience
+        self._one_by_one = one_by_one or validation is not None or step_capacity() > 0
+        self.validation, self._n_iter_no_change = validation, n_iter_no_change
         self.outcome: Outcome | None = None
-        self._n_told = booster.rounds
-        self._n_looked = 0
-        self._take_stock()
+        self._n_reported = booster.rounds
+        self._n_validated = 0
+        self._update_outcome()
 
     @property
     def rounds(self) -> int:
@@ -288,27 +293,27 @@ class StumpBoosting:
         return self.outcome is not None or self.rounds >= (self.total or 0)
 
     def state(self) -> dict[str, Any]:
-        found = self._booster.stumps.part(self.rounds)
+        found = self._booster.stumps.first(self.rounds)
         return {"stumps": found._asdict(), "outcome": self.outcome}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go through the rounds once more."""
+        """Repeat the rounds of the stumps in `state`."""
         found = stumps_like(state["stumps"], self._n_values, self.rule.n_classes)
         n_new = len(found.feature) - self.rounds
         if n_new > 0:
             self._booster.stumps = found
             self._booster.advance(n_new, replayed=True)
-        self._take_stock()
-        self._n_told = self.rounds
+        self._update_outcome()
+        self._n_reported = self.rounds
         self.outcome = one_of(state["outcome"], [None, *_OUTCOMES], "outcome")
 
     @property
     def members(self) -> Any:
-        return self._make(self._booster.stumps.part(self.rounds))
+        return self._make(self._booster.stumps.first(self.rounds))
 
     @property
     def weights(self) -> np.ndarray:
-        """Of the stumps."""
+        """The weights of the stumps, (T,)."""
         return self._booster.stumps.weight[: self.rounds].copy()
 
     def advance(self, work: float) -> float:
@@ -316,26 +321,26 @@ class StumpBoosting:
         wanted = 1 if self._one_by_one else max(1, int(work / cost))
         before = self.rounds
         self._booster.advance(min(wanted, (self.total or 0) - before))
-        self._take_stock()
+        self._update_outcome()
         return max(1, self.rounds - before) * cost
 
-    def _take_stock(self) -> None:
-        if self.watched is not None and self.rounds > self._n_looked:
-            first = self._n_looked
-            new = self._make(self._booster.stumps.part(self.rounds, first))
+    def _update_outcome(self) -> None:
+        if self.validation is not None and self.rounds > self._n_validated:
+            first = self._n_validated
+            new = self._make(self._booster.stumps.first(self.rounds, first))
             for k in range(len(new)):
-                answers = new.answers(self.watched.rows, k)
-                self.watched.look(answers, first + k, float(new.found.weight[k]))
-                self._n_looked = first + k + 1
+                answers = new.answers(self.validation.rows, k)
+                self.validation.add(answers, first + k, float(new.found.weight[k]))
+                self._n_validated = first + k + 1
         if self._booster.outcome != RUNNING:
             names: dict[int, Outcome] = {PERFECT: "perfect", CHANCE: "no better than chance"}
             self.outcome = names[self._booster.outcome]
-        elif self.watched is not None and self.watched.is_stale(self._patience):
+        elif self.validation is not None and self.validation.is_stale(self._n_iter_no_change):
             self.outcome = "early stopping"
 
     def read_steps(self) -> list[Any]:
-        stumps, first = self._booster.stumps, self._n_told
-        self._n_told = self.rounds
+        stumps, first = self._booster.stumps, self._n_reported
+        self._n_reported = self.rounds
         return [
             BoostingRound(
                 t + 1, float(stumps.error[t]), float(stumps.weight[t]),
@@ -354,18 +359,18 @@ class StumpBoosting:
         }
 
     def history(self) -> BoostingHistory:
-        self._take_stock()  # which an interrupt may have cut short
-        found = self._booster.stumps.part(self.rounds)
+        self._update_outcome()  # an interrupt may have stopped it before its end
+        found = self._booster.stumps.first(self.rounds)
         return history_of(self.rule, found.error, found.weight, None, found.training_error,
                           _errors(self), _outcome(self))  # fmt: skip
 
 
-def _like(gains: np.ndarray, logs: np.ndarray) -> np.ndarray:
-    return gains.reshape(logs.shape)
-
-
 def _errors(process: Boosting | StumpBoosting) -> np.ndarray | None:
-    return None if process.watched is None else np.array(process.watched.errors[: process.rounds])
+    return (
+        None
+        if process.validation is None
+        else np.array(process.validation.errors[: process.rounds])
+    )
 
 
 def _outcome(process: Boosting | StumpBoosting) -> Outcome:

@@ -1,10 +1,10 @@
-"""Tables as boosted stumps read them.
+"""The table that boosted stumps and small trees are grown on.
 
-A stump asks for the weights of the classes in each bin of each feature, round after round, and
-from one round to the next only the weights of the misclassified rows change. So a row carries the
-list of its bins, but for the most frequent one of each feature, which is what the others leave of
-the whole: of one-hot columns and of texts that is nearly nothing. A feature of so many values that
-its bins hold a few rows each is read in its order instead, row by row.
+A stump needs the weights of the classes in each bin of each feature. From one round to the next
+only the weights of the misclassified rows change. So the table stores for each row the list of its
+bins, without the most frequent bin of each feature, whose weight is the total minus the other bins.
+For one-hot columns and texts this list is very short. A feature with many different values, whose
+bins have few rows each, is read row by row in sorted order instead.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ __all__ = [
     "FeatureGroup",
     "StumpColumns",
     "StumpTable",
-    "parts_of_equal_cost",
+    "groups_of_equal_cost",
     "read_stump_table",
     "write_sides",
 ]
 
-ROWS_OF_A_BIN = 4  # of stumps; fewer on average, and a feature is read in its order
+ROWS_OF_A_BIN = 4  # of stumps: with fewer rows on average, a feature is read in sorted order
 _CELLS_OF_A_GROUP = 1 << 18
 _MOST_GROUPS = 8
 
 
 class FeatureGroup(NamedTuple):
-    """Some neighbouring features; a core works on one group at a time.
+    """Some consecutive features; a thread works on one group at a time.
 
     features   int64 (m,)  their numbers
     first      int64 (m + 1,)  the bins of feature k are first[k] .. first[k + 1]
-    omitted    int64 (m,)  the code without entries; -1: the feature is read in its order
-    place      int64 (m,)  where its order is, else -1
+    omitted    int64 (m,)  the code without entries; -1 if the feature is read in sorted order
+    place      int64 (m,)  its row in `orders`, or -1
     starts     int64 (n + 1,)  the entries of row i are bins[starts[i] : starts[i + 1]]
     bins       uint32
-    orders     uint32 (ordered features, n)  rows by rising value; the last of each value has the
-               highest bit
+    orders     uint32 (ordered features, n)  rows in ascending order of their values; the highest
+               bit marks the last row of each value
     """
 
     features: np.ndarray
@@ -56,11 +56,11 @@ class FeatureGroup(NamedTuple):
 
 
 class StumpColumns(NamedTuple):
-    """The codes of a feature, to tell on which side of a stump the rows are.
+    """The codes by column, which tell on which side of a stump each row is.
 
-    dense      as trees have them
-    indptr     int64 (d + 1,), rows int32, codes uint32: those that are not zero, column by column,
-               of a sparse table; of a dense one indptr is empty
+    dense      the codes of a dense table
+    indptr     int64 (d + 1,), rows int32, codes uint32: the nonzero codes of a sparse table in CSC
+               format; for a dense table indptr is empty
     zeros      int64 (d,)  the code of zero
     """
 
@@ -72,7 +72,7 @@ class StumpColumns(NamedTuple):
 
 
 class StumpTable(NamedTuple):
-    """All features of n rows; `values` are what the codes of each feature stand for."""
+    """All features of n rows; `values[j][code]` is the value of a code of feature j."""
 
     n_rows: int
     groups: list[FeatureGroup]
@@ -80,7 +80,7 @@ class StumpTable(NamedTuple):
     values: list[np.ndarray]
 
     def threshold(self, feature: int, code: int, next_code: int | None = None) -> float:
-        """Halfway between two codes, by default neighbours."""
+        """The midpoint between the values of two codes; the second is code + 1 by default."""
         values = self.values[feature]
         return midpoint(float(values[code]), float(values[next_code or code + 1]))
 
@@ -88,10 +88,10 @@ class StumpTable(NamedTuple):
 def read_stump_table(
     X: Any, n_threads: int = 1, *, rows_of_a_bin: float = ROWS_OF_A_BIN
 ) -> StumpTable:
-    """From a checked table without missing values.
+    """The table for a checked X without missing values.
 
-    rows_of_a_bin: a dense feature whose values have fewer rows on average is read in its order.
-    Which way a feature is read does not show in what is found.
+    rows_of_a_bin: a dense feature with fewer rows for each value on average is read in sorted
+    order. This does not change the stumps.
     """
     if sp.issparse(X):
         return _of_sparse(sp.csc_array(X))
@@ -101,7 +101,7 @@ def read_stump_table(
 def _of_dense(data: BinnedDataset, n_threads: int, rows_of_a_bin: float) -> StumpTable:
     n, columns = data.n_rows, columns_of(data)
     empty = np.empty(0, np.int64)
-    read = StumpColumns(
+    stump_columns = StumpColumns(
         columns, empty, np.empty(0, np.int32), np.empty(0, np.uint32),
         np.zeros(data.n_features, np.int64),
     )  # fmt: skip
@@ -114,14 +114,14 @@ def _of_dense(data: BinnedDataset, n_threads: int, rows_of_a_bin: float) -> Stum
             most[j] = np.argmax(sizes)
             counts[j] = n - sizes[most[j]]
     cost = np.where(is_ordered, n, counts + data.n_codes)
-    parts = parts_of_equal_cost(cost, _CELLS_OF_A_GROUP, _MOST_GROUPS)
-    groups: list[Any] = [None] * len(parts)
+    features = groups_of_equal_cost(cost, _CELLS_OF_A_GROUP, _MOST_GROUPS)
+    groups: list[Any] = [None] * len(features)
 
     def build(k: int) -> None:
-        groups[k] = _dense_group(data, columns, parts[k], is_ordered, most)
+        groups[k] = _dense_group(data, columns, features[k], is_ordered, most)
 
-    run_tiles(build, len(parts), n_threads)
-    return StumpTable(n, groups, read, list(data.lows))
+    run_tiles(build, len(features), n_threads)
+    return StumpTable(n, groups, stump_columns, list(data.lows))
 
 
 def _dense_group(
@@ -151,17 +151,17 @@ def _dense_group(
     )
 
 
-def parts_of_equal_cost(cost: np.ndarray, cells: int, most: int) -> list[np.ndarray]:
-    """Neighbouring features of about equal cost: a part for so many cells, `most` at most."""
+def groups_of_equal_cost(cost: np.ndarray, cells: int, most: int) -> list[np.ndarray]:
+    """Groups of consecutive features of about equal cost: one for each `cells`, at most `most`."""
     total = float(cost.sum())
-    n_parts = int(np.clip(total // cells, 1, min(most, max(len(cost), 1))))
+    n_groups = int(np.clip(total // cells, 1, min(most, max(len(cost), 1))))
     middle = np.cumsum(cost) - cost / 2
-    number = np.minimum((middle * n_parts / max(total, 1.0)).astype(int), n_parts - 1)
-    return [own for k in range(n_parts) if len(own := np.flatnonzero(number == k))]
+    number = np.minimum((middle * n_groups / max(total, 1.0)).astype(int), n_groups - 1)
+    return [group for k in range(n_groups) if len(group := np.flatnonzero(number == k))]
 
 
 def _of_sparse(X: sp.csc_array) -> StumpTable:
-    """Zero is the code without entries, whether or not a column has one."""
+    """The table for a sparse X. Entries of zero are omitted; zeros[j] is the code of zero."""
     n, d = X.shape
     X.sum_duplicates()
     X.eliminate_zeros()
@@ -170,11 +170,11 @@ def _of_sparse(X: sp.csc_array) -> StumpTable:
     zeros, n_codes = np.zeros(d, np.int64), np.zeros(d, np.int64)
     values: list[np.ndarray] = []
     for j in range(d):
-        part = slice(indptr[j], indptr[j + 1])
-        own = X.data[part].astype(np.float64)
-        distinct = np.unique(own if len(own) == n else np.append(own, 0.0))
-        codes[part] = np.searchsorted(distinct, own)
-        zeros[j] = np.searchsorted(distinct, 0.0) if len(own) < n else -2  # no row is there
+        column = slice(indptr[j], indptr[j + 1])
+        nonzero = X.data[column].astype(np.float64)
+        distinct = np.unique(nonzero if len(nonzero) == n else np.append(nonzero, 0.0))
+        codes[column] = np.searchsorted(distinct, nonzero)
+        zeros[j] = np.searchsorted(distinct, 0.0) if len(nonzero) < n else -2  # there are no zeros
         n_codes[j] = len(distinct)
         values.append(distinct)
     columns = StumpColumns(
@@ -183,7 +183,7 @@ def _of_sparse(X: sp.csc_array) -> StumpTable:
     cost = np.diff(indptr) + n_codes
     groups = [
         _sparse_group(X, codes, features, n_codes, zeros)
-        for features in parts_of_equal_cost(cost, _CELLS_OF_A_GROUP, _MOST_GROUPS)
+        for features in groups_of_equal_cost(cost, _CELLS_OF_A_GROUP, _MOST_GROUPS)
     ]
     return StumpTable(n, groups, columns, values)
 
@@ -220,7 +220,7 @@ def _no_columns() -> Columns:
 
 @kernel
 def _order_rows(codes, n_codes, order):
-    """Rows by rising code, the last of each with the highest bit."""
+    """Sort rows by code; the highest bit marks the last row of each code."""
     places = np.zeros(n_codes + 1, np.int64)
     for i in range(len(codes)):
         places[np.int64(codes[i]) + 1] += 1
@@ -230,7 +230,7 @@ def _order_rows(codes, n_codes, order):
         code = np.int64(codes[i])
         order[places[code]] = np.uint32(i)
         places[code] += 1
-    for code in range(n_codes):  # each now says where the next one begins
+    for code in range(n_codes):  # places[code] is now the begin of the next code
         order[places[code] - 1] |= np.uint32(0x80000000)
 
 
@@ -255,7 +255,7 @@ def _write_entries(columns, features, omitted, first, places, bins):
 
 @kernel(bare=True)
 def write_sides(columns, feature, code, on_left):
-    """on_left[i]: whether the code of row i is at most `code`."""
+    """Set on_left[i] = whether the code of row i is at most `code`."""
     if len(columns.indptr):
         zero = columns.zeros[feature] <= code
         for i in range(len(on_left)):

@@ -1,4 +1,4 @@
-"""What boosting is given: X as its learner takes it, labels or numbers, weights."""
+"""Checks of X for boosting, and checks which trees the fast learners support."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
     "read_rows_like_fitted",
 ]
 
-_AS_THEY_ARE = {  # of trees that are grown on one table for all rounds
+_OF_PLAIN_TREES = {  # parameters of trees that can be grown on one table for all rounds
     "split": ("binary",),
     "splitter": ("best", "random"),
     "class_weight": (None,),
@@ -37,8 +37,6 @@ _OF_SIMPLE_TREES = {
     "significance": (None,),
     "max_error": (None,),
 }
-
-
 _OF_SMALL_TREES = {
     "min_samples_split": (2,),
     "min_samples_leaf": (1,),
@@ -49,9 +47,9 @@ _OF_SMALL_TREES = {
 
 @dataclass(frozen=True)
 class BoostingRows:
-    """X: as trees take it (`table`), or as any estimator does.
+    """Checked X: for trees of this library with `table`, otherwise for any estimator.
 
-    is_by_column: X was given as CSC, which members are to get
+    is_by_column: X was given as CSC, and members get CSC
     """
 
     X: Any
@@ -67,28 +65,27 @@ class BoostingRows:
 
     @property
     def mixed(self) -> MixedTable:
-        """As members of other kinds than trees get it."""
+        """X for members that are not trees of this library."""
         return MixedTable(self.X, self.attributes, self.is_by_column)
 
 
 def is_plain_tree(base: Any) -> bool:
-    """Whether it can be grown on a table of codes that is made once."""
+    """Whether `base` is a tree that can be grown on one binned table for all rounds."""
     if type(base) not in (DecisionTreeClassifier, DecisionTreeRegressor):
         return False
-    return CRITERIA[base.criterion].impurity is None and _is_among(base, _AS_THEY_ARE)
+    return CRITERIA[base.criterion].impurity is None and _is_among(base, _OF_PLAIN_TREES)
 
 
 def is_small_tree(base: Any, rows: BoostingRows, deepest: int) -> bool:
-    """Whether it is a simple tree of so many levels at most, and of any number of leaves and rows
-    of a leaf."""
+    """Whether `base` is a simple tree of at most `deepest` levels, without other size limits."""
     if getattr(base, "max_depth", None) is None or base.max_depth > deepest:
         return False
     return _is_among(base, _OF_SMALL_TREES) and is_simple_tree(base, rows)
 
 
 def is_simple_tree(base: Any, rows: BoostingRows) -> bool:
-    """Whether it is a tree of classes that only its size is asked of, on numbers that are all
-    there."""
+    """Whether `base` is a classification tree that has only size limits, on numeric columns
+    without missing values."""
     table = rows.table
     if table is None or not isinstance(base, DecisionTreeClassifier) or table.categories:
         return False
@@ -102,12 +99,12 @@ def is_simple_tree(base: Any, rows: BoostingRows) -> bool:
 
 
 def _is_among(base: DecisionTree, allowed: dict[str, tuple[Any, ...]]) -> bool:
-    given = {name: getattr(base, name) for name in allowed if hasattr(base, name)}
-    return all(np.ndim(own) == 0 and own in allowed[name] for name, own in given.items())
+    params = {name: getattr(base, name) for name in allowed if hasattr(base, name)}
+    return all(np.ndim(value) == 0 and value in allowed[name] for name, value in params.items())
 
 
 def read_rows(X: Any, estimator: Any, base: Any, *, as_table: bool) -> BoostingRows:
-    """Check X as given to `fit`; nothing is stored on the estimator."""
+    """Check X as given to `fit`; the estimator is not changed."""
     if as_table:
         table = read_table(X, estimator, base.categorical_features)
         return BoostingRows(table.X, table, table.attributes)
@@ -116,7 +113,7 @@ def read_rows(X: Any, estimator: Any, base: Any, *, as_table: bool) -> BoostingR
 
 
 def read_rows_like_fitted(X: Any, estimator: Any) -> Any:
-    """Check X as given to `predict`."""
+    """Check X as given to `predict`: it must have the columns of the fit."""
     if hasattr(estimator, "categories_"):
         return read_table_like_fitted(X, estimator)
     return read_mixed_like_fitted(X, estimator)

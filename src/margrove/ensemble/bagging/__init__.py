@@ -1,14 +1,13 @@
 """Bagging: estimators of any kind, fitted to samples of the rows and columns.
 
-answers            what one member of an ensemble says of rows
-bagged_ensemble    what the two baggings share: drawing, fitting, asking, figures out of bag
-estimator_states   fitted members of ensembles as plain values, and back, as model files have them
+bagged_ensemble    base class of the two estimators: drawing, fitting, predicting, out-of-bag scores
+estimator_states   fitted members as plain values for checkpoints, and back
 estimators         BaggingClassifier, BaggingRegressor
-members            the members of a bagged ensemble
-mixed_tables       x for an ensemble of any estimators
-samples            which rows and which columns each member of an ensemble is given
-seeded_clones      clones whose random numbers can be repeated
-votes              what the members of an ensemble say, put together
+members            the members of an ensemble: how they are made and fitted
+mixed_tables       checks of X for an ensemble of any estimators: numbers or labels
+predictions        predictions of the members, and their means and votes
+samples            the rows and columns that each member is fitted on
+seeded_clones      clones of an estimator with reproducible random states
 """
 
 import lazy_loader

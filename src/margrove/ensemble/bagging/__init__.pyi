@@ -8,9 +8,9 @@ from .estimators import BaggingRegressor as BaggingRegressor
 from .mixed_tables import MixedTable as MixedTable
 from .mixed_tables import read_mixed as read_mixed
 from .mixed_tables import read_mixed_like_fitted as read_mixed_like_fitted
-from .samples import lay_out as lay_out
+from .predictions import onto_all_classes as onto_all_classes
+from .predictions import warn_of_rows_in_every_bag as warn_of_rows_in_every_bag
+from .samples import plan_samples as plan_samples
 from .samples import seed_of_member as seed_of_member
 from .samples import with_nan_as_number as with_nan_as_number
 from .seeded_clones import seeded_clone as seeded_clone
-from .votes import onto_all_classes as onto_all_classes
-from .votes import warn_of_rows_in_every_bag as warn_of_rows_in_every_bag

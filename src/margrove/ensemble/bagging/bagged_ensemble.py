@@ -1,4 +1,4 @@
-"""What the two baggings share: drawing, fitting, asking, figures out of bag."""
+"""Base class of the two bagging estimators: drawing, fitting, predicting, out-of-bag scores."""
 
 from __future__ import annotations
 
@@ -26,21 +26,22 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from margrove._data import seed_of
 from margrove._runtime import RANDOM_STATE, RUN_CONTROL, Estimator, drive, resolve_n_jobs
-from margrove.ensemble.bagging.answers import answer_left_out, answer_of
-from margrove.ensemble.bagging.members import Crew, Member, MemberFitting, Plan
+from margrove.ensemble.bagging.members import BaggingPlan, Member, MemberFitting, WorkerPool
 from margrove.ensemble.bagging.mixed_tables import MixedTable, read_mixed, read_mixed_like_fitted
-from margrove.ensemble.bagging.samples import RowSamples, lay_out
-from margrove.ensemble.bagging.votes import (
-    Tally,
+from margrove.ensemble.bagging.predictions import (
+    RunningMean,
+    predict_out_of_bag,
+    prediction_of,
     warn_of_rows_in_every_bag,
 )
+from margrove.ensemble.bagging.samples import RowSamples, plan_samples
 from margrove.exceptions import DataWarning
 
-__all__ = ["BAGGING_PARAMETERS", "BagTargets", "Bagging", "has_method"]
+__all__ = ["BAGGING_PARAMETERS", "Bagging", "BaggingTargets", "has_method"]
 
 _COUNT = Interval(Integral, 1, None, closed="left")
 _SHARE = Interval(RealNotInt, 0, 1, closed="right")
-_VALUES_AT_ONCE = 8_000_000  # of the members' answers, before they are summed
+_VALUES_AT_ONCE = 8_000_000  # most predicted values in memory before they are summed
 
 BAGGING_PARAMETERS: dict[str, list[Any]] = {
     "estimator": [HasMethods(["fit", "predict"]), None],
@@ -58,12 +59,12 @@ BAGGING_PARAMETERS: dict[str, list[Any]] = {
 
 
 @dataclass(frozen=True)
-class BagTargets:
-    """What is to be learnt.
+class BaggingTargets:
+    """The checked targets and weights.
 
-    values    int64 codes (n,), or float64 (n,) or (n, n_outputs)
+    values    int64 class codes (n,), or float64 (n,) or (n, n_outputs)
     weight    float64 (n,), >= 0
-    classes   the labels of the codes, None for numbers
+    classes   the labels of the codes; None for regression
     """
 
     values: np.ndarray
@@ -72,15 +73,15 @@ class BagTargets:
 
 
 @dataclass(frozen=True)
-class _Grown:
-    """Members, and for each the samples from which it was drawn."""
+class _FittedMembers:
+    """Fitted members, and for each the `RowSamples` that its sample comes from."""
 
     members: list[Member]
     samples: list[RowSamples]
 
 
 def has_method(method: str) -> Callable[[Any], bool]:
-    """Whether the members have a method, as far as that is known."""
+    """A check for `available_if`: whether the members (before fit: the base estimator) have it."""
 
     def check(self: Any) -> bool:
         getattr(self.estimators_[0] if hasattr(self, "estimators_") else self._base(), method)
@@ -95,19 +96,19 @@ class Bagging(Estimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = BAGGING_PARAMETERS
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
-        """Fit the estimators, each on a sample of its own.
+        """Fit each estimator on its own sample.
 
         Parameters
         ----------
         X : array-like, sparse matrix or dataframe of shape (n_samples, n_features)
-            Whatever the estimator takes; it is given arrays.
+            Any X that the estimator accepts; the estimator gets arrays.
         y : array-like of shape (n_samples,) or, for numbers, (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
-            Rows are drawn in proportion to their weights: 0 is a row removed, 2 a row that is there
-            twice.
+            Rows are drawn in proportion to their weights. A weight of 0 removes a row, a weight of
+            2 is the same as two copies of the row.
         **fit_params : dict
-            Passed on to the estimators where metadata routing is enabled; arrays with an entry for
-            each row are drawn from as X is.
+            Passed to the estimators if metadata routing is enabled; arrays with an entry for each
+            row are sampled like X.
 
         Returns
         -------
@@ -141,59 +142,63 @@ class Bagging(Estimator):
             )
         if self.oob_score and not self.bootstrap:
             raise ValueError(
-                "Out of bag estimation only available if bootstrap=True: else no row is left out "
-                "by chance. Use oob_score=False."
+                "Out of bag estimation only available if bootstrap=True: otherwise rows are not "
+                "left out at random. Use oob_score=False."
             )
 
-    def _earlier(self, table: MixedTable, targets: BagTargets) -> _Grown:
-        """What a warm start goes on from."""
+    def _earlier(self, table: MixedTable, targets: BaggingTargets) -> _FittedMembers:
+        """The members that a warm start keeps."""
         if not self.warm_start or not hasattr(self, "estimators_"):
-            return _Grown([], [])
+            return _FittedMembers([], [])
         name = type(self).__name__
         if len(self.estimators_) > self.n_estimators:
             raise ValueError(
                 f"n_estimators={self.n_estimators} must be larger or equal to "
                 f"len(estimators_)={len(self.estimators_)} when warm_start==True. Use "
-                "warm_start=False to start anew."
+                "warm_start=False to start again."
             )
         if table.X.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has {table.X.shape[1]} features, but the {len(self.estimators_)} estimators "
-                f"that {name} goes on from (warm_start=True) take {self.n_features_in_}. Use "
-                "warm_start=False to start anew."
+                f"that {name} keeps (warm_start=True) have {self.n_features_in_}. Use "
+                "warm_start=False to start again."
             )
         if targets.classes is not None and not np.array_equal(targets.classes, self.classes_):
             raise ValueError(
                 f"y has the classes {targets.classes.tolist()}, but the estimators that {name} "
-                f"goes on from (warm_start=True) know {self.classes_.tolist()}. Use "
-                "warm_start=False to start anew."
+                f"keeps (warm_start=True) have {self.classes_.tolist()}. Use "
+                "warm_start=False to start again."
             )
         members = [
             Member(estimator, columns)
             for estimator, columns in zip(self.estimators_, self.estimators_features_, strict=True)
         ]
-        return _Grown(members, list(self._samples))
+        return _FittedMembers(members, list(self._samples))
 
     def _plan(
-        self, table: MixedTable, targets: BagTargets, earlier: _Grown, fit_params: dict[str, Any]
-    ) -> Plan:
+        self,
+        table: MixedTable,
+        targets: BaggingTargets,
+        earlier: _FittedMembers,
+        fit_params: dict[str, Any],
+    ) -> BaggingPlan:
         base, d = self._base(), table.X.shape[1]
         is_pairwise = get_tags(base).input_tags.pairwise
         takes_weights = _takes_weights(base)
-        # as scikit-learn does it; to estimators of this library a weight of zero is no row
+        # as in scikit-learn; estimators of this library drop rows of weight zero
         takes_all_rows = is_pairwise or (takes_weights and not isinstance(base, Estimator))
         n_chosen = _number_of_columns(self.max_features, d)
         if is_pairwise and (not takes_weights or self.bootstrap_features or n_chosen < d):
             raise ValueError(
-                f"{type(base).__name__} takes a matrix of pairs for X, of which neither rows nor "
-                "columns can be left out: it must take sample_weight, with max_features=1.0 and "
+                f"{type(base).__name__} takes a pairwise matrix as X, so no rows or columns can be "
+                "left out: it must support sample_weight, with max_features=1.0 and "
                 "bootstrap_features=False."
             )
         if earlier.samples and not isinstance(self.random_state, Integral):
             seed = earlier.samples[-1].seed
         else:
             seed = seed_of(self.random_state)
-        samples = lay_out(
+        samples = plan_samples(
             table.numbers(targets.weight),
             targets.values,
             targets.weight,
@@ -205,14 +210,14 @@ class Bagging(Estimator):
         if samples.ignores_weights:
             warnings.warn(
                 f"When fitting {type(self).__name__} with sample_weight it is recommended to use "
-                "bootstrap=True, got False: each sample holds every row once, so that weights "
-                "which are no whole numbers do nothing. Or use a smaller max_samples.",
+                "bootstrap=True, got False: each sample contains every row once, so weights that "
+                "are not whole numbers have no effect. Or use a smaller max_samples.",
                 DataWarning,
                 stacklevel=3,
             )
         if earlier.samples and samples.equals(earlier.samples[-1]):
             samples = earlier.samples[-1]
-        return Plan(
+        return BaggingPlan(
             ensemble=type(self).__name__,
             prototype=base,
             samples=samples,
@@ -227,31 +232,32 @@ class Bagging(Estimator):
 
     def _grow(
         self,
-        plan: Plan,
+        plan: BaggingPlan,
         table: MixedTable,
-        targets: BagTargets,
-        earlier: _Grown,
+        targets: BaggingTargets,
+        earlier: _FittedMembers,
         given: tuple[Any, Any, Any],
-    ) -> tuple[_Grown, dict[str, Any]]:
-        """Fit the members that are missing."""
+    ) -> tuple[_FittedMembers, dict[str, Any]]:
+        """Fit the members that are missing; returns all members and the fitted attributes."""
         X, y, sample_weight = given
-        with Crew(self._workers()) as crew:
+        with WorkerPool(self._workers()) as pool:
             first = len(earlier.members)
             fitting = MemberFitting(
-                plan, table.for_members, targets.values, first, self.n_estimators, crew
+                plan, table.for_members, targets.values, first, self.n_estimators, pool
             )
 
-            def grown() -> _Grown:
+            def all_members() -> _FittedMembers:
                 new = fitting.members
-                return _Grown(earlier.members + new, earlier.samples + [plan.samples] * len(new))
+                samples = earlier.samples + [plan.samples] * len(new)
+                return _FittedMembers(earlier.members + new, samples)
 
             def fitted() -> dict[str, Any]:
-                now = grown()
+                current = all_members()
                 return table.attributes | self._learnt(targets) | {
                     "estimator_": plan.prototype,
-                    "estimators_": [member.estimator for member in now.members],
-                    "estimators_features_": [member.columns for member in now.members],
-                    "_samples": now.samples,
+                    "estimators_": [member.estimator for member in current.members],
+                    "estimators_features_": [member.columns for member in current.members],
+                    "_samples": current.samples,
                 }  # fmt: skip
 
             drive(
@@ -265,55 +271,61 @@ class Bagging(Estimator):
                 fitted=fitted,
                 given={"sample_weight": sample_weight, **plan.fit_params},
             )
-        if not grown().members:  # interrupted before there was anything to keep
+        if not all_members().members:  # interrupted before there was anything to keep
             raise KeyboardInterrupt
-        return grown(), fitted()
+        return all_members(), fitted()
 
-    def _out_of_bag(self, grown: _Grown, X: Any, targets: BagTargets) -> dict[str, Any]:
-        """Figures of each row by the members whose samples do not hold it, and their score."""
+    def _out_of_bag(
+        self, fitted: _FittedMembers, X: Any, targets: BaggingTargets
+    ) -> dict[str, Any]:
+        """Out-of-bag predictions: each row by the members that have not seen it; and the score."""
         name = type(self).__name__
-        if any(samples is not grown.samples[0] for samples in grown.samples):
+        if any(samples is not fitted.samples[0] for samples in fitted.samples):
             raise ValueError(
-                "oob_score needs all estimators to be drawn from the same rows, but those that "
-                f"{name} went on from (warm_start=True) were drawn from others. Use "
+                "oob_score needs samples of the same rows for all estimators, but the estimators "
+                f"that {name} kept (warm_start=True) were fitted on other rows. Use "
                 "warm_start=False, or oob_score=False."
             )
-        n_rows, n_members = X.shape[0], len(grown.members)
-        method = self._method(grown.members[0].estimator)
+        n_rows, n_members = X.shape[0], len(fitted.members)
+        method = self._method(fitted.members[0].estimator)
         n_classes = None if targets.classes is None else len(targets.classes)
         tasks = [
             (member, X, samples, number, method, n_classes)
             for number, (member, samples) in enumerate(
-                zip(grown.members, grown.samples, strict=True)
+                zip(fitted.members, fitted.samples, strict=True)
             )
         ]
-        tally = Tally(n_rows)
-        for answer in self._in_order(answer_left_out, tasks, n_rows):
-            if answer is not None:
-                tally.add(answer[1], answer[0])
+        mean = RunningMean(n_rows)
+        for prediction in self._in_order(predict_out_of_bag, tasks, n_rows):
+            if prediction is not None:
+                mean.add(prediction[1], prediction[0])
         counted = targets.weight > 0
-        warn_of_rows_in_every_bag(tally.counts[counted], name, n_members)
-        figures = tally.mean()
-        if tally.sums is None:
-            figures = np.full((n_rows, n_classes) if n_classes else targets.values.shape, np.nan)
-        return self._oob_attributes(figures, targets, np.flatnonzero(counted & (tally.counts > 0)))
+        warn_of_rows_in_every_bag(mean.counts[counted], name, n_members)
+        means = mean.mean()
+        if mean.sums is None:
+            means = np.full((n_rows, n_classes) if n_classes else targets.values.shape, np.nan)
+        return self._oob_attributes(means, targets, np.flatnonzero(counted & (mean.counts > 0)))
 
     def _oob_score_of(
-        self, truth: np.ndarray, found: np.ndarray, weight: np.ndarray, usual: Callable[..., float]
+        self,
+        truth: np.ndarray,
+        predicted: np.ndarray,
+        weight: np.ndarray,
+        default: Callable[..., float],
     ) -> float:
-        """The score that `oob_score` asks for."""
+        """The score by `oob_score`, if it is a callable, or by the default metric."""
         if not len(truth):
             return float("nan")
-        metric = self.oob_score if callable(self.oob_score) else usual
+        metric = self.oob_score if callable(self.oob_score) else default
         if (weight == weight[0]).all() or "sample_weight" not in _arguments(metric):
-            return float(metric(truth, found))
-        return float(metric(truth, found, sample_weight=weight))
+            return float(metric(truth, predicted))
+        return float(metric(truth, predicted, sample_weight=weight))
 
     @property
     def estimators_samples_(self) -> list[np.ndarray]:
         """The rows that each estimator was fitted on, each as often as it was drawn.
 
-        Drawn anew each time, from the seed.
+        They are not stored: each access draws them again from the seed.
         """
         check_is_fitted(self, "estimators_")
         return [samples.indices(k) for k, samples in enumerate(self._samples)]
@@ -330,29 +342,30 @@ class Bagging(Estimator):
         """The estimators, one after the other."""
         return iter(self.estimators_)
 
-    # -- what the two differ in --
+    # -- what the subclasses define --
 
     @abstractmethod
     def _base(self) -> Any:
-        """The estimator of which members are copies."""
+        """The estimator that is cloned for each member."""
 
     @abstractmethod
-    def _targets(self, y: Any, sample_weight: Any, n_rows: int) -> BagTargets: ...
+    def _targets(self, y: Any, sample_weight: Any, n_rows: int) -> BaggingTargets: ...
 
     @abstractmethod
-    def _learnt(self, targets: BagTargets) -> dict[str, Any]:
-        """Attributes besides the members."""
+    def _learnt(self, targets: BaggingTargets) -> dict[str, Any]:
+        """Fitted attributes that depend on the targets, such as `classes_`."""
 
     @abstractmethod
     def _method(self, member: Any) -> str:
-        """What the members are asked for."""
+        """The name of the method by which members predict."""
 
     @abstractmethod
     def _oob_attributes(
-        self, figures: np.ndarray, targets: BagTargets, scored: np.ndarray
-    ) -> dict[str, Any]: ...
+        self, predictions: np.ndarray, targets: BaggingTargets, scored: np.ndarray
+    ) -> dict[str, Any]:
+        """Fitted attributes from out-of-bag predictions; `scored` are the rows that have one."""
 
-    # -- asking --
+    # -- predicting --
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self, "estimators_")
@@ -362,38 +375,38 @@ class Bagging(Estimator):
         return resolve_n_jobs(self.n_jobs)
 
     def _in_order(self, task: Callable[..., Any], tasks: list[Any], n_rows: int) -> Iterator[Any]:
-        """The answers to tasks in their order, as many at a time as there is room for."""
-        with Crew(self._workers()) as crew:
+        """Results of the tasks in their order, computed in batches that fit into memory."""
+        with WorkerPool(self._workers()) as pool:
             n_values = n_rows * int(getattr(self, "n_classes_", 1))
-            size = 1 if crew.n_jobs == 1 else max(crew.n_jobs, _VALUES_AT_ONCE // max(n_values, 1))
+            size = 1 if pool.n_jobs == 1 else max(pool.n_jobs, _VALUES_AT_ONCE // max(n_values, 1))
             for start in range(0, len(tasks), size):
-                yield from crew.run(task, tasks[start : start + size])
+                yield from pool.run(task, tasks[start : start + size])
 
-    def _answers(self, X: Any, method: str, params: dict[str, Any]) -> Iterator[Any]:
-        """What the members say of X, one after the other."""
+    def _predictions(self, X: Any, method: str, params: dict[str, Any]) -> Iterator[Any]:
+        """The predictions of the members for X, one member after the other."""
         tasks = [
             (estimator, columns, X, method, params)
             for estimator, columns in zip(self.estimators_, self.estimators_features_, strict=True)
         ]
-        return self._in_order(answer_of, tasks, X.shape[0])
+        return self._in_order(prediction_of, tasks, X.shape[0])
 
     def _routed(self, caller: str, params: dict[str, Any]) -> Any:
-        """Arguments for the methods of the members."""
+        """Routed arguments for each method of the members."""
         if _routing_enabled():
             return process_routing(self, caller, **params).estimator
         return Bunch(**{name: {} for name in _METHODS})
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """How metadata are routed: `sample_weight` of fit stays here, the rest goes to members.
+        """Metadata routing: `sample_weight` of fit is used here, all else goes to the members.
 
         Returns
         -------
         routing : MetadataRouter
         """
         base = self._base()
-        has_shares = hasattr(base, "predict_proba") and getattr(self, "voting", "hard") == "soft"
-        shares = "predict_proba" if has_shares else "predict"
-        has_logarithms = has_shares and hasattr(base, "predict_log_proba")
+        is_soft = hasattr(base, "predict_proba") and getattr(self, "voting", "hard") == "soft"
+        shares = "predict_proba" if is_soft else "predict"
+        has_logarithms = is_soft and hasattr(base, "predict_log_proba")
         mapping = MethodMapping()
         for caller, callee in (
             ("fit", "fit"),
@@ -436,5 +449,5 @@ def _number_of_columns(max_features: float, d: int) -> int:
 def _arguments(metric: Callable[..., float]) -> set[str]:
     try:
         return set(inspect.signature(metric).parameters)
-    except (TypeError, ValueError):  # some callables of other languages do not say
+    except (TypeError, ValueError):  # callables written in C may have no signature
         return set()

@@ -14,80 +14,84 @@ from sklearn.utils.metadata_routing import _raise_for_params
 from sklearn.utils.metaestimators import available_if
 
 from margrove._data import check_labels, check_targets, check_weights, moderate
-from margrove.ensemble.bagging.answers import shares_of
 from margrove.ensemble.bagging.bagged_ensemble import (
     BAGGING_PARAMETERS,
     Bagging,
-    BagTargets,
+    BaggingTargets,
     has_method,
 )
-from margrove.ensemble.bagging.votes import LogTally, Tally, onto_all_classes
+from margrove.ensemble.bagging.predictions import (
+    LogRunningMean,
+    RunningMean,
+    onto_all_classes,
+    shares_of,
+)
 
 __all__ = ["BaggingClassifier", "BaggingRegressor"]
 
 
 class BaggingClassifier(ClassifierMixin, Bagging):
-    """Classifiers fitted on bootstrap samples, and their average or vote.
+    """Classifiers fitted on bootstrap samples; they predict by averaging or voting.
 
-    A drop-in for `sklearn.ensemble.BaggingClassifier`. What the k-th estimator is fitted on depends
-    on the seed, on k and on the content of the data alone: neither the order of the rows, nor the
-    number of workers, nor whether it was added by a warm start. A row of weight 2 is a row that is
-    there twice. An estimator of another library that takes `sample_weight` gets all rows as they
-    are, and how often each was drawn as its weight; others get the rows of their samples.
+    A drop-in for `sklearn.ensemble.BaggingClassifier`. The sample of the k-th estimator depends
+    only on the seed, on k and on the content of the data: not on the order of the rows, the number
+    of workers, or a warm start. A row of weight 2 is the same as two copies of the row. An
+    estimator of another library that supports `sample_weight` gets all rows, with the number of
+    times that each was drawn as its weight; others get the rows of their samples.
 
     Parameters
     ----------
     estimator : estimator or None, default=None
-        What is fitted; None is a `DecisionTreeClassifier`.
+        The estimator to fit; None is a `DecisionTreeClassifier`.
     n_estimators : int, default=10
-        How many.
+        The number of estimators.
     max_samples : int, float or None, default=1.0
         Size of each sample; a float is a share of the rows, or of the sum of `sample_weight` if all
-        weights are whole. None is all.
+        weights are whole numbers. None is all.
     max_features : int or float, default=1.0
-        How many columns each estimator is given; a float is a share of them.
+        Number of columns for each estimator; a float is a share of all columns.
     bootstrap : bool, default=True
         Draw rows with replacement.
     bootstrap_features : bool, default=False
         Draw columns with replacement.
     oob_score : bool or callable, default=False
-        Predict each row by the estimators that have not seen it, and compute the accuracy of that,
-        or what a callable(y_true, y_pred) gives.
+        Predict each row by the estimators that have not seen it, and compute the accuracy of these
+        predictions, or the score by a callable(y_true, y_pred).
     warm_start : bool, default=False
         Keep the estimators of the last fit and add to them.
     n_jobs : int or None, default=None
-        How many estimators are fitted or asked at once, by threads unless a
-        `joblib.parallel_config` says otherwise. None is one.
+        How many estimators fit or predict at the same time, in threads unless a
+        `joblib.parallel_config` selects another backend. None is one.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of what is drawn, and of the estimators' own random states.
+        Seed of the samples, and of the random states of the estimators.
     voting : {"soft", "hard"}, default="soft"
         "soft" averages probabilities, or counts votes if the estimator has none. "hard" counts
         votes.
     max_time : float or None, default=None
         Seconds after which no more estimators are fitted.
     on_interrupt : {"raise", "keep"}, default="raise"
-        What Ctrl-C does.
+        Whether Ctrl-C raises, or keeps the estimators fitted so far with a warning.
     verbose : int, default=0
         Show a progress bar.
 
     Attributes
     ----------
     estimator_ : estimator
-        What the estimators are copies of.
+        The estimator that was cloned.
     estimators_ : list of estimators
-        They know the classes by their numbers, as scikit-learn's do.
+        Their classes are the codes 0, 1, ... of the labels, as in scikit-learn.
     estimators_samples_ : list of ndarray
         The rows that each was fitted on.
     estimators_features_ : list of ndarray
         The columns that each was fitted on.
     classes_ : ndarray of shape (n_classes,)
-        Those without any weight too: as in a sample that has missed a class, their share is 0.
+        Includes classes whose rows all have weight 0; their predicted share is 0.
     n_classes_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray
-        Where X has names.
+        Only if X has column names.
     oob_score_ : float
-        With `oob_score`: over the rows that some estimator has not seen, by weight.
+        With `oob_score`: weighted, over the rows that some estimator has not seen.
     oob_decision_function_ : ndarray of shape (n_samples, n_classes)
         With `oob_score`: averages or shares of votes; NaN for rows that all estimators have seen.
 
@@ -139,14 +143,14 @@ class BaggingClassifier(ClassifierMixin, Bagging):
         self.verbose = verbose
 
     def predict(self, X: Any, **params: Any) -> np.ndarray:
-        """The class of the highest average probability, or of the most votes; of equals the first.
+        """The class with the highest mean probability, or with most votes; the first of equals.
 
         `params` are routed to `predict_proba` of the estimators, or to `predict` for votes.
         """
         _raise_for_params(params, self, "predict")
         winners = np.argmax(self._shares(X, self._routed("predict", params)), axis=1)
-        found: np.ndarray = self.classes_[winners]
-        return found
+        labels: np.ndarray = self.classes_[winners]
+        return labels
 
     def predict_proba(self, X: Any, **params: Any) -> np.ndarray:
         """The average of the probabilities, or the shares of the votes.
@@ -159,7 +163,7 @@ class BaggingClassifier(ClassifierMixin, Bagging):
     def predict_log_proba(self, X: Any, **params: Any) -> np.ndarray:
         """The logarithms of the probabilities.
 
-        `params` are routed to `predict_log_proba` of the estimators if it is there to be averaged.
+        `params` are routed to `predict_log_proba` of the estimators, if they have it.
         """
         _raise_for_params(params, self, "predict_log_proba")
         rows = self._rows(X)
@@ -167,31 +171,31 @@ class BaggingClassifier(ClassifierMixin, Bagging):
         if self.voting == "hard" or not hasattr(self.estimators_[0], "predict_log_proba"):
             with np.errstate(divide="ignore"):
                 return np.log(self._shares(rows, routed))
-        tally = LogTally()
-        answers = self._answers(rows, "predict_log_proba", routed.predict_log_proba)
-        for estimator, logarithms in zip(self.estimators_, answers, strict=True):
-            tally.add(
+        mean = LogRunningMean()
+        predictions = self._predictions(rows, "predict_log_proba", routed.predict_log_proba)
+        for estimator, logarithms in zip(self.estimators_, predictions, strict=True):
+            mean.add(
                 onto_all_classes(logarithms, estimator.classes_, self.n_classes_, unknown=-np.inf)
             )
-        return tally.mean()
+        return mean.mean()
 
     @available_if(has_method("decision_function"))
     def decision_function(self, X: Any, **params: Any) -> np.ndarray:
-        """The average of the decision functions; of a class, by the estimators that know it.
+        """The mean of the decision functions; for each class, over the estimators that know it.
 
         `params` are routed to `decision_function` of the estimators.
         """
         _raise_for_params(params, self, "decision_function")
         rows = self._rows(X)
         routed = self._routed("decision_function", params)
-        answers = self._answers(rows, "decision_function", routed.decision_function)
+        predictions = self._predictions(rows, "decision_function", routed.decision_function)
         total: Any = 0.0
         counts: Any = 0
-        for estimator, values in zip(self.estimators_, answers, strict=True):
+        for estimator, values in zip(self.estimators_, predictions, strict=True):
             known = np.isin(np.arange(self.n_classes_), estimator.classes_)
             if known.all():
                 total, counts = total + values, counts + 1
-            elif self.n_classes_ > 2:  # who knows one class of two has nothing to decide
+            elif self.n_classes_ > 2:  # of two classes, an estimator of one has no decision
                 columns = _by_class(values, estimator)
                 total = total + onto_all_classes(columns, estimator.classes_, self.n_classes_)
                 counts = counts + known
@@ -200,12 +204,12 @@ class BaggingClassifier(ClassifierMixin, Bagging):
 
     def _shares(self, X: Any, routed: Any) -> np.ndarray:
         rows = self._rows(X)
-        tally = Tally(rows.shape[0])
+        mean = RunningMean(rows.shape[0])
         method = self._method(self.estimators_[0])
-        answers = self._answers(rows, method, routed.get(method, {}))
-        for estimator, answer in zip(self.estimators_, answers, strict=True):
-            tally.add(shares_of(answer, estimator, method, self.n_classes_))
-        return tally.mean()
+        predictions = self._predictions(rows, method, routed.get(method, {}))
+        for estimator, prediction in zip(self.estimators_, predictions, strict=True):
+            mean.add(shares_of(prediction, estimator, method, self.n_classes_))
+        return mean.mean()
 
     def _method(self, member: Any) -> str:
         is_soft = self.voting == "soft" and hasattr(member, "predict_proba")
@@ -218,23 +222,23 @@ class BaggingClassifier(ClassifierMixin, Bagging):
 
         return DecisionTreeClassifier()
 
-    def _targets(self, y: Any, sample_weight: Any, n_rows: int) -> BagTargets:
+    def _targets(self, y: Any, sample_weight: Any, n_rows: int) -> BaggingTargets:
         weight = moderate(check_weights(sample_weight, n_rows))
         labels = check_labels(y, n_rows)
-        return BagTargets(labels.codes, weight, labels.classes)
+        return BaggingTargets(labels.codes, weight, labels.classes)
 
-    def _learnt(self, targets: BagTargets) -> dict[str, Any]:
+    def _learnt(self, targets: BaggingTargets) -> dict[str, Any]:
         assert targets.classes is not None
         return {"classes_": targets.classes, "n_classes_": len(targets.classes)}
 
     def _oob_attributes(
-        self, figures: np.ndarray, targets: BagTargets, scored: np.ndarray
+        self, predictions: np.ndarray, targets: BaggingTargets, scored: np.ndarray
     ) -> dict[str, Any]:
         assert targets.classes is not None
         truth = targets.classes[targets.values[scored]]
-        found = targets.classes[np.argmax(figures[scored], axis=1)]
-        score = self._oob_score_of(truth, found, targets.weight[scored], accuracy_score)
-        return {"oob_decision_function_": figures, "oob_score_": score}
+        predicted = targets.classes[np.argmax(predictions[scored], axis=1)]
+        score = self._oob_score_of(truth, predicted, targets.weight[scored], accuracy_score)
+        return {"oob_decision_function_": predictions, "oob_score_": score}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -245,47 +249,46 @@ class BaggingClassifier(ClassifierMixin, Bagging):
 
 
 class BaggingRegressor(RegressorMixin, Bagging):
-    """Regressors fitted on bootstrap samples, and their average.
+    """Regressors fitted on bootstrap samples; they predict by averaging.
 
-    A drop-in for `sklearn.ensemble.BaggingRegressor`; see `BaggingClassifier` for what is
-    different.
+    A drop-in for `sklearn.ensemble.BaggingRegressor`; see `BaggingClassifier` for the differences.
 
     Parameters
     ----------
     estimator : estimator or None, default=None
-        What is fitted; None is a `DecisionTreeRegressor`.
+        The estimator to fit; None is a `DecisionTreeRegressor`.
     n_estimators : int, default=10
-        How many.
+        The number of estimators.
     max_samples : int, float or None, default=1.0
         Size of each sample; a float is a share of the rows, or of the sum of `sample_weight` if all
-        weights are whole. None is all.
+        weights are whole numbers. None is all.
     max_features : int or float, default=1.0
-        How many columns each estimator is given; a float is a share of them.
+        Number of columns for each estimator; a float is a share of all columns.
     bootstrap : bool, default=True
         Draw rows with replacement.
     bootstrap_features : bool, default=False
         Draw columns with replacement.
     oob_score : bool or callable, default=False
-        Predict each row by the estimators that have not seen it, and compute the R^2 of that, or
-        what a callable(y_true, y_pred) gives.
+        Predict each row by the estimators that have not seen it, and compute the R^2 of these
+        predictions, or the score by a callable(y_true, y_pred).
     warm_start : bool, default=False
         Keep the estimators of the last fit and add to them.
     n_jobs : int or None, default=None
-        How many estimators are fitted or asked at once, by threads unless a
-        `joblib.parallel_config` says otherwise. None is one.
+        How many estimators fit or predict at the same time, in threads unless a
+        `joblib.parallel_config` selects another backend. None is one.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of what is drawn, and of the estimators' own random states.
+        Seed of the samples, and of the random states of the estimators.
     max_time : float or None, default=None
         Seconds after which no more estimators are fitted.
     on_interrupt : {"raise", "keep"}, default="raise"
-        What Ctrl-C does.
+        Whether Ctrl-C raises, or keeps the estimators fitted so far with a warning.
     verbose : int, default=0
         Show a progress bar.
 
     Attributes
     ----------
     estimator_ : estimator
-        What the estimators are copies of.
+        The estimator that was cloned.
     estimators_ : list of estimators
     estimators_samples_ : list of ndarray
         The rows that each was fitted on.
@@ -293,9 +296,9 @@ class BaggingRegressor(RegressorMixin, Bagging):
         The columns that each was fitted on.
     n_features_in_ : int
     feature_names_in_ : ndarray
-        Where X has names.
+        Only if X has column names.
     oob_score_ : float
-        With `oob_score`: over the rows that some estimator has not seen, by weight.
+        With `oob_score`: weighted, over the rows that some estimator has not seen.
     oob_prediction_ : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         With `oob_score`: averages; NaN for rows that all estimators have seen.
 
@@ -347,10 +350,10 @@ class BaggingRegressor(RegressorMixin, Bagging):
         _raise_for_params(params, self, "predict")
         rows = self._rows(X)
         routed = self._routed("predict", params)
-        tally = Tally(rows.shape[0])
-        for answer in self._answers(rows, "predict", routed.predict):
-            tally.add(answer)
-        return tally.mean()
+        mean = RunningMean(rows.shape[0])
+        for prediction in self._predictions(rows, "predict", routed.predict):
+            mean.add(prediction)
+        return mean.mean()
 
     def _method(self, member: Any) -> str:
         return "predict"
@@ -362,21 +365,21 @@ class BaggingRegressor(RegressorMixin, Bagging):
 
         return DecisionTreeRegressor()
 
-    def _targets(self, y: Any, sample_weight: Any, n_rows: int) -> BagTargets:
+    def _targets(self, y: Any, sample_weight: Any, n_rows: int) -> BaggingTargets:
         numbers = check_targets(y, n_rows, multi_output=True)
         if numbers.ndim == 2 and numbers.shape[1] == 1:
             numbers = numbers[:, 0]
-        return BagTargets(numbers, moderate(check_weights(sample_weight, n_rows)), None)
+        return BaggingTargets(numbers, moderate(check_weights(sample_weight, n_rows)), None)
 
-    def _learnt(self, targets: BagTargets) -> dict[str, Any]:
+    def _learnt(self, targets: BaggingTargets) -> dict[str, Any]:
         return {}
 
     def _oob_attributes(
-        self, figures: np.ndarray, targets: BagTargets, scored: np.ndarray
+        self, predictions: np.ndarray, targets: BaggingTargets, scored: np.ndarray
     ) -> dict[str, Any]:
-        truth, found = targets.values[scored], figures[scored]
-        score = self._oob_score_of(truth, found, targets.weight[scored], r2_score)
-        return {"oob_prediction_": figures, "oob_score_": score}
+        truth, predicted = targets.values[scored], predictions[scored]
+        score = self._oob_score_of(truth, predicted, targets.weight[scored], r2_score)
+        return {"oob_prediction_": predictions, "oob_score_": score}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -387,14 +390,14 @@ class BaggingRegressor(RegressorMixin, Bagging):
 
 
 def _by_class(values: np.ndarray, estimator: Any) -> np.ndarray:
-    """Decisions with a column for each class that the estimator knows."""
+    """Decision values with a column for each class of the estimator, (n, k)."""
     n_known = len(estimator.classes_)
     if n_known == 2 and values.ndim == 1:
         return np.stack([-values, values], axis=1)
     if values.shape[1:] != (n_known,):
         raise ValueError(
-            f"{type(estimator).__name__} has not seen all classes in its sample and its decision "
-            f"function has {values.shape[1:]} columns for {n_known} classes. Use "
+            f"The sample of a {type(estimator).__name__} does not contain all classes, and its "
+            f"decision function has {values.shape[1:]} columns for {n_known} classes. Use "
             "decision_function_shape='ovr', or predict."
         )
     return values

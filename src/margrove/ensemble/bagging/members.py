@@ -1,4 +1,4 @@
-"""The members of a bagged ensemble: how one is made and fitted, and how several are at once."""
+"""The members of a bagged ensemble: how one is made and fitted, and several in parallel."""
 
 from __future__ import annotations
 
@@ -25,19 +25,21 @@ from margrove.ensemble.bagging.estimator_states import fitted_values, refitted, 
 from margrove.ensemble.bagging.samples import RowSample, RowSamples, draw_columns, seed_of_member
 from margrove.exceptions import InvalidDataError
 
-__all__ = ["Crew", "Member", "MemberFitting", "Plan", "columns_of"]
+__all__ = ["BaggingPlan", "Member", "MemberFitting", "WorkerPool", "columns_of"]
 
 _BATCH_SECONDS = 0.25
 
 
 @dataclass(frozen=True)
-class Plan:
-    """All that a member is made from, but for the data and its number.
+class BaggingPlan:
+    """What a member is made from, except for the data and its number.
 
-    prototype       the estimator of which members are copies
-    takes_weights   whether its fit does; else rows are repeated
-    takes_all_rows  whether rows that were not drawn are there too, with a weight of zero
-    classes         the labels behind the codes that members are given, None for numbers
+    ensemble        the class name of the ensemble, for messages
+    prototype       the estimator that is cloned for each member
+    n_chosen        the number of columns of a member
+    takes_weights   whether its fit has sample_weight; if not, rows are repeated
+    takes_all_rows  whether it also gets the rows that were not drawn, with a weight of zero
+    classes         the labels of the codes that members are fitted to; None for regression
     fit_params      further arguments of its fit
     """
 
@@ -53,7 +55,7 @@ class Plan:
     fit_params: dict[str, Any]
 
     def columns(self, number: int) -> np.ndarray:
-        """Those that member `number` takes."""
+        """The columns of member `number`, int64 (n_chosen,)."""
         return draw_columns(
             self.samples.seed,
             number,
@@ -65,15 +67,15 @@ class Plan:
 
 @dataclass(frozen=True)
 class Member:
-    """A fitted estimator and the columns that it takes."""
+    """A fitted estimator and the columns that it was fitted on."""
 
     estimator: Any
     columns: np.ndarray
 
 
-def fit_member(plan: Plan, X: Any, y: np.ndarray, number: int) -> Member:
+def fit_member(plan: BaggingPlan, X: Any, y: np.ndarray, number: int) -> Member:
     """Member `number`, fitted on its sample."""
-    estimator = _own_copy(plan, number)
+    estimator = _copy_for_member(plan, number)
     columns = plan.columns(number)
     sample = plan.samples.sample(number)
     rows, weight = _rows_and_weights(plan, sample, len(y))
@@ -90,7 +92,7 @@ def fit_member(plan: Plan, X: Any, y: np.ndarray, number: int) -> Member:
 
 
 def _rows_and_weights(
-    plan: Plan, sample: RowSample, n_rows: int
+    plan: BaggingPlan, sample: RowSample, n_rows: int
 ) -> tuple[np.ndarray | slice, np.ndarray | None]:
     if plan.takes_all_rows:
         return slice(None), np.bincount(sample.rows, sample.counts, minlength=n_rows)
@@ -100,28 +102,28 @@ def _rows_and_weights(
 
 
 def columns_of(X: Any, columns: np.ndarray) -> Any:
-    """Some columns; all of them without a copy."""
+    """Some columns of X; X itself if they are all columns in order."""
     if len(columns) == X.shape[1] and np.array_equal(columns, np.arange(len(columns))):
         return X
     return X[:, columns]
 
 
-def _own_copy(plan: Plan, number: int) -> Any:
-    """A copy of the prototype, with random states of its own and class weights by code."""
+def _copy_for_member(plan: BaggingPlan, number: int) -> Any:
+    """A copy of the prototype, with the random states of the member and class weights by code."""
     estimator = clone(plan.prototype)
-    given = estimator.get_params(deep=True)
+    params = estimator.get_params(deep=True)
     random = np.random.RandomState(seed_of_member(plan.samples.seed, number))
     settings: dict[str, Any] = {}
-    for name in sorted(given):
+    for name in sorted(params):
         if name == "random_state" or name.endswith("__random_state"):
             settings[name] = int(random.randint(np.iinfo(np.int32).max))
         elif name == "class_weight" or name.endswith("__class_weight"):
-            settings[name] = _by_code(given[name], plan.classes)
+            settings[name] = _by_code(params[name], plan.classes)
     return estimator.set_params(**settings) if settings else estimator
 
 
 def _by_code(class_weight: Any, classes: np.ndarray | None) -> Any:
-    """Members are given codes for labels, so weights of labels become weights of codes."""
+    """Class weights by code instead of by label: members are fitted to codes."""
     if classes is None or not isinstance(class_weight, dict):
         return class_weight
     code = {label: k for k, label in enumerate(classes.tolist())}
@@ -130,29 +132,26 @@ def _by_code(class_weight: Any, classes: np.ndarray | None) -> Any:
     return {code[label]: weight for label, weight in class_weight.items()}
 
 
-def _explain(error: Exception, plan: Plan, number: int, y: np.ndarray) -> None:
-    """Say which member failed, and why it may have."""
+def _explain(error: Exception, plan: BaggingPlan, number: int, y: np.ndarray) -> None:
+    """Add to an error which member failed; raise a clearer one if its sample has one class."""
     kind = type(plan.prototype).__name__
     if plan.classes is not None and len(plan.classes) > 1 and len(np.unique(y)) == 1:
         only = plan.classes.tolist()[y[0]]
         raise InvalidDataError(
             f"{kind} could not be fitted as estimator {number} of {plan.ensemble}: its sample of "
-            f"{plan.samples.n_draws} draws holds the class {only!r} only. Use a larger "
-            "max_samples, another random_state, or an estimator that takes one class. "
-            f"The estimator says: {error}"
+            f"{plan.samples.n_draws} draws contains the class {only!r} only. Use a larger "
+            "max_samples, another random_state, or an estimator that accepts a single class. "
+            f"Message of the estimator: {error}"
         ) from error
     error.add_note(f"This was estimator {number} of {plan.ensemble}, fitted on a sample of rows.")
 
 
-class Crew:
-    """Workers for tasks: threads, unless a `joblib.parallel_config` says otherwise.
-
-    Results come in the order of the tasks.
-    """
+class WorkerPool:
+    """Runs tasks in threads, unless a `joblib.parallel_config` selects another backend."""
 
     def __init__(self, n_jobs: int) -> None:
         self.n_jobs = n_jobs
-        self.is_elsewhere = n_jobs > 1 and processes_wanted()
+        self.uses_processes = n_jobs > 1 and processes_wanted()
         self._parallel: Any = None
         self._stack = ExitStack()
 
@@ -167,39 +166,39 @@ class Crew:
         self._stack.close()
 
     def run(self, task: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> list[Any]:
-        """task(*a) for all of the arguments."""
+        """task(*a) for each tuple a of the arguments, in their order."""
         if self._parallel is None:
-            return [task(*given) for given in arguments]
+            return [task(*each) for each in arguments]
         with finishing(task) as one:
-            return list(self._parallel(delayed(one)(*given) for given in arguments))
+            return list(self._parallel(delayed(one)(*each) for each in arguments))
 
 
-def _fit_there(shared: tuple[Any, ...], number: int) -> Member:
-    """What a worker of another process does."""
+def _fit_in_worker(shared: tuple[Any, ...], number: int) -> Member:
+    """`fit_member` in a worker process."""
     plan, X, y = shared
     return fit_member(plan, X, y, number)
 
 
 class MemberFitting:
-    """The process of fitting members `first` to `total` - 1, one a round.
+    """The process that fits members `first` to `total` - 1, one in each round.
 
-    Several are fitted at once, and handed over one by one.
+    Several members are fitted in parallel and then handed over one by one.
     """
 
     unit = "estimator"
     limit = "n_estimators"
 
     def __init__(
-        self, plan: Plan, X: Any, y: np.ndarray, first: int, total: int, crew: Crew
+        self, plan: BaggingPlan, X: Any, y: np.ndarray, first: int, total: int, pool: WorkerPool
     ) -> None:
         self.total: int | None = total
         self._fitted: list[Member] = []
-        self._values: list[dict[str, Any]] = []  # of the members, as far as they were asked for
+        self._values: list[dict[str, Any]] = []  # the members in earlier calls of `state`
         self._n_handed_over = 0
         self._plan, self._X, self._y = plan, X, y
-        self._first, self._last, self._crew = first, total, crew
-        self._batch = crew.n_jobs
-        self._coming: Iterator[Member] | None = None
+        self._first, self._last, self._pool = first, total, pool
+        self._batch = pool.n_jobs
+        self._results: Iterator[Member] | None = None
 
     @property
     def members(self) -> list[Member]:
@@ -215,27 +214,26 @@ class MemberFitting:
 
     def advance(self, work: float) -> float:
         """Hand over the next member, after fitting a batch if there is none."""
-        if self._n_handed_over == len(self._fitted) and self._crew.is_elsewhere:
-            if self._coming is None:
-                shared, left = (self._plan, self._X, self._y), range(self.rounds, self._last)
-                self._coming = spread(
-                    _fit_there, shared, [(number,) for number in left], self._crew.n_jobs
-                )
-            self._fitted.append(next(self._coming))
+        if self._n_handed_over == len(self._fitted) and self._pool.uses_processes:
+            if self._results is None:
+                shared = self._plan, self._X, self._y
+                calls = [(number,) for number in range(self.rounds, self._last)]
+                self._results = spread(_fit_in_worker, shared, calls, self._pool.n_jobs)
+            self._fitted.append(next(self._results))
         elif self._n_handed_over == len(self._fitted):
             numbers = range(self.rounds, min(self.rounds + self._batch, self._last))
             start = time.monotonic()
             tasks = [(self._plan, self._X, self._y, number) for number in numbers]
-            self._fitted += self._crew.run(fit_member, tasks)
-            if self._crew.n_jobs > 1:
-                pace = max(time.monotonic() - start, 1e-6) / len(tasks)
-                wanted = min(4 * self._batch, int(_BATCH_SECONDS / pace))
-                self._batch = max(self._crew.n_jobs, wanted)
+            self._fitted += self._pool.run(fit_member, tasks)
+            if self._pool.n_jobs > 1:
+                seconds_each = max(time.monotonic() - start, 1e-6) / len(tasks)
+                wanted = min(4 * self._batch, int(_BATCH_SECONDS / seconds_each))
+                self._batch = max(self._pool.n_jobs, wanted)
         self._n_handed_over += 1
         return work
 
     def state(self) -> dict[str, Any]:
-        require_keepable(_own_copy(self._plan, self._first))
+        require_keepable(_copy_for_member(self._plan, self._first))
         new = self._fitted[len(self._values) :]
         self._values = [*self._values, *(fitted_values(member.estimator) for member in new)]
         return {
@@ -255,7 +253,7 @@ class MemberFitting:
 
     def _restored(self, number: int, values: Any) -> Member:
         columns = self._plan.columns(number)
-        return Member(refitted(_own_copy(self._plan, number), values, len(columns)), columns)
+        return Member(refitted(_copy_for_member(self._plan, number), values, len(columns)), columns)
 
     def read_steps(self) -> list[Any]:
         return []
@@ -264,6 +262,6 @@ class MemberFitting:
         return {"draws each": float(self._plan.samples.n_draws)}
 
     def closing_figures(self) -> dict[str, float]:
-        """Asked for when the process ends early: what is fitted already is not thrown away."""
+        """Called when the process ends early: also keeps members not yet handed over."""
         self._n_handed_over = len(self._fitted)
         return self.figures()

@@ -1,4 +1,4 @@
-"""X for an ensemble of any estimators: numbers where it is numbers, else the labels as they are."""
+"""Checks of X for an ensemble of any estimators: an array of numbers, or of objects with labels."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["MixedTable", "read_mixed", "read_mixed_like_fitted"]
 class MixedTable:
     """A checked table: dense float64 or float32, CSR, or Python objects if there are labels.
 
-    is_by_column: X was given as CSC, which members are to get
+    is_by_column: X was given as CSC, and members get CSC
     """
 
     X: Any
@@ -40,13 +40,13 @@ class MixedTable:
 
     @property
     def for_members(self) -> Any:
-        """X in the container that it was given in, if that is one of scikit-learn's two."""
+        """X for the fit of members: CSC if it was given as CSC."""
         return self.X.tocsc() if self.is_by_column else self.X
 
     def numbers(self, weight: np.ndarray) -> Any:
-        """X as numbers that tell rows apart, whatever their order; rows of weight 0 do not count.
+        """X as numbers, such that rows are equal if and only if their numbers are.
 
-        Labels become their place among those that occur.
+        Labels become codes of the sorted labels; rows of weight 0 are ignored.
         """
         if sp.issparse(self.X):
             return self.X
@@ -61,14 +61,14 @@ class MixedTable:
 def read_mixed(
     X: Any, estimator: Any, member: Any, *, rows_of_any_shape: bool = False
 ) -> MixedTable:
-    """Check X as given to `fit` of an ensemble; nothing is stored on it.
+    """Check X as given to `fit` of an ensemble; the estimator is not changed.
 
-    What a member of this library would refuse is refused here, with the row as it was given. With
-    `rows_of_any_shape`, members of other libraries may get rows that are arrays themselves.
+    X that a member of this library does not accept raises an error here, which names the original
+    row. With `rows_of_any_shape`, members of other libraries may get X of more than two dimensions.
     """
     X = collected(X)
-    is_own = isinstance(member, Estimator)
-    if rows_of_any_shape and not is_own and getattr(X, "ndim", 0) > 2:
+    is_ours = isinstance(member, Estimator)
+    if rows_of_any_shape and not is_ours and getattr(X, "ndim", 0) > 2:
         X = _array_of_any_shape(X, estimator)
         shape = tuple(int(size) for size in X.shape[1:])
         return MixedTable(X, {"n_features_in_": shape[0], "_row_shape": shape})
@@ -77,10 +77,10 @@ def read_mixed(
         X = _as_objects(X)
         check_table(np.zeros(X.shape), estimator)  # the shape
     else:
-        allow_nan = not is_own or get_tags(member).input_tags.allow_nan
+        allow_nan = not is_ours or get_tags(member).input_tags.allow_nan
         given, is_by_column = type(X), sp.issparse(X) and X.format == "csc"
         X = check_table(X, estimator, allow_nan=allow_nan).X
-        if is_own and allow_nan and np.isinf(X.data if sp.issparse(X) else X).any():
+        if is_ours and allow_nan and np.isinf(X.data if sp.issparse(X) else X).any():
             refuse_infinity(X, estimator, names)
         X = _same_kind(X, given)
     attributes: dict[str, Any] = {"n_features_in_": int(X.shape[1])}
@@ -90,7 +90,7 @@ def read_mixed(
 
 
 def read_mixed_like_fitted(X: Any, estimator: Any) -> Any:
-    """Check X as given to `predict`: the columns of the fit."""
+    """Check X as given to `predict`: it must have the columns of the fit."""
     X = collected(X)
     shape = getattr(estimator, "_row_shape", None)
     if shape is not None:
@@ -125,7 +125,7 @@ def _as_objects(X: Any) -> np.ndarray:
 
 
 def _same_kind(X: Any, given: type) -> Any:
-    """Sparse matrices stay matrices, for estimators that multiply with *, with short indices."""
+    """Keep the sparse class that was given (for matrices `*` is a product); int32 indices."""
     if not sp.issparse(X):
         return X
     kind = sp.csr_matrix if issubclass(given, sp.spmatrix) else sp.csr_array

@@ -1,4 +1,4 @@
-"""Clones whose random numbers can be repeated."""
+"""Clones of an estimator with reproducible random states."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["seeded_clone"]
 
 
 def seeded_clone(model: Any, key: int, *, one_thread: bool = False) -> Any:
-    """A clone, in which each random_state of None has become a number that depends on `key`.
+    """A clone in which each random_state of None is replaced by a number that depends on `key`.
 
-    With `one_thread` no part of it uses threads of its own: the cores are spoken for.
+    With `one_thread`, each n_jobs is 1, for callers that already use all cores.
     """
     learner = clone(model)
     settings = learner.get_params(deep=True)

@@ -5,11 +5,11 @@ from .arguments import check_sample as check_sample
 from .draws import label_codes as label_codes
 from .error import bootstrap_error as bootstrap_error
 from .intervals import warn as warn
-from .random_bits import mixed_bits as mixed_bits
-from .random_bits import number_below as number_below
-from .resampling import Line as Line
+from .resampling import CumulativeWeights as CumulativeWeights
 from .resampling import in_units as in_units
+from .resampling import mixed_bits as mixed_bits
 from .resampling import multiplicities as multiplicities
+from .resampling import number_below as number_below
 from .resampling import number_of_draws as number_of_draws
 from .resampling import stream as stream
 from .resampling import units_left_out as units_left_out

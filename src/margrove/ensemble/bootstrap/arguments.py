@@ -1,4 +1,4 @@
-"""What users hand to the bootstrap: arguments, and data of any kind whose rows can be taken."""
+"""Checks of what users pass to the bootstrap: arguments, and data of any kind that has rows."""
 
 from __future__ import annotations
 
@@ -19,45 +19,45 @@ __all__ = ["Sample", "check_arguments", "check_sample"]
 def check_arguments(
     constraints: Mapping[str, list[Any]], given: Mapping[str, Any], function: str
 ) -> None:
-    """scikit-learn's parameter validation; in addition, True is not a number."""
+    """scikit-learn's parameter validation, which in addition does not accept True as a number."""
     checked = {name: given[name] for name in constraints}
     validate_parameter_constraints(dict(constraints), checked, function)
     for name, allowed in constraints.items():
         is_switch = any(option in ("boolean", "verbose") for option in allowed)
         if isinstance(checked[name], (bool, np.bool_)) and not is_switch:
             raise InvalidParameterError(
-                f"The {name!r} parameter of {function} must not be {checked[name]!r}: it is no "
-                "switch."
+                f"The {name!r} parameter of {function} must not be {checked[name]!r}: it is not "
+                "a boolean parameter."
             )
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Arrays, frames or sparse matrices with the same number of rows, which belong together."""
+    """Arrays, dataframes or sparse matrices of the same length that are resampled together."""
 
     parts: tuple[Any, ...]
     n_rows: int
 
     def take(self, rows: np.ndarray) -> tuple[Any, ...]:
-        """Copies of some rows of each part, in its own type."""
+        """Copies of some rows of each part; the type of each part stays the same."""
         return tuple(
             part[rows] if isinstance(part, np.ndarray) else _safe_indexing(part, rows)
             for part in self.parts
         )
 
     def take_batch(self, rows: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Several choices of rows (k, m) at once, of arrays: (k, ..., m), rows as the last axis."""
-        turned = (np.moveaxis(part, 0, -1) for part in self.parts)
-        return tuple(np.moveaxis(np.take(part, rows, axis=-1), -2, 0) for part in turned)
+        """Rows of k resamples, int64 (k, m), taken from arrays: (k, ..., m), rows last."""
+        rows_last = (np.moveaxis(part, 0, -1) for part in self.parts)
+        return tuple(np.moveaxis(np.take(part, rows, axis=-1), -2, 0) for part in rows_last)
 
     @property
     def n_cells(self) -> int:
-        """Numbers in the arrays."""
+        """The number of values in all arrays together."""
         return sum(int(part.size) for part in self.parts)
 
 
 def check_sample(data: Any, *, as_arrays: bool, name: str = "data") -> Sample:
-    """One array-like, or a tuple of several, whose rows are taken together."""
+    """Check one array-like, or a tuple of several, whose rows are resampled together."""
     if isinstance(data, tuple):
         if not data:
             raise ValueError(f"{name} is an empty tuple. Pass an array, or a tuple of arrays.")
@@ -84,8 +84,8 @@ def _checked_part(part: Any, name: str, as_array: bool) -> Any:
     if sp.issparse(part):
         if as_array:
             raise TypeError(
-                f"{name} is sparse, which vectorized=True does not take. Use vectorized=False, or "
-                f"pass {name}.toarray()."
+                f"{name} is sparse, which vectorized=True does not support. Use vectorized=False, "
+                f"or pass {name}.toarray()."
             )
         return part.tocsr()
     if library in ("pandas", "polars", "pyarrow") and not as_array:
@@ -95,12 +95,12 @@ def _checked_part(part: Any, name: str, as_array: bool) -> Any:
     if isinstance(part, (str, bytes, set, frozenset, Mapping, Iterator)):
         raise TypeError(
             f"{name} must be an array, a list, a frame or a tuple of these. Got "
-            f"{type(part).__name__} instead; a list of it may do."
+            f"{type(part).__name__} instead. Convert it to a list."
         )
     try:
         array = np.asarray(part)
     except ValueError as error:
-        raise ValueError(f"{name} cannot be made an array: {error}.") from error
+        raise ValueError(f"{name} cannot be converted to an array: {error}.") from error
     if array.ndim == 0:
         raise ValueError(
             f"{name} has no rows: {part!r}. Pass an array or a list of rows; a tuple means several "

@@ -1,10 +1,10 @@
-"""What is in each resample: rows, whole groups, blocks of a series, or weights for all rows.
+"""The content of each resample: rows, whole groups, blocks of a series, or weights for all rows.
 
-Every number that is drawn belongs to (seed, number of the resample): resamples can be computed in
-any order, on any thread, and one of them without the others.
+Every random number is a function of the seed and the number of the resample. So resamples can be
+computed in any order, on any thread, and one of them without the others.
 
 Conventions: a *unit* is what is drawn as a whole, a row or a group of rows; units are numbered from
-0 on. `rows` are int64 row numbers in the order of the draws, `weights` float64 (n,), of sum 1.
+0. `rows` are int64 row numbers in the order of the draws, `weights` float64 (n,) with sum 1.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from margrove._runtime import kernel
-from margrove.ensemble.bootstrap.random_bits import mixed_bits
-from margrove.ensemble.bootstrap.resampling import stream
+from margrove.ensemble.bootstrap.resampling import mixed_bits, stream
 
 __all__ = ["Resample", "ResamplingPlan", "label_codes", "plan_resampling", "uniforms"]
 
@@ -26,16 +25,16 @@ _FEISTEL_ROUNDS = 6
 
 
 class Resample(NamedTuple):
-    """The rows of one data set made from the data, and their weights where it has any."""
+    """The rows of one resample, int64, and their weights; None if rows have no weights."""
 
     rows: np.ndarray
     weights: np.ndarray | None = None
 
 
 class Deletions(NamedTuple):
-    """The jackknife: parts of the data to leave out one at a time, each with its stratum."""
+    """The jackknife: units (or blocks) to leave out one at a time, and the stratum of each."""
 
-    parts: np.ndarray
+    units: np.ndarray
     strata: np.ndarray
 
 
@@ -43,9 +42,9 @@ class Deletions(NamedTuple):
 class ResamplingPlan:
     """How the rows are resampled.
 
-    strata   the units of each stratum, int64; one stratum of all where none are asked for
-    groups   the rows of each unit; None where units are rows
-    n_draws  units that are drawn, or rows with `block_length`; None: as many as there are
+    strata   the units of each stratum, int64; without stratification one stratum of all units
+    groups   the rows of each unit; None if units are rows
+    n_draws  number of units to draw, or of rows with `block_length`; None: as many as there are
     """
 
     n_rows: int
@@ -58,44 +57,45 @@ class ResamplingPlan:
     block_length: int | None = None
 
     def resample(self, number: int) -> Resample:
-        """Resample `number` of 0 .. n_resamples - 1."""
+        """Resample `number`, which is in 0 .. n_resamples - 1."""
         if self.block_length is not None:
             return Resample(self._blocks(number, self.block_length))
         if self.scheme == "bayesian":
             return Resample(np.arange(self.n_rows), self._weights(number))
         return Resample(self._rows_of(self._units(number)))
 
-    def whole(self) -> Resample:
-        """The data themselves."""
+    def all_rows(self) -> Resample:
+        """The original data as a resample."""
         return self._evenly_weighted(np.arange(self.n_rows))
 
     def deletions(self) -> Deletions:
-        """Units, except those alone in their stratum, of which all resamples have the same.
+        """What the jackknife leaves out: every unit that is not the only one of its stratum.
 
-        For a series, the blocks that lie end to end, by number.
+        (A stratum of one unit is the same in all resamples.) For a series these are the numbers
+        of consecutive blocks.
         """
         if self.block_length is not None:
             n_blocks = -(-self.n_rows // self.block_length)
-            parts = np.arange(n_blocks if n_blocks > 1 else 0)
-            return Deletions(parts, np.zeros_like(parts))
+            blocks = np.arange(n_blocks if n_blocks > 1 else 0)
+            return Deletions(blocks, np.zeros_like(blocks))
         varying = [units for units in self.strata if len(units) > 1]
         strata = np.repeat(np.arange(len(varying)), [len(units) for units in varying])
         return Deletions(np.concatenate(varying), strata)
 
     @property
-    def part(self) -> str:
-        """What `deletions` counts."""
+    def deletion_unit(self) -> str:
+        """The name of what `deletions` leaves out, for messages."""
         if self.block_length is not None:
             return "block"
         return "row" if self.groups is None else "group"
 
-    def without(self, part: int) -> Resample:
-        """The data less one of the parts of `deletions`."""
+    def without(self, unit: int) -> Resample:
+        """The data without one of the units (or blocks) of `deletions`."""
         if self.block_length is not None:
-            start = part * self.block_length
+            start = unit * self.block_length
             rows = np.arange(start, min(start + self.block_length, self.n_rows))
         else:
-            rows = self._rows_of(np.array([part]))
+            rows = self._rows_of(np.array([unit]))
         return self._evenly_weighted(np.delete(np.arange(self.n_rows), rows))
 
     def _evenly_weighted(self, rows: np.ndarray) -> Resample:
@@ -108,7 +108,7 @@ class ResamplingPlan:
         return np.concatenate([self.groups[unit] for unit in units])
 
     def _units(self, number: int) -> np.ndarray:
-        """Units of each stratum stand where units of this stratum stand in the data."""
+        """The drawn units. Each takes the position of a unit of the same stratum."""
         draw = self._balanced if self.scheme == "balanced" else self._independent
         if len(self.strata) == 1:
             return draw(number, 0)
@@ -123,9 +123,9 @@ class ResamplingPlan:
         return units[_below(len(units), self._key(number, stratum), n_draws)]
 
     def _balanced(self, number: int, stratum: int) -> np.ndarray:
-        """Davison, Hinkley and Schechtman (1986): all units n_resamples times, shuffled, cut.
+        """Davison, Hinkley and Schechtman (1986): n_resamples copies of all units, shuffled, cut.
 
-        The shuffle is a permutation that can be asked for a part, so nothing has its length.
+        The permutation is computed for this resample only, so no array has its full length.
         """
         units = self.strata[stratum]
         n_draws = self.n_draws or len(units)
@@ -134,16 +134,17 @@ class ResamplingPlan:
         return units[shuffled % len(units)]
 
     def _blocks(self, number: int, length: int) -> np.ndarray:
-        """Blocks from anywhere in the series, whose end meets its beginning, as many as fill it."""
+        """Blocks with random starts until the series is full; its end is joined to its start."""
         n_draws = self.n_draws or self.n_rows
         starts = _below(self.n_rows, self._key(number, 0), -(-n_draws // length))
         rows = (starts[:, None] + np.arange(length)) % self.n_rows
         return rows.ravel()[:n_draws]
 
     def _weights(self, number: int) -> np.ndarray:
-        """Rubin (1981): Dirichlet(1, ..., 1), which are exponentials divided by their sum.
+        """Rubin (1981): Dirichlet(1, ..., 1) weights, which are exponentials divided by their sum.
 
-        A stratum weighs as many rows as it has, a row as much as its group.
+        The weight of a stratum is proportional to its number of rows. All rows of a group have the
+        same weight.
         """
         weights = np.empty(self.n_rows)
         for stratum, units in enumerate(self.strata):
@@ -159,7 +160,7 @@ class ResamplingPlan:
 
 
 def uniforms(key: np.uint64, count: int) -> np.ndarray:
-    """Numbers in the open interval (0, 1), float64 (count,)."""
+    """Random numbers in the open interval (0, 1), float64 (count,)."""
     numbers = np.empty(count)
     _fill_uniforms(key, numbers)
     return numbers
@@ -176,7 +177,7 @@ def plan_resampling(
     n_draws: int | None = None,
     block_length: int | None = None,
 ) -> ResamplingPlan:
-    """The plan that the arguments of `bootstrap` ask for; those that contradict are refused."""
+    """Make the plan for the arguments of `bootstrap`; raise if they contradict each other."""
     _refuse_contradictions(scheme, stratify, groups, n_draws, block_length)
     for name, size in (("n_draws", n_draws), ("block_length", block_length)):
         if size is not None and size > n_rows:
@@ -191,7 +192,7 @@ def plan_resampling(
         raise ValueError(f"n_draws={n_draws}, but there are only {n_units} groups to draw from.")
     if n_draws is not None and scheme == "balanced" and n_resamples * n_draws % n_units:
         raise ValueError(
-            f"resampling='balanced' draws all of {n_units} equally often, but n_resamples="
+            f"resampling='balanced' draws each of {n_units} equally often, but n_resamples="
             f"{n_resamples} times n_draws={n_draws} is not a multiple of {n_units}. Use n_resamples"
             f"={n_units * max(1, round(n_resamples / n_units))}, or leave n_draws out."
         )
@@ -212,8 +213,8 @@ def label_codes(labels: Any, n_rows: int, name: str) -> np.ndarray:
     missing = [row for row, label in enumerate(array.tolist()) if _is_missing(label)]
     if missing:
         raise ValueError(
-            f"{name} has no label in row {missing[0]} ({array[missing[0]]!r}). Drop such rows, or "
-            "give them a label of their own."
+            f"{name} has no label in row {missing[0]} ({array[missing[0]]!r}). Drop these rows, or "
+            "give them a separate label."
         )
     try:
         return np.unique(array, return_inverse=True)[1].astype(np.int64)
@@ -234,8 +235,8 @@ def _refuse_contradictions(
 ) -> None:
     if block_length is not None and (stratify is not None or groups is not None):
         raise ValueError(
-            "block_length is for one series in order, and cannot be combined with stratify or "
-            "groups. For several series, give each a label in groups: they are drawn whole."
+            "block_length is for one ordered series, and cannot be combined with stratify or "
+            "groups. For several series, give each a label in groups: a group is drawn as a whole."
         )
     if block_length is not None and scheme != "ordinary":
         raise ValueError(
@@ -243,13 +244,13 @@ def _refuse_contradictions(
         )
     if n_draws is not None and stratify is not None:
         raise ValueError(
-            f"n_draws={n_draws} cannot be combined with stratify, with which each stratum keeps "
-            "its size. Leave one of them out."
+            f"n_draws={n_draws} cannot be combined with stratify, because each stratum keeps its "
+            "size. Leave one of them out."
         )
     if n_draws is not None and scheme == "bayesian":
         raise ValueError(
-            f"n_draws={n_draws} cannot be combined with resampling='bayesian', which weights all "
-            "rows and draws none. Leave n_draws out."
+            f"n_draws={n_draws} cannot be combined with resampling='bayesian', which gives weights "
+            "to all rows and draws none. Leave n_draws out."
         )
 
 
@@ -267,21 +268,21 @@ def _strata_of_units(
             other = rows[codes[rows] != codes[rows[0]]]
             if len(other):
                 raise ValueError(
-                    f"stratify parts a group: rows {rows[0]} and {other[0]} have the same label in "
-                    "groups, but not in stratify. Groups are drawn whole, within one stratum."
+                    f"stratify splits a group: rows {rows[0]} and {other[0]} have the same label "
+                    "in groups, but not in stratify. All rows of a group must be in one stratum."
                 )
         codes = codes[[rows[0] for rows in groups]]
     strata = _members(codes)
     if all(len(units) == 1 for units in strata):
         raise ValueError(
-            f"stratify has {len(strata)} strata of one unit each, so that every resample would be "
-            "the data themselves. Merge strata, or leave stratify out."
+            f"stratify has {len(strata)} strata of one unit each, so every resample would be equal "
+            "to the data. Merge strata, or leave stratify out."
         )
     return strata
 
 
 def _below(bound: int, key: np.uint64, count: int) -> np.ndarray:
-    """Whole numbers 0 .. bound - 1."""
+    """Random integers 0 .. bound - 1, int64 (count,)."""
     drawn = (uniforms(key, count) * bound).astype(np.int64)
     return np.minimum(drawn, bound - 1)  # a product just below the bound may round to it
 
@@ -294,7 +295,7 @@ def _fill_uniforms(key: np.uint64, numbers: np.ndarray) -> None:
 
 
 def _permuted(first: int, count: int, size: int, key: np.uint64) -> np.ndarray:
-    """Where a random permutation of 0 .. size - 1 takes first, first + 1, ..., int64 (count,)."""
+    """The images of first, first + 1, ... under a random permutation of 0 .. size - 1: int64."""
     places = np.empty(count, np.int64)
     half = np.uint64(max(1, -(-(size - 1).bit_length() // 2)))
     _fill_permuted(np.uint64(first), np.uint64(size), half, key, places)
@@ -305,18 +306,18 @@ def _permuted(first: int, count: int, size: int, key: np.uint64) -> np.ndarray:
 def _fill_permuted(
     first: np.uint64, size: np.uint64, half: np.uint64, key: np.uint64, places: np.ndarray
 ) -> None:
-    """A Feistel network permutes the numbers of 2 half bits, which are at most four times `size`.
+    """A Feistel network permutes all numbers of 2 * half bits, at most four times `size`.
 
-    Those that it takes out of the range are taken on until they are back, which makes it a
-    permutation of the range.
+    It is applied again to results outside of 0 .. size - 1 until they are inside. This makes it a
+    permutation of that range (cycle walking).
     """
     mask = (np.uint64(1) << half) - np.uint64(1)
     for k in range(len(places)):
         place = first + np.uint64(k)
         while True:
             left, right = place >> half, place & mask
-            for turn in range(_FEISTEL_ROUNDS):
-                mixed = mixed_bits(key + np.uint64(turn), right) & mask
+            for step in range(_FEISTEL_ROUNDS):
+                mixed = mixed_bits(key + np.uint64(step), right) & mask
                 left, right = right, left ^ mixed
             place = (left << half) | right
             if place < size:

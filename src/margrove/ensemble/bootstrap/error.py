@@ -4,7 +4,7 @@ Efron and Tibshirani (1997), Improvements on cross-validation: the .632+ bootstr
 
     err    training error: the mean loss of the learner fitted to all rows, on these rows
     Err1   leave-one-out bootstrap error: 1/n sum_i of the mean loss on row i of the learners whose
-           samples do not hold row i
+           samples do not contain row i
     .632   0.368 err + 0.632 Err1
     gamma  no-information error: the mean loss over all pairs of a target and a prediction
     R      (Err1' - err) / (gamma - err), where Err1' = min(Err1, gamma), if both are above err,
@@ -72,20 +72,20 @@ class BootstrapError:
         The mean loss on the rows the learner was fitted to: too low.
     out_of_bag : float
         The leave-one-out bootstrap error: each row is predicted by the learners that have not seen
-        it. Rather too high, as each has seen only 63 % of the rows.
+        it. It tends to be too high, because each learner has seen only 63 % of the rows.
     no_information : float
-        gamma, the mean loss if targets had nothing to do with predictions.
+        gamma, the mean loss if targets were independent of predictions.
     overfitting_rate : float
-        R, from 0 (no overfitting) to 1 (what was learnt is of no use for new rows).
+        R, from 0 (no overfitting) to 1 (the fit is useless for new rows).
     e632 : float
         0.368 training + 0.632 out_of_bag.
     e632_plus : float
-        The .632+ estimate, which leans on `out_of_bag` the more, the more the learner overfits.
+        The .632+ estimate. The more the learner overfits, the closer it is to `out_of_bag`.
     e632_plus_weight : float
-        What `out_of_bag` weighs in it, from 0.632 to 1; `training` weighs the rest. (Where
-        `out_of_bag` is above `no_information`, part of its weight is given to the latter.)
+        The weight of `out_of_bag` in it, from 0.632 to 1; `training` has the rest. (If `out_of_bag`
+        is above `no_information`, some of its weight is given to the latter.)
     never_out_of_bag : int
-        Rows that were in every sample; `out_of_bag` is the mean over the others.
+        Number of rows that were in every sample; `out_of_bag` is the mean over the others.
     by_resample : ndarray of shape (n_resamples,)
         The mean loss of each learner on the rows it has not seen; NaN if it has seen all.
     """
@@ -138,26 +138,26 @@ def bootstrap_error(
     Parameters
     ----------
     estimator : classifier or regressor
-        Any of scikit-learn's kind. It stays as it is: clones are fitted, once to all rows and once
-        to each sample. Where it has a `random_state` of None, clones get one that depends on the
+        Any scikit-learn estimator. It is not changed: clones are fitted, once to all rows and once
+        to each sample. If its `random_state` is None, clones get one that depends on the
         `random_state` given here and on the number of their sample.
     X : array-like, frame or sparse matrix of shape (n_rows, n_features)
     y : array-like of shape (n_rows,) or, for regressors, (n_rows, n_outputs)
     n_resamples : int, default=100
     scoring : "error" or callable, optional
-        The loss. By default, and with "error", 1 for each wrong class and 0 for each right one;
+        The loss. By default, and with "error": for classifiers 1 for a wrong class, else 0;
         for regressors the squared error, averaged over the outputs. A callable
         ``loss(y_true, y_pred)`` returns a loss for each row.
     stratify : bool, default=False
         Whether each class keeps its size in all samples.
     n_jobs : int, optional
-        Threads; they do not change the result. None is 1, -1 is all cores.
+        Number of threads, which does not change the result. None is 1, -1 is all cores.
     random_state : int, RandomState, Generator or None, default=None
-        Sample b depends on it and on b only.
+        Sample b depends only on it and on b.
     verbose : int, default=0
         Above 0, a progress bar.
     max_time : float, optional
-        Seconds after which to stop, with a warning, and to make do with the samples done so far.
+        Seconds after which to stop, with a warning, and to use the samples done so far.
     on_interrupt : {"raise", "keep"}, default="raise"
         Whether Ctrl-C raises, or keeps the samples done so far with a warning.
 
@@ -168,13 +168,14 @@ def bootstrap_error(
     Warns
     -----
     DataWarning
-        If rows were in every sample, and if samples of one class only could not be fitted: such a
-        sample predicts its class.
+        If rows were in every sample, and if samples with a single class could not be fitted: such
+        a sample predicts its class.
 
     Notes
     -----
-    The no-information error is exact for "error". With a callable it is, too, up to 33 million
-    pairs of targets and predictions; beyond, predictions are thinned out evenly.
+    The no-information error is exact for "error". With a callable it is exact up to 33 million
+    pairs of targets and predictions; for more pairs, it uses an evenly spaced subset of the
+    predictions.
 
     References
     ----------
@@ -188,7 +189,7 @@ def bootstrap_error(
     >>> from margrove.ensemble.bootstrap.error import bootstrap_error
     >>> X, y = load_iris(return_X_y=True)
     >>> error = bootstrap_error(DecisionTreeClassifier(), X, y, n_resamples=20, random_state=0)
-    >>> error.training  # a tree knows the rows it has seen by heart
+    >>> error.training  # a full tree fits the training rows exactly
     0.0
     >>> error.training < error.e632 < error.e632_plus < error.out_of_bag < 0.1
     True
@@ -204,15 +205,15 @@ def bootstrap_error(
     with unwatched():
         learner = seeded_clone(estimator, int(stream(draws.seed, 0))).fit(*sample.parts)
         prediction = predictions_of(learner, sample.parts[0], target)
-    losses = row_losses(loss, target, prediction, "the rows that all were fitted to")
-    parts = estimator, sample, target, loss, draws, int(n_resamples)
+    losses = row_losses(loss, target, prediction, "the rows of the fit to all rows")
+    problem = estimator, sample, target, loss, draws, int(n_resamples)
     process = (
-        SpreadFits(*parts, 2, n_workers=workers_wanted(n_jobs))
+        SpreadFits(*problem, 2, n_workers=workers_wanted(n_jobs))
         if processes_wanted()
-        else BootstrapFits(*parts, n_threads)
+        else BootstrapFits(*problem, n_threads)
     )
     drive(process, process, max_time=max_time, on_interrupt=on_interrupt, verbose=verbose)
-    if not process.rounds:  # interrupted at once: there is nothing to keep
+    if not process.rounds:  # interrupted before the first sample: there is nothing to keep
         raise KeyboardInterrupt
     process.warn_of_single_classes()
     return _summary(
@@ -225,8 +226,8 @@ def _summary(training: float, totals: LossTotals, no_information: float) -> Boot
     never = int(np.count_nonzero(~was_out))
     if never == len(was_out):
         raise ValueError(
-            f"No row was ever out of bag in {len(totals.by_resample)} resamples, so there is no "
-            "error to tell. Raise n_resamples."
+            f"No row was out of bag in any of {len(totals.by_resample)} resamples, so the error "
+            "cannot be estimated. Raise n_resamples."
         )
     if never:
         warn(
@@ -245,8 +246,8 @@ def _summary(training: float, totals: LossTotals, no_information: float) -> Boot
 
 
 def _check_estimator(estimator: Any, scoring: Any) -> None:
-    lacking = [name for name in ("fit", "predict", "get_params") if not hasattr(estimator, name)]
-    if lacking or isinstance(estimator, type):
+    missing = [name for name in ("fit", "predict", "get_params") if not hasattr(estimator, name)]
+    if missing or isinstance(estimator, type):
         raise TypeError(
             "estimator must be an instance of a classifier or a regressor, with fit, predict and "
             f"get_params. Got {estimator!r} instead."
@@ -260,17 +261,17 @@ def _check_estimator(estimator: Any, scoring: Any) -> None:
 
 def _check_rows(X: Any, y: Any, has_classes: bool) -> Sample:
     if y is None:
-        raise ValueError("y is None. Pass the targets: errors are about them.")
-    x_part = check_sample(X, as_arrays=False, name="X")
-    y_part = check_sample(y, as_arrays=True, name="y")
-    if x_part.n_rows != y_part.n_rows:
-        raise ValueError(f"X has {x_part.n_rows} rows, but y has {y_part.n_rows}.")
-    target = y_part.parts[0]
+        raise ValueError("y is None. Pass the targets: they are needed to compute errors.")
+    features = check_sample(X, as_arrays=False, name="X")
+    targets = check_sample(y, as_arrays=True, name="y")
+    if features.n_rows != targets.n_rows:
+        raise ValueError(f"X has {features.n_rows} rows, but y has {targets.n_rows}.")
+    target = targets.parts[0]
     if target.dtype == object:  # nullable columns hold numbers as objects
-        plain = np.asarray(target.tolist())
-        target = plain if plain.dtype.kind in "biuf" else target
+        numbers = np.asarray(target.tolist())
+        target = numbers if numbers.dtype.kind in "biuf" else target
     if target.ndim > (1 if has_classes else 2):
         raise ValueError(
             f"y has shape {target.shape}. One label for each of the {len(target)} rows is needed."
         )
-    return Sample((x_part.parts[0], target), x_part.n_rows)
+    return Sample((features.parts[0], target), features.n_rows)

@@ -1,4 +1,4 @@
-"""The user's statistic, evaluated on resamples: on threads, in slices, its errors with a note."""
+"""The user's statistic, evaluated on resamples by threads or processes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["Bootstrap", "Evaluation", "SpreadBootstrap"]
 
 _CELLS_OF_A_BATCH = 2**18  # small enough for the caches of a core, large enough to amortise a call
 _TASKS_OF_A_WORKER = 8  # of other processes
-_WORK_OF_A_TILE = 1e6  # what a statistic costs is seen when it runs: start with two
+_WORK_OF_A_TILE = 1e6  # the cost of a statistic is unknown before it runs: start with few tiles
 
 
 class Evaluation:
-    """The user's statistic, and what has been checked about it."""
+    """Calls the user's statistic on resamples and checks what it returns."""
 
     def __init__(self, statistic: Callable[..., Any], sample: Sample, vectorized: bool) -> None:
         self._statistic = statistic
@@ -39,18 +39,18 @@ class Evaluation:
     def require_weights(self) -> None:
         try:
             parameters = inspect.signature(self._statistic).parameters
-        except (TypeError, ValueError):  # written in C: only calling it can tell
+        except (TypeError, ValueError):  # written in C: the signature is unknown
             return
         takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
         if "weights" not in parameters and not takes_any:
             raise TypeError(
-                "resampling='bayesian' weights the rows, so the statistic must take a keyword "
-                f"'weights', as numpy.average does. {_name_of(self._statistic)} takes "
+                "resampling='bayesian' weights the rows, so the statistic must have a keyword "
+                f"'weights', as numpy.average has. {_name_of(self._statistic)} has the parameters "
                 f"({', '.join(parameters)}). Use such a statistic, or resampling='ordinary'."
             )
 
     def of(self, resamples: Sequence[Resample], what: str) -> np.ndarray:
-        """The statistic of each, float64 (k, ...); `what` they are is for errors."""
+        """The statistic of each of k resamples, float64 (k, ...); `what` names them in errors."""
         try:
             if not self.vectorized:
                 return np.stack([self._of_one(resample, what) for resample in resamples])
@@ -77,16 +77,16 @@ class Evaluation:
             raise ValueError(
                 f"With vectorized=True the statistic must return {len(resamples)} values for "
                 f"{len(resamples)} resamples, as the first axis of its result. Got shape "
-                f"{values.shape} instead. Use vectorized=False if it takes one at a time."
+                f"{values.shape} instead. Use vectorized=False if it takes one resample at a time."
             )
         return values
 
 
 class Bootstrap:
-    """The process that evaluates the statistic on resamples, and then on the jackknife's parts.
+    """The process that evaluates the statistic on the resamples, and then for the jackknife.
 
-    A tile is a batch of evaluations. Which they are does not depend on the number of threads, nor
-    on where slices end. Its name is read by people who use up their time or interrupt it.
+    A tile is a batch of evaluations. Tiles do not depend on the number of threads, nor on where
+    slices end. The name of the class appears in messages about interrupts and time limits.
     """
 
     unit = "evaluation"
@@ -103,8 +103,8 @@ class Bootstrap:
         self._plan = plan
         self._n_threads = n_threads
         self._deletions = plan.deletions() if wants_jackknife else None
-        n_parts = 0 if self._deletions is None else len(self._deletions.parts)
-        self.total: int | None = plan.n_resamples + n_parts
+        n_deletions = 0 if self._deletions is None else len(self._deletions.units)
+        self.total: int | None = plan.n_resamples + n_deletions
         self._values = np.empty((self.total, *estimate.shape))
         self._is_done = np.zeros(self.total, bool)
         size = evaluation.resamples_per_batch
@@ -114,17 +114,17 @@ class Bootstrap:
             for first in range(start, end, size)
         ]
         self._next_tile = 0
-        with unwatched():  # fits inside of the statistic are parts of this one
+        with unwatched():  # fits inside of the statistic do not report progress
             self._context = copy_context()
 
     @property
     def resamples(self) -> np.ndarray:
-        """The values of the resamples that are done, in their order."""
+        """The values of the resamples that are done, in the order of their numbers."""
         n_resamples = self._plan.n_resamples
         return self._values[:n_resamples][self._is_done[:n_resamples]]
 
     def jackknife(self) -> np.ndarray | None:
-        """The values without each part, (m, k); None if not asked for, or not complete."""
+        """The values without each unit, (m, k); None if not requested, or not complete."""
         n_resamples = self._plan.n_resamples
         if self._deletions is None or not self._is_done[n_resamples:].all():
             return None
@@ -133,7 +133,7 @@ class Bootstrap:
 
     @property
     def strata(self) -> np.ndarray:
-        """The stratum of each part that the jackknife leaves out."""
+        """The stratum of each unit that the jackknife leaves out."""
         return np.empty(0, np.int64) if self._deletions is None else self._deletions.strata
 
     @property
@@ -149,7 +149,7 @@ class Bootstrap:
         count = min(len(self._tiles) - first, max(self._n_threads, int(work / _WORK_OF_A_TILE)))
 
         def evaluate(tile: int) -> None:
-            # threads start with an empty context: numpy.errstate and the like would be lost
+            # threads start with an empty context, without settings such as numpy.errstate
             self._context.copy().run(self._evaluate, *self._tiles[first + tile])
 
         run_tiles(evaluate, count, self._n_threads)
@@ -161,18 +161,18 @@ class Bootstrap:
         self._is_done[first:last] = True
 
     def values_of(self, first: int, last: int) -> np.ndarray:
-        """The values of evaluations first .. last - 1: of resamples, or of the data less a part."""
+        """The values of evaluations first .. last - 1: resamples, or the data without a unit."""
         n_resamples = self._plan.n_resamples
         if first < n_resamples:
             what = f"resample {first}" + (f" to {last - 1}" if last - first > 1 else "")
-            made = [self._plan.resample(number) for number in range(first, last)]
+            resamples = [self._plan.resample(number) for number in range(first, last)]
         else:
             assert self._deletions is not None
-            parts = self._deletions.parts[first - n_resamples : last - n_resamples]
-            span = f"{parts[0]}" + (f" (or one up to {parts[-1]})" if len(parts) > 1 else "")
-            what = f"the data without {self._plan.part} {span}, for method='bca'"
-            made = [self._plan.without(int(part)) for part in parts]
-        values = self._evaluation.of(made, what)
+            units = self._deletions.units[first - n_resamples : last - n_resamples]
+            span = f"{units[0]}" + (f" (or one up to {units[-1]})" if len(units) > 1 else "")
+            what = f"the data without {self._plan.deletion_unit} {span}, for method='bca'"
+            resamples = [self._plan.without(int(unit)) for unit in units]
+        values = self._evaluation.of(resamples, what)
         if values.shape[1:] != self._values.shape[1:]:
             raise ValueError(
                 f"The statistic must always return the same shape. For the data it was "
@@ -194,21 +194,20 @@ class Bootstrap:
 
 
 class SpreadBootstrap(Bootstrap):
-    """The same, its tiles evaluated by the workers of the joblib backend in effect."""
+    """The same process, whose tiles are evaluated by the workers of the active joblib backend."""
 
     def __init__(self, *given: Any, n_workers: int) -> None:
         super().__init__(*given)
         self._given, self._n_workers = given, n_workers
-        self._coming: Iterator[list[tuple[int, int, np.ndarray]]] | None = None
+        self._results: Iterator[list[tuple[int, int, np.ndarray]]] | None = None
 
     def advance(self, work: float) -> float:
-        if self._coming is None:
+        if self._results is None:
             n_tasks = _TASKS_OF_A_WORKER * self._n_workers
             size = max(1, -(-len(self._tiles) // n_tasks))
-            runs = [self._tiles[k : k + size] for k in range(0, len(self._tiles), size)]
-            calls = [(run,) for run in runs]
-            self._coming = spread(_evaluated, self._given, calls, self._n_workers)
-        for first, last, values in next(self._coming):
+            calls = [(self._tiles[k : k + size],) for k in range(0, len(self._tiles), size)]
+            self._results = spread(_evaluated, self._given, calls, self._n_workers)
+        for first, last, values in next(self._results):
             self._values[first:last] = values
             self._is_done[first:last] = True
             self._next_tile += 1
@@ -218,16 +217,16 @@ class SpreadBootstrap(Bootstrap):
 def _evaluated(
     given: tuple[Any, ...], tiles: list[tuple[int, int]]
 ) -> list[tuple[int, int, np.ndarray]]:
-    """What a worker does."""
-    own = Bootstrap(*given)
+    """Evaluate some tiles in a worker process: (first, last, values) of each."""
+    process = Bootstrap(*given)
     with unwatched():
-        return [(first, last, own.values_of(first, last)) for first, last in tiles]
+        return [(first, last, process.values_of(first, last)) for first, last in tiles]
 
 
 def _as_numbers(value: Any, what: str) -> np.ndarray:
     array = np.asarray(value)
     if array.dtype == object and not any(number is None for number in array.flat):
-        with suppress(TypeError, ValueError):  # fractions and the like are numbers
+        with suppress(TypeError, ValueError):  # objects such as Fraction are numbers
             array = array.astype(np.float64)
     if array.dtype.kind not in "biuf" or not array.size:
         raise TypeError(

@@ -18,24 +18,21 @@ from margrove.ensemble.bagging import seeded_clone
 from margrove.ensemble.bootstrap.arguments import Sample
 from margrove.ensemble.bootstrap.draws import label_codes
 from margrove.ensemble.bootstrap.intervals import warn
-from margrove.ensemble.bootstrap.losses import (
-    RowLoss,
-    row_losses,
-)
-from margrove.ensemble.bootstrap.resampling import Line, multiplicities, stream
+from margrove.ensemble.bootstrap.losses import RowLoss, row_losses
+from margrove.ensemble.bootstrap.resampling import CumulativeWeights, multiplicities, stream
 
 __all__ = ["BootstrapFits", "LossTotals", "SpreadFits", "StratifiedDraws", "predictions_of"]
 
-_WORK_OF_A_FIT = 1e6  # what a fit costs is seen when it runs: start with two
+_WORK_OF_A_FIT = 1e6  # the cost of a fit is unknown before it runs: start with few
 
 
 @dataclass(frozen=True)
 class StratifiedDraws:
-    """Bootstrap samples of the rows, of each stratum by itself."""
+    """Bootstrap samples of the rows, drawn from each stratum separately."""
 
     seed: int
     strata: tuple[np.ndarray, ...]
-    lines: tuple[Line, ...]
+    weights: tuple[CumulativeWeights, ...]
 
     @classmethod
     def of(cls, target: np.ndarray, seed: int, stratify: bool, estimator: Any) -> StratifiedDraws:
@@ -44,20 +41,20 @@ class StratifiedDraws:
             if not is_classifier(estimator):
                 raise ValueError(
                     f"stratify=True keeps the sizes of classes, but {type(estimator).__name__} is "
-                    "no classifier. Use stratify=False."
+                    "not a classifier. Use stratify=False."
                 )
             codes = label_codes(target, len(target), "y")
             strata = [np.flatnonzero(codes == code) for code in range(int(codes.max()) + 1)]
-        lines = tuple(Line(np.ones(len(rows))) for rows in strata)
-        return cls(seed, tuple(strata), lines)
+        weights = tuple(CumulativeWeights(np.ones(len(rows))) for rows in strata)
+        return cls(seed, tuple(strata), weights)
 
     def counts(self, number: int) -> np.ndarray:
         """How often each row is in sample `number`."""
         if len(self.strata) == 1:
-            return multiplicities(self.lines[0], self.seed, number)
+            return multiplicities(self.weights[0], self.seed, number)
         counts = np.empty(sum(map(len, self.strata)), np.int32)
-        for stratum, (rows, line) in enumerate(zip(self.strata, self.lines, strict=True)):
-            counts[rows] = multiplicities(line, int(stream(self.seed, stratum)), number)
+        for stratum, (rows, weights) in enumerate(zip(self.strata, self.weights, strict=True)):
+            counts[rows] = multiplicities(weights, int(stream(self.seed, stratum)), number)
         return counts
 
 
@@ -73,19 +70,19 @@ class LossTotals(NamedTuple):
     pending: dict[int, tuple[np.ndarray, np.ndarray]]
 
     def added_up(self) -> LossTotals:
-        """With what was pending, in the order of the samples: threads do not show."""
+        """Add what is pending in the order of the samples, so threads do not change the sums."""
         losses, times, by_resample = self.losses.copy(), self.times.copy(), list(self.by_resample)
-        for _, (rows, own) in sorted(self.pending.items()):
-            losses[rows] += own
+        for _, (rows, row_loss) in sorted(self.pending.items()):
+            losses[rows] += row_loss
             times[rows] += 1
-            by_resample.append(float(own.mean()) if len(own) else np.nan)
+            by_resample.append(float(row_loss.mean()) if len(row_loss) else np.nan)
         return LossTotals(losses, times, tuple(by_resample), {})
 
 
 class BootstrapFits:
-    """The process that fits the samples and predicts what they leave out.
+    """The process that fits a learner to each sample and predicts the rows it leaves out.
 
-    Its name is read by people who use up their time or interrupt it.
+    The name of the class appears in messages about interrupts and time limits.
     """
 
     unit = "resample"
@@ -109,7 +106,7 @@ class BootstrapFits:
         self._totals = LossTotals(np.zeros(n_rows), np.zeros(n_rows, np.int64), (), {})
         self._single_classes: list[int] = []
         self._settings = get_config()
-        with unwatched():  # these fits are parts of one
+        with unwatched():  # single fits do not report progress
             self._context = copy_context()
 
     @property
@@ -137,12 +134,12 @@ class BootstrapFits:
         return count * _WORK_OF_A_FIT
 
     def losses_of(self, number: int) -> tuple[tuple[np.ndarray, np.ndarray], bool]:
-        """What sample `number` leaves out and its losses; whether it held one class only."""
+        """(rows that sample `number` leaves out, their losses), and whether it had one class."""
         self._fit(number)
         return self._totals.pending.pop(number), bool(self._single_classes)
 
     def _fit(self, number: int) -> None:
-        # threads know neither scikit-learn's settings nor that the cores are spoken for
+        # threads inherit neither scikit-learn's settings nor the limit on the number of jobs
         one_core = joblib.parallel_config(n_jobs=1) if self._n_threads > 1 else nullcontext()
         with config_context(**self._settings), one_core:
             try:
@@ -174,8 +171,8 @@ class BootstrapFits:
     def warn_of_single_classes(self) -> None:
         if self._single_classes:
             warn(
-                f"{len(self._single_classes)} of {self.rounds} resamples held one class only, to "
-                f"which {type(self._estimator).__name__} cannot be fitted; they predict this "
+                f"{len(self._single_classes)} of {self.rounds} resamples contained one class only, "
+                f"to which {type(self._estimator).__name__} cannot be fitted; they predict this "
                 "class. stratify=True keeps all classes in all resamples."
             )
 
@@ -188,19 +185,19 @@ class BootstrapFits:
 
 
 class SpreadFits(BootstrapFits):
-    """The same, samples fitted by the workers of the joblib backend in effect."""
+    """The same process, whose samples are fitted by the workers of the active joblib backend."""
 
     def __init__(self, *given: Any, n_workers: int) -> None:
         super().__init__(*given)
         self._given, self._n_workers = given, n_workers
-        self._coming: Iterator[tuple[tuple[np.ndarray, np.ndarray], bool]] | None = None
+        self._results: Iterator[tuple[tuple[np.ndarray, np.ndarray], bool]] | None = None
 
     def advance(self, work: float) -> float:
-        if self._coming is None:
+        if self._results is None:
             calls = [(number, self._settings) for number in range(self._end)]
-            self._coming = spread(_fitted, self._given, calls, self._n_workers)
-        self._totals.pending[self._next], held_one_class = next(self._coming)
-        if held_one_class:
+            self._results = spread(_fitted, self._given, calls, self._n_workers)
+        self._totals.pending[self._next], had_one_class = next(self._results)
+        if had_one_class:
             self._single_classes.append(self._next)
         self._totals = self._totals.added_up()
         self._next += 1
@@ -210,15 +207,15 @@ class SpreadFits(BootstrapFits):
 def _fitted(
     given: tuple[Any, ...], number: int, settings: dict[str, Any]
 ) -> tuple[tuple[np.ndarray, np.ndarray], bool]:
-    """What a worker does."""
-    own = BootstrapFits(*given)
-    own._settings = settings
+    """`losses_of` one sample, computed in a worker process."""
+    process = BootstrapFits(*given)
+    process._settings = settings
     with unwatched():
-        return own.losses_of(number)
+        return process.losses_of(number)
 
 
 def predictions_of(learner: Any, X: Any, target: np.ndarray) -> np.ndarray:
-    """What a learner predicts, in the shape of the targets."""
+    """The predictions of a learner, in the shape of the targets."""
     prediction = np.asarray(learner.predict(X))
     if prediction.shape != target.shape and prediction.size == target.size:
         return prediction.reshape(target.shape)  # a column of one output

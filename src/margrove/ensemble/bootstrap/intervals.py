@@ -1,9 +1,9 @@
-"""From the values of a statistic on resamples to its moments and to confidence intervals.
+"""Moments and confidence intervals from the values of a statistic on resamples.
 
 Notation of Efron and Tibshirani (1993), chapters 13 and 14:
 
     theta     the statistic of the data
-    theta*_b  that of resample b = 1 .. B; mean = 1/B sum theta*_b, variance with 1/B, too
+    theta*_b  that of resample b = 1 .. B; mean = 1/B sum theta*_b, the variance also has 1/B
     G         the distribution of the theta*_b, with quantiles interpolated linearly
 
     percentile   [G^-1(alpha), G^-1(1 - alpha)]
@@ -13,7 +13,7 @@ Notation of Efron and Tibshirani (1993), chapters 13 and 14:
                  alpha_1 = Phi(z0 + (z0 + z_alpha) / (1 - a (z0 + z_alpha))),  alpha_2 likewise
 
 Conventions: `resamples` is float64 (B, k), a column for each number that the statistic consists of;
-NaN stands for no value. What belongs to a number is float64 (k,).
+NaN means no value. Results for each of these numbers are float64 (k,).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Moments(NamedTuple):
 
 
 def warn(message: str, stacklevel: int = 4) -> None:
-    """A DataWarning at the call of the public function, by default two calls up from here."""
+    """A DataWarning that points to the call of the public function, by default two levels up."""
     warnings.warn(message, DataWarning, stacklevel=stacklevel)
 
 
@@ -55,12 +55,12 @@ def _moments_of_column(values: np.ndarray) -> tuple[float, float, float]:
     if not len(values):
         return np.nan, np.nan, np.nan
     low, high = values.min(), values.max()
-    if low == high:  # a rounded mean would make a variance of nothing
+    if low == high:  # a rounded mean would give a variance above 0
         return float(low), 0.0, 0.0
     if not np.isfinite(low) or not np.isfinite(high):
         opposite = np.isinf(low) and np.isinf(high)
         return np.nan if opposite else float(high if np.isinf(high) else low), np.inf, np.inf
-    # a power of two, so that sums and squares stay within floating point and nothing is rounded
+    # scale by a power of two: sums and squares neither overflow nor underflow, without rounding
     exponent = int(np.frexp(max(abs(low), abs(high)))[1])
     scaled = np.ldexp(values, -exponent)
     variance = scaled.var()
@@ -73,11 +73,11 @@ def _moments_of_column(values: np.ndarray) -> tuple[float, float, float]:
 
 
 def acceleration_of(jackknife: np.ndarray, strata: np.ndarray) -> np.ndarray:
-    """The acceleration a from the statistic without each part of the data in turn, (k,).
+    """The acceleration a, (k,), from the values of the statistic without each unit in turn.
 
-    jackknife (m, k), strata int64 (m,). With several strata the influences of each are about its
-    own mean, and their cubes and squares add up (Davison and Hinkley 1997, section 5.3.2). Where
-    the statistic is the same without any part, a is NaN.
+    jackknife (m, k), strata int64 (m,). With several strata the influences are centred within each
+    stratum, and their cubes and squares are summed (Davison and Hinkley 1997, section 5.3.2). If
+    leaving out a unit never changes the statistic, a is NaN.
     """
     return np.array([_acceleration_of_column(column, strata) for column in jackknife.T])
 
@@ -85,14 +85,15 @@ def acceleration_of(jackknife: np.ndarray, strata: np.ndarray) -> np.ndarray:
 def _acceleration_of_column(values: np.ndarray, strata: np.ndarray) -> float:
     influences = [np.zeros(1)]
     for stratum in np.unique(strata):
-        own = values[(strata == stratum) & np.isfinite(values)]
-        if len(own) and own.min() < own.max():  # else a rounded mean would make differences
-            influences.append((own.mean() - own) * ((len(own) - 1) / len(own)))
+        finite = values[(strata == stratum) & np.isfinite(values)]
+        n = len(finite)
+        if n and finite.min() < finite.max():  # else a rounded mean would make differences
+            influences.append((finite.mean() - finite) * ((n - 1) / n))
     influence = np.concatenate(influences)
     largest = np.abs(influence).max()
     if not largest > 0:
         return np.nan
-    influence /= largest  # cubes of small numbers are nothing
+    influence /= largest  # cubes of small numbers would underflow
     return float(np.sum(influence**3) / (6.0 * np.sum(influence**2) ** 1.5))
 
 
@@ -105,7 +106,7 @@ def interval_of(
 ) -> np.ndarray:
     """The interval of each number of the statistic: low and high, float64 (2, k).
 
-    Warns where the resamples do not allow for one.
+    Warns if an interval cannot be computed from the resamples.
     """
     alpha = (1.0 - confidence_level) / 2.0
     interval = np.full((2, len(estimate)), np.nan)
@@ -138,7 +139,7 @@ def _present(values: np.ndarray) -> np.ndarray:
 
 
 def _share_below(values: np.ndarray, theta: float) -> float:
-    """Of sorted values; those that are equal to theta count half."""
+    """The share of sorted values below theta; values equal to theta count half."""
     below = np.searchsorted(values, theta, side="left")
     up_to = np.searchsorted(values, theta, side="right")
     return float(below + up_to) / (2.0 * len(values)) if not np.isnan(theta) else np.nan
@@ -152,35 +153,35 @@ def _bca_levels(alpha: float, z0: float, a: float) -> tuple[float, float]:
 
 def _bca_level(z0: float, a: float, z: float) -> float:
     slope = 1.0 - a * z
-    if slope <= 0.0:  # beyond its pole the formula turns back: the limit before is kept
+    if slope <= 0.0:  # beyond its pole the formula is not monotone: keep the limit before it
         return 1.0 if z > 0.0 else 0.0
     return float(ndtr(z0 + z / slope))
 
 
 def _quantile(values: np.ndarray, level: float) -> float:
-    """Of sorted values, which may be infinite; interpolated as numpy.quantile does."""
+    """A quantile of sorted values, interpolated as in numpy.quantile; values may be infinite."""
     position = level * (len(values) - 1)
     below = min(int(position), len(values) - 1)
     above = min(below + 1, len(values) - 1)
-    part = position - below
-    if part == 0.0 or values[below] == values[above]:
+    fraction = position - below
+    if fraction == 0.0 or values[below] == values[above]:
         return float(values[below])
-    return float((1.0 - part) * values[below] + part * values[above])
+    return float((1.0 - fraction) * values[below] + fraction * values[above])
 
 
 def _warn_of_degenerate(constant: list[int], one_sided: list[int], n_numbers: int) -> None:
     if constant:
         warn(
             f"All resamples gave the same value{_which(constant, n_numbers)}, so the interval is "
-            "one point. Either the data hardly vary, or the statistic does not depend on them.",
+            "a single point. The data hardly vary, or the statistic does not depend on them.",
             stacklevel=5,
         )
     if one_sided:
         warn(
             "The statistic of the data is NaN, or lies beyond that of all resamples"
-            f"{_which(one_sided, n_numbers)}, so that method='bca' cannot correct its bias; the "
-            "percentile interval is given instead. More resamples may help, or a statistic that "
-            "does not depend on how many different rows there are.",
+            f"{_which(one_sided, n_numbers)}, so method='bca' cannot correct its bias; the "
+            "percentile interval is returned instead. More resamples may help, or a statistic that "
+            "does not depend on the number of different rows.",
             stacklevel=5,
         )
 

@@ -1,4 +1,4 @@
-"""Losses of predictions, row by row and over all pairs of a target and a prediction."""
+"""Losses of predictions, by row and over all pairs of a target and a prediction."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["Loss", "RowLoss", "loss_of", "no_information_error", "row_losses"]
 
 Loss = Callable[[Any, Any], Any]
 
-_MOST_PAIRS = 2**25  # of targets and predictions whose losses a callable is asked for
+_MOST_PAIRS = 2**25  # of targets and predictions for which a callable loss is evaluated
 _PAIRS_AT_ONCE = 2**18
 
 
 class RowLoss(NamedTuple):
-    """Losses by row; `over_pairs` is the mean over all pairs where that has a short form."""
+    """Losses by row; `over_pairs` computes the mean over all pairs, if there is a formula."""
 
     by_row: Loss
     over_pairs: Callable[[np.ndarray, np.ndarray], float] | None = None
@@ -28,7 +28,7 @@ def _misclassified(y_true: np.ndarray, y_pred: np.ndarray) -> np.ndarray:
 
 
 def _misclassified_pairs(y_true: np.ndarray, y_pred: np.ndarray) -> float:
-    """1 - sum over classes of their share among targets times that among predictions."""
+    """1 - sum over classes of (share among targets) * (share among predictions)."""
     _, codes = np.unique(np.concatenate([y_true, y_pred]), return_inverse=True)
     n_classes = int(codes.max()) + 1
     targets = np.bincount(codes[: len(y_true)], minlength=n_classes)
@@ -37,7 +37,7 @@ def _misclassified_pairs(y_true: np.ndarray, y_pred: np.ndarray) -> float:
 
 
 def _squared(y_true: np.ndarray, y_pred: np.ndarray) -> np.ndarray:
-    with np.errstate(over="ignore"):  # infinite losses are refused later, with a reason
+    with np.errstate(over="ignore"):  # `row_losses` raises an error for infinite losses
         squares = (np.asarray(y_true, np.float64) - np.asarray(y_pred, np.float64)) ** 2
     return squares if squares.ndim == 1 else squares.mean(axis=1)
 
@@ -48,7 +48,7 @@ def _squared_pairs(y_true: np.ndarray, y_pred: np.ndarray) -> float:
 
 
 def loss_of(estimator: Any, scoring: Literal["error"] | Loss | None) -> RowLoss:
-    """What `scoring` asks for: a callable, or the usual loss of this kind of estimator."""
+    """The loss given by `scoring`: a callable, or the usual loss of this kind of estimator."""
     if callable(scoring):
         return RowLoss(scoring)
     if is_classifier(estimator):
@@ -57,17 +57,17 @@ def loss_of(estimator: Any, scoring: Literal["error"] | Loss | None) -> RowLoss:
 
 
 def row_losses(loss: RowLoss, target: np.ndarray, prediction: np.ndarray, what: str) -> np.ndarray:
-    """A finite loss for each row, float64 (n,); `what` the rows are is for errors."""
+    """A finite loss for each row, float64 (n,); `what` names the rows in errors."""
     losses = np.asarray(loss.by_row(target, prediction))
     if losses.shape != (len(target),) or losses.dtype.kind not in "biuf":
         raise ValueError(
             f"scoring must return a number for each row, for {what} of shape ({len(target)},). Got "
-            f"shape {losses.shape} of {losses.dtype} instead. Leave out what averages over rows."
+            f"shape {losses.shape} of {losses.dtype} instead. It must not average over rows."
         )
     if not np.isfinite(losses).all():
         raise ValueError(
             f"The loss of {np.count_nonzero(~np.isfinite(losses))} of {what} is NaN or infinite. "
-            "Check what the estimator predicts, and that scoring can handle it."
+            "Check the predictions of the estimator, and that scoring can handle them."
         )
     return losses.astype(np.float64, copy=False)
 
@@ -84,8 +84,8 @@ def no_information_error(loss: RowLoss, target: np.ndarray, prediction: np.ndarr
     total = 0.0
     at_once = max(1, _PAIRS_AT_ONCE // n_rows)
     for first in range(0, len(chosen), at_once):
-        some = chosen[first : first + at_once]
-        targets = np.concatenate([target] * len(some))
-        losses = row_losses(loss, targets, np.repeat(some, n_rows, axis=0), "pairs of rows")
+        batch = chosen[first : first + at_once]
+        targets = np.concatenate([target] * len(batch))
+        losses = row_losses(loss, targets, np.repeat(batch, n_rows, axis=0), "pairs of rows")
         total += float(losses.sum())
     return total / (n_rows * len(chosen))

@@ -1,11 +1,10 @@
-"""The bootstrap: how a statistic would vary, found by computing it on resamples of the data.
+"""The bootstrap: how a statistic varies, estimated by computing it on resamples of the data.
 
     1. resamples B_1 .. B_B: n rows drawn from the n rows of the data, with replacement
     2. S_b = S(B_b)
     3. mean = 1/B sum S_b,   variance = 1/B sum (S_b - mean)^2
 
-What is drawn is decided in `bootstrap_draws`, intervals are made in `bootstrap_intervals`; here the
-statistic is evaluated, on threads and in slices.
+`draws` makes the resamples, `evaluation` computes the statistic, `intervals` makes the intervals.
 """
 
 from __future__ import annotations
@@ -67,9 +66,9 @@ class ConfidenceInterval(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BootstrapResult:
-    """How a statistic varies.
+    """Standard error, bias and confidence interval of a statistic.
 
-    Numbers are floats where the statistic is one number, and arrays of its shape otherwise.
+    Numbers are floats if the statistic is one number, and otherwise arrays of its shape.
 
     Attributes
     ----------
@@ -80,16 +79,16 @@ class BootstrapResult:
     mean, variance : float or ndarray
         Of the resamples; the variance is the mean of the squared deviations, with 1 / n_resamples.
     standard_error : float or ndarray
-        The root of the variance.
+        The square root of the variance.
     bias : float or ndarray
         mean - estimate.
     low, high : float or ndarray
         The confidence interval.
     confidence_level : float
     method : {"percentile", "basic", "bca"}
-        How the interval was made.
+        How the interval was computed.
     acceleration : float, ndarray or None
-        What method="bca" found by leaving out one row at a time.
+        Computed by method="bca", which leaves out one row at a time.
     """
 
     estimate: Any
@@ -112,9 +111,9 @@ class BootstrapResult:
         Parameters
         ----------
         method : {"percentile", "basic", "bca"}, optional
-            That of the result by default. "bca" is there if the result was made with it.
+            Default: the method of this result. "bca" needs a result of method="bca".
         confidence_level : float, optional
-            That of the result by default.
+            Default: the level of this result.
 
         Returns
         -------
@@ -137,7 +136,7 @@ class BootstrapResult:
         if method == "bca" and self.acceleration is None:
             raise ValueError(
                 "method='bca' needs the acceleration, which was not computed. Call bootstrap(..., "
-                "method='bca'); from its result the other intervals can be had, too."
+                "method='bca'); its result can also give the other intervals."
             )
         flat = interval_of(
             method,
@@ -200,44 +199,44 @@ def bootstrap(
         are. Frames stay frames.
     statistic : callable
         Gets the rows of a resample, ``statistic(rows)``, or ``statistic(x, y, ...)`` if `data` is a
-        tuple, and returns a number or an array of numbers, always of the same shape. With
-        ``n_jobs`` other than 1 it is called from several threads at a time.
+        tuple, and returns a number or an array of numbers, always of the same shape. If `n_jobs`
+        is not 1, several threads call it at the same time.
     n_resamples : int, default=1000
     n_draws : int, optional
-        Rows in a resample (groups, with `groups`), at most as many as there are; by default as
-        many as there are.
+        Number of rows in a resample (with `groups`, of groups); by default, and at most, as many
+        as the data have.
     method : {"percentile", "basic", "bca"}, default="bca"
-        How the interval is made of the resamples. "bca", bias-corrected and accelerated, also
-        evaluates the statistic without each row in turn: without each group with `groups`, without
-        each of the blocks that lie end to end with `block_length`.
+        How the interval is computed from the resamples. "bca", bias-corrected and accelerated, also
+        evaluates the statistic without each row in turn; with `groups` without each group, with
+        `block_length` without each of the consecutive blocks.
     confidence_level : float, default=0.95
     resampling : {"ordinary", "balanced", "bayesian"}, default="ordinary"
         "ordinary"
-            Every row of a resample is any row of the data.
+            Each row of a resample is drawn independently from all rows of the data.
         "balanced"
-            Over all resamples each row is drawn equally often, which takes noise from the bias.
+            Over all resamples each row is drawn equally often, which makes the bias less noisy.
         "bayesian"
-            No rows are drawn, but all get random weights of sum 1, uniform among all such weights.
-            The statistic is called with ``weights=...``, one for each row, as `numpy.average` is.
+            No rows are drawn; all rows get random weights of sum 1, uniform among such weights.
+            The statistic is called with ``weights=...``, one for each row, like `numpy.average`.
     stratify : array-like of shape (n_rows,), optional
         Labels of strata. Rows are drawn within their stratum, which keeps its size.
     groups : array-like of shape (n_rows,), optional
-        Labels of groups, which are drawn whole: for rows that are not independent of each other.
+        Labels of groups, which are drawn as a whole: for rows that depend on each other.
     block_length : int, optional
-        For series: resamples are made of blocks of so many consecutive rows. They start anywhere,
-        and the end of the series is followed by its beginning.
+        For series: resamples consist of blocks of this many consecutive rows. A block may start
+        at any row, and the end of the series is joined to its start.
     vectorized : bool, default=False
         Whether the statistic takes a batch of resamples at once. It is called as
         ``statistic(*arrays, axis=-1)``, as in `scipy.stats.bootstrap`: resamples are the first
         axis, their rows the last, so an array of shape (n, d) becomes (k, d, n). It returns k
         values, of shape (k, ...).
     n_jobs : int, optional
-        Threads; they do not change the result. None is 1, -1 is all cores. Under a
-        `joblib.parallel_config` that asks for processes, resamples are spread over these.
+        Number of threads, which does not change the result. None is 1, -1 is all cores. With a
+        `joblib.parallel_config` of a process backend, worker processes evaluate the resamples.
     random_state : int, RandomState, Generator or None, default=None
-        Resample b depends on it and on b only (with "balanced", on n_resamples as well).
+        Resample b depends only on it and on b (with "balanced", also on n_resamples).
     max_time : float, optional
-        Seconds after which to stop, with a warning, and to make do with the resamples done so far.
+        Seconds after which to stop, with a warning, and to use the resamples done so far.
     on_interrupt : {"raise", "keep"}, default="raise"
         Whether Ctrl-C raises, or keeps the resamples done so far with a warning.
     verbose : int, default=0
@@ -250,14 +249,14 @@ def bootstrap(
     Warns
     -----
     DataWarning
-        If resamples gave NaN or infinity, if all of them gave the same, or if method="bca" could
-        not do what it should. NaN is left out of everything that is computed from the resamples.
+        If resamples gave NaN or infinity, if all of them gave the same value, or if method="bca"
+        was not possible. NaN is left out of everything that is computed from the resamples.
 
     Notes
     -----
     The variance is that of the resamples, with 1 / n_resamples; `scipy.stats.bootstrap` divides by
-    n_resamples - 1. If the run ends before "bca" has left out each row, the percentile interval is
-    given instead, and a warning says so.
+    n_resamples - 1. If the run ends before "bca" has left out each row, the result has the
+    percentile interval, with a warning.
 
     References
     ----------
@@ -277,7 +276,7 @@ def bootstrap(
     >>> result.low <= result.estimate <= result.high
     True
 
-    Of two columns that belong together, the correlation:
+    The correlation of two columns, whose rows are resampled together:
 
     >>> x, y = np.arange(10.0), np.array(waiting)
     >>> def correlation(x, y):
@@ -296,17 +295,17 @@ def bootstrap(
     if resampling == "bayesian":
         evaluation.require_weights()
     with unwatched():
-        estimate = evaluation.of([plan.whole()], "the data")[0]
-    parts = evaluation, plan, estimate, method == "bca"
+        estimate = evaluation.of([plan.all_rows()], "the data")[0]
+    problem = evaluation, plan, estimate, method == "bca"
     process = (
-        SpreadBootstrap(*parts, 1, n_workers=workers_wanted(n_jobs))
+        SpreadBootstrap(*problem, 1, n_workers=workers_wanted(n_jobs))
         if processes_wanted()
-        else Bootstrap(*parts, n_threads)
+        else Bootstrap(*problem, n_threads)
     )
     drive(process, process, max_time=max_time, on_interrupt=on_interrupt, verbose=verbose)
 
     resamples = process.resamples
-    if not len(resamples):  # interrupted at once: there is nothing to keep
+    if not len(resamples):  # interrupted before the first resample: there is nothing to keep
         raise KeyboardInterrupt
     flat = resamples.reshape(len(resamples), -1)
     moments = moments_of(flat)
@@ -319,8 +318,8 @@ def bootstrap(
     elif method == "bca":
         method = "percentile"
         warn(
-            "The run ended before method='bca' had left out each part of the data, so the interval "
-            "is the percentile one. Raise max_time, or use method='percentile'.",
+            "The run ended before method='bca' had left out each row, group or block, so this is "
+            "the percentile interval. Raise max_time, or use method='percentile'.",
             stacklevel=3,
         )
     interval = interval_of(method, float(confidence_level), flat, estimate.ravel(), acceleration)
@@ -337,7 +336,7 @@ def bootstrap(
 
 def _warn_of_odd_values(resamples: np.ndarray, estimate: np.ndarray, moments: Moments) -> None:
     for is_odd, name, meaning in (
-        (np.isnan, "NaN", "they are left out, so the figures describe the others only"),
+        (np.isnan, "NaN", "they are left out, so the result describes only the others"),
         (np.isinf, "infinity", "the variance is infinite"),
     ):
         odd = is_odd(resamples).any(axis=1)
@@ -347,22 +346,22 @@ def _warn_of_odd_values(resamples: np.ndarray, estimate: np.ndarray, moments: Mo
                 f"(first: resample {int(np.argmax(odd))}); {meaning}."
             )
     if np.isnan(estimate).any():
-        warn("The statistic of the data is NaN, and so is what is computed from it.")
+        warn("The statistic of the data is NaN, and so are bias and interval.")
     if np.isinf(moments.variance).any() and not np.isinf(resamples).any():
-        warn("The variance is beyond floating point; standard_error, its root, is not.")
+        warn("The variance overflows; its square root, standard_error, does not.")
 
 
 def _warn_of_jackknife(values: np.ndarray, found: np.ndarray, moments: Moments) -> None:
     n_odd = np.count_nonzero(~np.isfinite(values).all(axis=1))
     if n_odd:
         warn(
-            f"Without one part of the data the statistic is NaN or infinite, for {n_odd} of the "
-            f"{len(values)} parts; method='bca' leaves these out."
+            f"For {n_odd} of the {len(values)} rows, groups or blocks that method='bca' leaves out "
+            "in turn, the statistic of the others is NaN or infinite; it ignores these."
         )
     if np.any(np.isnan(found) & (moments.variance > 0)):
         warn(
-            "Leaving out any one part of the data does not change the statistic, so method='bca' "
-            "takes its acceleration to be 0."
+            "Leaving out a single row, group or block never changes the statistic, so "
+            "method='bca' uses an acceleration of 0."
         )
 
 

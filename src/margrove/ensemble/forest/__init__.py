@@ -1,20 +1,20 @@
-"""Random forests and extremely randomised trees, and what can be measured of them.
+"""Random forests and extremely randomised trees, and measurements of fitted forests.
 
-class_forest         forests for classification
-estimators           random forests and extremely randomised trees
-forest               what the four forests share: their parameters, and growing
-grower               grows the trees of a forest on several cores; a process for `slices.drive`
-importance_kernels   compiled loops of the studies of forests
-importances          what a fitted forest makes of its features
-intervals            how sure a forest of numbers is
-number_forest        forests for regression
-out_of_bag           what the trees of a forest say of the rows that they have not seen
-proximity            how alike rows are to a forest
-registered_trees     trees of a forest by a registered criterion: see `register_criterion`
-studied_rows         the rows that a forest is studied on
-training_data        what the trees of a forest are grown from
-tree_collection      the trees of a fitted forest: rows walk through them, and forests are values
-tree_correlation     why a forest is better than its trees
+estimators           the four estimators
+forest_classifier    base class for classification
+forest_regressor     base class for regression, with intervals and quantiles
+forest               base class of both: parameters and fit
+tree_collection      the trees of a fitted forest: prediction, slicing, adding
+training_data        the data that trees are grown from: codes, targets, samples
+grower               grows the trees on several cores; a process for `slices.drive`
+registered_trees     grows trees by a registered criterion, see `register_criterion`
+out_of_bag           sums of out-of-bag predictions, and the error after each tree
+intervals            quantiles, variances and prediction intervals
+evaluation_data      the rows that a fitted forest is measured on
+importances          importances of features, measured on out-of-bag rows
+importance_kernels   compiled loops for importances and proximities
+proximity            similarity of rows: how often they are in the same leaf
+tree_correlation     strength and correlation of the trees
 """
 
 import lazy_loader

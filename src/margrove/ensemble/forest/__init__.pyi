@@ -3,6 +3,7 @@ from .estimators import ExtraTreesClassifier as ExtraTreesClassifier
 from .estimators import ExtraTreesRegressor as ExtraTreesRegressor
 from .estimators import RandomForestClassifier as RandomForestClassifier
 from .estimators import RandomForestRegressor as RandomForestRegressor
+from .evaluation_data import require_forest as require_forest
 from .forest import Forest as Forest
 from .grower import ForestGrower as ForestGrower
 from .importances import OobImportances as OobImportances
@@ -11,7 +12,6 @@ from .importances import oob_impurity_importances as oob_impurity_importances
 from .intervals import LeafSamples as LeafSamples
 from .intervals import keep_leaf_samples as keep_leaf_samples
 from .proximity import proximities as proximities
-from .studied_rows import require_forest as require_forest
 from .training_data import ForestTraining as ForestTraining
 from .training_data import Sampler as Sampler
 from .training_data import codes_of_rows as codes_of_rows

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from margrove.ensemble.forest.class_forest import ClassForest
-from margrove.ensemble.forest.number_forest import NumberForest
+from margrove.ensemble.forest.forest_classifier import ForestClassifier
+from margrove.ensemble.forest.forest_regressor import ForestRegressor
 from margrove.grove import without_friedman
 
 __all__ = [
@@ -16,83 +16,84 @@ __all__ = [
 ]
 
 
-class RandomForestClassifier(ClassForest):
-    """A random forest for classes: trees of bootstrap samples that look at a few features a split.
+class RandomForestClassifier(ForestClassifier):
+    """A random forest for classification: trees on bootstrap samples, few features for each split.
 
-    A drop-in for `sklearn.ensemble.RandomForestClassifier`. In addition it takes labels and missing
-    values as they are, gives out-of-bag curves, and is a value: forests can be added, sliced and
-    looked into. A weight k is exactly a row that is there k times, the order of the rows does not
-    matter, and neither does n_jobs.
+    A drop-in for `sklearn.ensemble.RandomForestClassifier`. In addition it supports labels and
+    missing values in X and out-of-bag curves, and forests can be added and sliced. A row of weight
+    k is exactly the same as k copies of it. Neither the order of the rows nor n_jobs changes the
+    result.
 
     Parameters
     ----------
     n_estimators : int or "auto", default=100
         The number of trees; "auto" grows them until the out-of-bag error is flat.
     criterion : {"gini", "entropy", "log_loss", "error"}, default="gini"
-        What a split lowers.
+        The impurity that splits decrease.
     max_depth : int or None, default=None
-        Most edges from the root to a leaf.
+        Maximum number of edges from the root to a leaf.
     min_samples_split : int or float, default=2
-        Fewest samples that a node to be split may have; a share of all samples if a float.
+        Minimum number of samples in a node that is split; a float is a share of all samples.
     min_samples_leaf : int or float, default=1
-        Fewest samples of a leaf.
+        Minimum number of samples in a leaf; a float is a share of all samples.
     min_weight_fraction_leaf : float, default=0.0
-        Least share of the whole weight that a leaf may have.
+        Minimum share of the total weight in a leaf.
     max_features : int, float, {"sqrt", "log2"} or None, default="sqrt"
-        How many features, newly drawn for each node, are looked at.
+        Number of features that are searched for the split of a node, drawn again for each node.
     max_leaf_nodes : int or None, default=None
-        Grow best-first, the leaf whose split gains most at a time, to so many leaves.
+        Maximum number of leaves; trees then grow best-first, the largest gain first.
     min_impurity_decrease : float, default=0.0
-        Least decrease of the impurity, weighted by the node's share, that is worth a split.
+        Minimum decrease of the impurity by a split, weighted by the node's share of the samples.
     bootstrap : bool, default=True
-        Whether each tree is grown of a sample that is drawn with replacement.
+        Whether each tree is grown on a sample drawn with replacement.
     oob_score : bool or callable, default=False
-        Whether to work out `oob_score_` and the other out-of-bag figures; a function of y and the
-        predictions instead of the accuracy. Of several labels, all of a row must be right.
+        Whether to compute `oob_score_` and the other out-of-bag attributes. The score is the
+        accuracy (with several outputs, all labels of a row must be right), or a
+        callable(y_true, y_pred).
     n_jobs : int or None, default=None
-        Threads; None means all permitted cores. Results do not depend on it.
+        Number of threads; None means all permitted cores. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of all that is drawn. Tree k depends on the seed and k only.
+        Seed of all random numbers. Tree k depends only on the seed and k.
     verbose : int, default=0
         Show a progress bar.
     warm_start : bool, default=False
         Add trees to those of the last fit, up to n_estimators.
     class_weight : dict, list of dict, "balanced", "balanced_subsample" or None, default=None
-        Factors on the weights of the classes; "balanced_subsample" works them out for each tree.
+        Factors on the weights of the classes; "balanced_subsample" computes them for each tree.
     ccp_alpha : float, default=0.0
-        Price of a leaf: each tree is pruned to the subtree whose branches are all worth it.
+        Complexity parameter of minimal cost-complexity pruning, applied to each tree.
     max_samples : int, float or None, default=None
-        How many rows are drawn for each tree; a share of them, or a multiple, if a float.
+        Number of rows that are drawn for each tree; a float is a share, or multiple, of all rows.
     monotonic_cst : array-like of {-1, 0, 1}, dict of names or None, default=None
-        Features with which the prediction may only rise (1) or fall (-1).
+        Features with which the prediction may only increase (1) or decrease (-1).
     categorical_features : "from_dtype", "all", array-like or None, default="from_dtype"
         Columns whose values are labels without an order.
     max_bins : int or None, default=None
-        Most different values of a numeric column; neighbours are merged. None keeps all.
+        Maximum number of bins of a numeric column. None keeps all different values.
     voting : {"soft", "hard"}, default="soft"
         Average the trees' probabilities, or count their votes.
     max_time : float or None, default=None
-        Seconds after which the forest ends with the trees it has.
+        Seconds after which no more trees are grown.
     on_interrupt : {"raise", "keep"}, default="raise"
-        What Ctrl-C does: nothing has happened, or the trees so far are kept.
+        Whether Ctrl-C raises, or keeps the trees grown so far with a warning.
 
     Attributes
     ----------
     trees_ : list of PackedTree
         The trees, 20 bytes a node.
     kind_ : Kind
-        What the trees have in common.
+        What the trees have in common: criterion, classes, outputs, categories.
     sampled_ : SampledRows
-        Which rows were drawn for each tree, as a recipe.
+        The seed and the rows, from which the sample of each tree can be drawn again.
     estimators_ : sequence of DecisionTreeClassifier
-        The same as estimators, made when asked for. `random_state` of each is what it was grown
-        with: a clone that is fitted to the rows of its sample is the same tree.
+        The trees as estimators, created on access. A clone of one of them, with its
+        `random_state`, fitted to the rows of its sample is the same tree.
     estimators_samples_ : list of ndarray
-        The rows that each tree was grown of.
+        The rows that each tree was grown on.
     classes_ : ndarray, or list of them
     n_classes_ : int, or list of int
     oob_decision_function_ : ndarray
-        With oob_score: for each row the mean of the trees that have not seen it.
+        With oob_score: the mean prediction for each row of the trees that have not seen it.
     oob_score_ : float
     oob_curve_ : ndarray
         The out-of-bag error after each tree.
@@ -102,7 +103,7 @@ class RandomForestClassifier(ClassForest):
         Labels of each categorical column.
     n_features_in_ : int
     feature_names_in_ : ndarray
-        Where X has names.
+        Only if X has column names.
     feature_importances_ : ndarray
 
     Examples
@@ -171,11 +172,11 @@ class RandomForestClassifier(ClassForest):
         self.on_interrupt = on_interrupt
 
 
-class RandomForestRegressor(NumberForest):
-    """A random forest for numbers: the mean of trees that were grown of bootstrap samples.
+class RandomForestRegressor(ForestRegressor):
+    """A random forest for regression: the mean of trees that are grown on bootstrap samples.
 
-    A drop-in for `sklearn.ensemble.RandomForestRegressor`; see `RandomForestClassifier` for what is
-    different. It also has prediction intervals: `predict_interval`, `predict_quantiles` and
+    A drop-in for `sklearn.ensemble.RandomForestRegressor`; see `RandomForestClassifier` for the
+    differences. It also has prediction intervals: `predict_interval`, `predict_quantiles` and
     `predict_variance`.
 
     Parameters
@@ -183,66 +184,67 @@ class RandomForestRegressor(NumberForest):
     n_estimators : int or "auto", default=100
         The number of trees; "auto" grows them until the out-of-bag error is flat.
     criterion : {"squared_error", "friedman_mse", "absolute_error", "poisson", "gamma"}
-        What a split lowers; default="squared_error", of which "friedman_mse" is a deprecated name.
+        The impurity that splits decrease; default="squared_error". "friedman_mse" is a deprecated
+        name of "squared_error".
     max_depth : int or None, default=None
-        Most edges from the root to a leaf.
+        Maximum number of edges from the root to a leaf.
     min_samples_split : int or float, default=2
-        Fewest samples that a node to be split may have; a share of all samples if a float.
+        Minimum number of samples in a node that is split; a float is a share of all samples.
     min_samples_leaf : int or float, default=1
-        Fewest samples of a leaf.
+        Minimum number of samples in a leaf; a float is a share of all samples.
     min_weight_fraction_leaf : float, default=0.0
-        Least share of the whole weight that a leaf may have.
+        Minimum share of the total weight in a leaf.
     max_features : int, float, {"sqrt", "log2"} or None, default=1.0
-        How many features, newly drawn for each node, are looked at.
+        Number of features that are searched for the split of a node, drawn again for each node.
     max_leaf_nodes : int or None, default=None
-        Grow best-first, the leaf whose split gains most at a time, to so many leaves.
+        Maximum number of leaves; trees then grow best-first, the largest gain first.
     min_impurity_decrease : float, default=0.0
-        Least decrease of the impurity, weighted by the node's share, that is worth a split.
+        Minimum decrease of the impurity by a split, weighted by the node's share of the samples.
     bootstrap : bool, default=True
-        Whether each tree is grown of a sample that is drawn with replacement.
+        Whether each tree is grown on a sample drawn with replacement.
     oob_score : bool or callable, default=False
-        Whether to work out `oob_score_` and the other out-of-bag figures; a function of y and the
-        predictions instead of R^2.
+        Whether to compute `oob_score_` and the other out-of-bag attributes. The score is R^2, or a
+        callable(y_true, y_pred).
     n_jobs : int or None, default=None
-        Threads; None means all permitted cores. Results do not depend on it.
+        Number of threads; None means all permitted cores. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of all that is drawn. Tree k depends on the seed and k only.
+        Seed of all random numbers. Tree k depends only on the seed and k.
     verbose : int, default=0
         Show a progress bar.
     warm_start : bool, default=False
         Add trees to those of the last fit, up to n_estimators.
     ccp_alpha : float, default=0.0
-        Price of a leaf: each tree is pruned to the subtree whose branches are all worth it.
+        Complexity parameter of minimal cost-complexity pruning, applied to each tree.
     max_samples : int, float or None, default=None
-        How many rows are drawn for each tree; a share of them, or a multiple, if a float.
+        Number of rows that are drawn for each tree; a float is a share, or multiple, of all rows.
     monotonic_cst : array-like of {-1, 0, 1}, dict of names or None, default=None
-        Features with which the prediction may only rise (1) or fall (-1).
+        Features with which the prediction may only increase (1) or decrease (-1).
     categorical_features : "from_dtype", "all", array-like or None, default="from_dtype"
         Columns whose values are labels without an order.
     max_bins : int or None, default=None
-        Most different values of a numeric column; neighbours are merged. None keeps all.
+        Maximum number of bins of a numeric column. None keeps all different values.
     keep_samples : bool, default=False
         Keep which training rows are in each leaf, for `predict_quantiles`.
     max_time : float or None, default=None
-        Seconds after which the forest ends with the trees it has.
+        Seconds after which no more trees are grown.
     on_interrupt : {"raise", "keep"}, default="raise"
-        What Ctrl-C does: nothing has happened, or the trees so far are kept.
+        Whether Ctrl-C raises, or keeps the trees grown so far with a warning.
 
     Attributes
     ----------
     trees_ : list of PackedTree
         The trees, 20 bytes a node.
     kind_ : Kind
-        What the trees have in common.
+        What the trees have in common: criterion, classes, outputs, categories.
     sampled_ : SampledRows
-        Which rows were drawn for each tree, as a recipe.
+        The seed and the rows, from which the sample of each tree can be drawn again.
     estimators_ : sequence of DecisionTreeRegressor
-        The same as estimators, made when asked for. `random_state` of each is what it was grown
-        with: a clone that is fitted to the rows of its sample is the same tree.
+        The trees as estimators, created on access. A clone of one of them, with its
+        `random_state`, fitted to the rows of its sample is the same tree.
     estimators_samples_ : list of ndarray
-        The rows that each tree was grown of.
+        The rows that each tree was grown on.
     oob_prediction_ : ndarray
-        With oob_score: for each row the mean of the trees that have not seen it.
+        With oob_score: the mean prediction for each row of the trees that have not seen it.
     residuals_ : Residuals
         With oob_score: the errors of these predictions, sorted.
     leaf_samples_ : LeafSamples
@@ -256,7 +258,7 @@ class RandomForestRegressor(NumberForest):
         Labels of each categorical column.
     n_features_in_ : int
     feature_names_in_ : ndarray
-        Where X has names.
+        Only if X has column names.
     feature_importances_ : ndarray
 
     Examples
@@ -320,81 +322,82 @@ class RandomForestRegressor(NumberForest):
         self.on_interrupt = on_interrupt
 
 
-class ExtraTreesClassifier(ClassForest):
-    """Extremely randomised trees for classes: thresholds are drawn, the best of a few is taken.
+class ExtraTreesClassifier(ForestClassifier):
+    """Extremely randomised trees for classification: splits are the best of random thresholds.
 
-    A drop-in for `sklearn.ensemble.ExtraTreesClassifier`; see `RandomForestClassifier` for what is
-    different.
+    A drop-in for `sklearn.ensemble.ExtraTreesClassifier`; see `RandomForestClassifier` for the
+    differences.
 
     Parameters
     ----------
     n_estimators : int or "auto", default=100
         The number of trees; "auto" grows them until the out-of-bag error is flat.
     criterion : {"gini", "entropy", "log_loss", "error"}, default="gini"
-        What a split lowers.
+        The impurity that splits decrease.
     max_depth : int or None, default=None
-        Most edges from the root to a leaf.
+        Maximum number of edges from the root to a leaf.
     min_samples_split : int or float, default=2
-        Fewest samples that a node to be split may have; a share of all samples if a float.
+        Minimum number of samples in a node that is split; a float is a share of all samples.
     min_samples_leaf : int or float, default=1
-        Fewest samples of a leaf.
+        Minimum number of samples in a leaf; a float is a share of all samples.
     min_weight_fraction_leaf : float, default=0.0
-        Least share of the whole weight that a leaf may have.
+        Minimum share of the total weight in a leaf.
     max_features : int, float, {"sqrt", "log2"} or None, default="sqrt"
-        How many features, newly drawn for each node, are looked at.
+        Number of features that are searched for the split of a node, drawn again for each node.
     max_leaf_nodes : int or None, default=None
-        Grow best-first, the leaf whose split gains most at a time, to so many leaves.
+        Maximum number of leaves; trees then grow best-first, the largest gain first.
     min_impurity_decrease : float, default=0.0
-        Least decrease of the impurity, weighted by the node's share, that is worth a split.
+        Minimum decrease of the impurity by a split, weighted by the node's share of the samples.
     bootstrap : bool, default=False
-        Whether each tree is grown of a sample that is drawn with replacement.
+        Whether each tree is grown on a sample drawn with replacement.
     oob_score : bool or callable, default=False
-        Whether to work out `oob_score_` and the other out-of-bag figures; a function of y and the
-        predictions instead of the accuracy. Of several labels, all of a row must be right.
+        Whether to compute `oob_score_` and the other out-of-bag attributes. The score is the
+        accuracy (with several outputs, all labels of a row must be right), or a
+        callable(y_true, y_pred).
     n_jobs : int or None, default=None
-        Threads; None means all permitted cores. Results do not depend on it.
+        Number of threads; None means all permitted cores. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of all that is drawn. Tree k depends on the seed and k only.
+        Seed of all random numbers. Tree k depends only on the seed and k.
     verbose : int, default=0
         Show a progress bar.
     warm_start : bool, default=False
         Add trees to those of the last fit, up to n_estimators.
     class_weight : dict, list of dict, "balanced", "balanced_subsample" or None, default=None
-        Factors on the weights of the classes; "balanced_subsample" works them out for each tree.
+        Factors on the weights of the classes; "balanced_subsample" computes them for each tree.
     ccp_alpha : float, default=0.0
-        Price of a leaf: each tree is pruned to the subtree whose branches are all worth it.
+        Complexity parameter of minimal cost-complexity pruning, applied to each tree.
     max_samples : int, float or None, default=None
-        How many rows are drawn for each tree; a share of them, or a multiple, if a float.
+        Number of rows that are drawn for each tree; a float is a share, or multiple, of all rows.
     monotonic_cst : array-like of {-1, 0, 1}, dict of names or None, default=None
-        Features with which the prediction may only rise (1) or fall (-1).
+        Features with which the prediction may only increase (1) or decrease (-1).
     categorical_features : "from_dtype", "all", array-like or None, default="from_dtype"
         Columns whose values are labels without an order.
     max_bins : int or None, default=None
-        Most different values of a numeric column; neighbours are merged. None keeps all.
+        Maximum number of bins of a numeric column. None keeps all different values.
     voting : {"soft", "hard"}, default="soft"
         Average the trees' probabilities, or count their votes.
     max_time : float or None, default=None
-        Seconds after which the forest ends with the trees it has.
+        Seconds after which no more trees are grown.
     on_interrupt : {"raise", "keep"}, default="raise"
-        What Ctrl-C does: nothing has happened, or the trees so far are kept.
+        Whether Ctrl-C raises, or keeps the trees grown so far with a warning.
 
     Attributes
     ----------
     trees_ : list of PackedTree
         The trees, 20 bytes a node.
     kind_ : Kind
-        What the trees have in common.
+        What the trees have in common: criterion, classes, outputs, categories.
     sampled_ : SampledRows
-        Which rows were drawn for each tree, as a recipe.
+        The seed and the rows, from which the sample of each tree can be drawn again.
     estimators_ : sequence of DecisionTreeClassifier
-        The same as estimators, made when asked for. `random_state` of each is what it was grown
-        with: a clone that is fitted to the rows of its sample is the same tree.
+        The trees as estimators, created on access. A clone of one of them, with its
+        `random_state`, fitted to the rows of its sample is the same tree.
     estimators_samples_ : list of ndarray
-        The rows that each tree was grown of.
+        The rows that each tree was grown on.
     classes_ : ndarray, or list of them
     n_classes_ : int, or list of int
     oob_decision_function_ : ndarray
-        With oob_score: for each row the mean of the trees that have not seen it.
+        With oob_score: the mean prediction for each row of the trees that have not seen it.
     oob_score_ : float
     oob_curve_ : ndarray
         The out-of-bag error after each tree.
@@ -404,7 +407,7 @@ class ExtraTreesClassifier(ClassForest):
         Labels of each categorical column.
     n_features_in_ : int
     feature_names_in_ : ndarray
-        Where X has names.
+        Only if X has column names.
     feature_importances_ : ndarray
 
     Examples
@@ -475,77 +478,78 @@ class ExtraTreesClassifier(ClassForest):
         self.on_interrupt = on_interrupt
 
 
-class ExtraTreesRegressor(NumberForest):
-    """Extremely randomised trees for numbers: thresholds are drawn, the best of them is taken.
+class ExtraTreesRegressor(ForestRegressor):
+    """Extremely randomised trees for regression: splits are the best of random thresholds.
 
-    A drop-in for `sklearn.ensemble.ExtraTreesRegressor`; see `RandomForestRegressor` for what is
-    different.
+    A drop-in for `sklearn.ensemble.ExtraTreesRegressor`; see `RandomForestRegressor` for the
+    differences.
 
     Parameters
     ----------
     n_estimators : int or "auto", default=100
         The number of trees; "auto" grows them until the out-of-bag error is flat.
     criterion : {"squared_error", "friedman_mse", "absolute_error", "poisson", "gamma"}
-        What a split lowers; default="squared_error", of which "friedman_mse" is a deprecated name.
+        The impurity that splits decrease; default="squared_error". "friedman_mse" is a deprecated
+        name of "squared_error".
     max_depth : int or None, default=None
-        Most edges from the root to a leaf.
+        Maximum number of edges from the root to a leaf.
     min_samples_split : int or float, default=2
-        Fewest samples that a node to be split may have; a share of all samples if a float.
+        Minimum number of samples in a node that is split; a float is a share of all samples.
     min_samples_leaf : int or float, default=1
-        Fewest samples of a leaf.
+        Minimum number of samples in a leaf; a float is a share of all samples.
     min_weight_fraction_leaf : float, default=0.0
-        Least share of the whole weight that a leaf may have.
+        Minimum share of the total weight in a leaf.
     max_features : int, float, {"sqrt", "log2"} or None, default=1.0
-        How many features, newly drawn for each node, are looked at.
+        Number of features that are searched for the split of a node, drawn again for each node.
     max_leaf_nodes : int or None, default=None
-        Grow best-first, the leaf whose split gains most at a time, to so many leaves.
+        Maximum number of leaves; trees then grow best-first, the largest gain first.
     min_impurity_decrease : float, default=0.0
-        Least decrease of the impurity, weighted by the node's share, that is worth a split.
+        Minimum decrease of the impurity by a split, weighted by the node's share of the samples.
     bootstrap : bool, default=False
-        Whether each tree is grown of a sample that is drawn with replacement.
+        Whether each tree is grown on a sample drawn with replacement.
     oob_score : bool or callable, default=False
-        Whether to work out `oob_score_` and the other out-of-bag figures; a function of y and the
-        predictions instead of R^2.
+        Whether to compute `oob_score_` and the other out-of-bag attributes. The score is R^2, or a
+        callable(y_true, y_pred).
     n_jobs : int or None, default=None
-        Threads; None means all permitted cores. Results do not depend on it.
+        Number of threads; None means all permitted cores. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of all that is drawn. Tree k depends on the seed and k only.
+        Seed of all random numbers. Tree k depends only on the seed and k.
     verbose : int, default=0
         Show a progress bar.
     warm_start : bool, default=False
         Add trees to those of the last fit, up to n_estimators.
     ccp_alpha : float, default=0.0
-        Price of a leaf: each tree is pruned to the subtree whose branches are all worth it.
+        Complexity parameter of minimal cost-complexity pruning, applied to each tree.
     max_samples : int, float or None, default=None
-        How many rows are drawn for each tree; a share of them, or a multiple, if a float.
+        Number of rows that are drawn for each tree; a float is a share, or multiple, of all rows.
     monotonic_cst : array-like of {-1, 0, 1}, dict of names or None, default=None
-        Features with which the prediction may only rise (1) or fall (-1).
+        Features with which the prediction may only increase (1) or decrease (-1).
     categorical_features : "from_dtype", "all", array-like or None, default="from_dtype"
         Columns whose values are labels without an order.
     max_bins : int or None, default=None
-        Most different values of a numeric column; neighbours are merged. None keeps all.
+        Maximum number of bins of a numeric column. None keeps all different values.
     keep_samples : bool, default=False
         Keep which training rows are in each leaf, for `predict_quantiles`.
     max_time : float or None, default=None
-        Seconds after which the forest ends with the trees it has.
+        Seconds after which no more trees are grown.
     on_interrupt : {"raise", "keep"}, default="raise"
-        What Ctrl-C does: nothing has happened, or the trees so far are kept.
+        Whether Ctrl-C raises, or keeps the trees grown so far with a warning.
 
     Attributes
     ----------
     trees_ : list of PackedTree
         The trees, 20 bytes a node.
     kind_ : Kind
-        What the trees have in common.
+        What the trees have in common: criterion, classes, outputs, categories.
     sampled_ : SampledRows
-        Which rows were drawn for each tree, as a recipe.
+        The seed and the rows, from which the sample of each tree can be drawn again.
     estimators_ : sequence of DecisionTreeRegressor
-        The same as estimators, made when asked for. `random_state` of each is what it was grown
-        with: a clone that is fitted to the rows of its sample is the same tree.
+        The trees as estimators, created on access. A clone of one of them, with its
+        `random_state`, fitted to the rows of its sample is the same tree.
     estimators_samples_ : list of ndarray
-        The rows that each tree was grown of.
+        The rows that each tree was grown on.
     oob_prediction_ : ndarray
-        With oob_score: for each row the mean of the trees that have not seen it.
+        With oob_score: the mean prediction for each row of the trees that have not seen it.
     residuals_ : Residuals
         With oob_score: the errors of these predictions, sorted.
     leaf_samples_ : LeafSamples
@@ -559,7 +563,7 @@ class ExtraTreesRegressor(NumberForest):
         Labels of each categorical column.
     n_features_in_ : int
     feature_names_in_ : ndarray
-        Where X has names.
+        Only if X has column names.
     feature_importances_ : ndarray
 
     Examples

@@ -1,4 +1,4 @@
-"""What the four forests share: their parameters, and growing."""
+"""Base class of the four forests: parameters and fit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from margrove._data import seed_of
 from margrove._runtime import RANDOM_STATE, RUN_CONTROL, drive, require_memory, resolve_n_jobs
 from margrove.ensemble.bagging import warn_of_rows_in_every_bag
-from margrove.ensemble.bootstrap import Line, in_units, number_of_draws
+from margrove.ensemble.bootstrap import CumulativeWeights, in_units, number_of_draws
 from margrove.ensemble.forest.grower import (
     ForestGrower,
     SpreadGrower,
@@ -76,7 +76,7 @@ FOREST_PARAMETERS: dict[str, list[Any]] = {
 
 
 class Forest(TreeCollection):
-    """Base of the random forests and the extremely randomised trees."""
+    """Base class of the random forests and the extremely randomised trees."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = FOREST_PARAMETERS
 
@@ -89,8 +89,8 @@ class Forest(TreeCollection):
             Missing values are NaN.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
-            0 is a row removed, 2 a row that is there twice. Samples are drawn with probability
-            proportional to the weight.
+            A weight of 0 removes a row, a weight of 2 is the same as two copies of the row. Samples
+            are drawn with probability proportional to the weight.
 
         Returns
         -------
@@ -141,7 +141,7 @@ class Forest(TreeCollection):
         earlier: list[PackedTree],
         out_of_bag: OutOfBag | None,
     ) -> ForestGrower:
-        """What grows the trees that are not there yet; it has heard the earlier ones."""
+        """The process for the missing trees; out-of-bag sums already include earlier trees."""
         grower = self._kind_of_grower(training)(
             training,
             sampler,
@@ -157,7 +157,7 @@ class Forest(TreeCollection):
             search=self._search(training),
         )
         if out_of_bag is not None and earlier:
-            grower.hear_again(earlier)
+            grower.add_to_out_of_bag(earlier)
         return grower
 
     def _grow(
@@ -170,7 +170,7 @@ class Forest(TreeCollection):
         earlier: list[PackedTree],
         out_of_bag: OutOfBag | None,
     ) -> None:
-        """All trees, or as many as an interrupt or a budget leaves; one at least."""
+        """Grow all trees, or until an interrupt or the time limit; at least one tree."""
         ending = drive(
             grower,
             self,
@@ -186,19 +186,19 @@ class Forest(TreeCollection):
             if not grower.trees and not earlier:
                 raise KeyboardInterrupt("No tree was finished.")
             if out_of_bag is not None:  # the interrupt may have come in the middle of a sum
-                out_of_bag.forget()
-                grower.hear_again([*earlier, *grower.trees])
-        while not grower.trees and not earlier:  # no budget is too small for one tree
+                out_of_bag.reset()
+                grower.add_to_out_of_bag([*earlier, *grower.trees])
+        while not grower.trees and not earlier:  # grow one tree even if time is over
             grower.advance(0.0)
         warn_of_halving(grower.n_balanced, type(self).__name__)
 
     def _check_combination(self) -> None:
-        """Refuse what makes no sense together."""
+        """Raise if parameters contradict each other."""
         name = type(self).__name__
         if not self.bootstrap and (self.oob_score or self.n_estimators == "auto"):
-            wish = "oob_score" if self.oob_score else "n_estimators='auto'"
+            argument = "oob_score" if self.oob_score else "n_estimators='auto'"
             raise ValueError(
-                f"{wish} of {name}: Out of bag estimation only available if bootstrap=True."
+                f"{argument} of {name}: Out of bag estimation only available if bootstrap=True."
             )
         if not self.bootstrap and self.max_samples is not None:
             raise ValueError(
@@ -207,19 +207,19 @@ class Forest(TreeCollection):
                 f"max_samples={self.max_samples!r} of {name}."
             )
         if not CRITERIA[self.criterion].in_forests:
-            usual = class_criteria if self._is_for_classes() else number_criteria
-            names = ", ".join(repr(own) for own in usual(in_forests=True))
+            criteria = class_criteria if self._is_for_classes() else number_criteria
+            names = ", ".join(repr(criterion) for criterion in criteria(in_forests=True))
             raise ValueError(
                 f"criterion={self.criterion!r} is for single trees. {name} takes {names}."
             )
 
     def _seed_and_trees(self) -> tuple[int, list[PackedTree]]:
-        """Those of the last fit, if this one goes on from there."""
+        """The seed and trees of the last fit for a warm start, otherwise a new seed."""
         if not self.warm_start or not hasattr(self, "trees_"):
             return seed_of(self.random_state), []
         if not hasattr(self, "sampled_"):
             raise ValueError(
-                "warm_start=True cannot go on from a part or a sum of forests. Fit another forest "
+                "warm_start=True cannot continue a slice or a sum of forests. Fit another forest "
                 "and add it: forest + other."
             )
         if self.n_estimators != "auto" and self.n_estimators < len(self.trees_):
@@ -236,7 +236,7 @@ class Forest(TreeCollection):
         return self.sampled_.seed, list(self.trees_)
 
     def _is_done(self, earlier: list[PackedTree]) -> bool:
-        """Whether a warm start adds neither trees nor figures: what there is stays as it is."""
+        """Whether a warm start adds neither trees nor attributes, so that nothing changes."""
         return self.n_estimators == len(earlier) and not (
             self.oob_score or getattr(self, "keep_samples", False)
         )
@@ -252,16 +252,16 @@ class Forest(TreeCollection):
         return int(self.n_estimators)
 
     def _check_same(self, training: ForestTraining, found: dict[str, Any]) -> None:
-        """Warm starts go on with the same table: trees cannot learn of new columns or classes."""
+        """Raise if a warm start has other columns or classes than the trees of the last fit."""
         before, now = self._signature(), copy.copy(self)
         now.__dict__ = dict(vars(self)) | found
         kind = self.kind_._replace(criterion=CRITERIA[self.criterion].code)
         now.__dict__ |= {"feature_names_in_": found.get("feature_names_in_"), "kind_": kind}
-        for name, own in now._signature().items():
-            if own != before[name]:
+        for name, value in now._signature().items():
+            if value != before[name]:
                 raise ValueError(
                     f"warm_start=True needs the data of the last fit: {name} was {before[name]} "
-                    f"and is {own}. Use warm_start=False."
+                    f"and is {value}. Use warm_start=False."
                 )
         if self.bootstrap and training.sampled.n_rows != self.sampled_.n_rows:
             raise ValueError(
@@ -275,11 +275,11 @@ class Forest(TreeCollection):
     def _ordered(
         self, table: TreeTable, target: np.ndarray, weight: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(rows, their weights, place of each row) in the order that samples are drawn in."""
+        """(rows, their weights, place of each row) in the order in which samples are drawn."""
         return row_order(table, target, weight, bootstrap=self.bootstrap)
 
     def _coded(self, table: TreeTable, order: np.ndarray, weight: np.ndarray) -> BinnedDataset:
-        """The table as codes, its rows in that order."""
+        """The table as codes of bins, with the rows in the order of `_ordered`."""
         return bin_in_order(
             table, order, self, weight=weight, max_bins=self.max_bins,
             n_threads=resolve_n_jobs(self.n_jobs, unset="all"),
@@ -289,7 +289,7 @@ class Forest(TreeCollection):
         return SpreadGrower if processes_wanted() else ForestGrower
 
     def _search(self, training: ForestTraining) -> CustomSearch | None:
-        """For a criterion that is a function of sums."""
+        """The split search of a registered criterion; None for a criterion of margrove."""
         search = custom_search(
             self.criterion,
             n_outputs=len(training.targets.starts) - 1,
@@ -297,9 +297,9 @@ class Forest(TreeCollection):
         )
         if search is not None and self._kind_of_grower(training) not in _GROWERS:
             raise ValueError(
-                f"criterion={self.criterion!r} is registered in this process, and not on the "
-                "workers of a cluster. Use a criterion of margrove's, or the forest of margrove "
-                "itself, which takes arrays."
+                f"criterion={self.criterion!r} is registered in this process, but not on the "
+                "workers of the cluster. Use a built-in criterion, or the forest in margrove "
+                "(not margrove.dask) with arrays."
             )
         return search
 
@@ -307,7 +307,7 @@ class Forest(TreeCollection):
     def _training(
         self, table: TreeTable, y: Any, sample_weight: Any, seed: int
     ) -> tuple[ForestTraining, dict[str, Any]]:
-        """What to grow from, and what is known of the targets."""
+        """The training data, and fitted attributes that depend on the targets."""
 
     def _sampled(
         self,
@@ -318,18 +318,18 @@ class Forest(TreeCollection):
         places: np.ndarray,
         n_rows: int,
     ) -> SampledRows:
-        """The draws of the forest; rows and places are those of the kept rows."""
+        """The recipe of the samples; `rows` and `places` are positions among the kept rows."""
         original = np.arange(n_rows)[kept]
         weight = in_units(weight, len(original))
-        line = Line(weight, len(original))
-        n_draws = number_of_draws(line, self.max_samples) if self.bootstrap else None
+        cumulative = CumulativeWeights(weight, len(original))
+        n_draws = number_of_draws(cumulative, self.max_samples) if self.bootstrap else None
         if n_draws is not None and n_draws > _MOST_DRAWS:
             raise ValueError(
-                f"max_samples={self.max_samples!r} asks for samples of {n_draws} draws. Whole "
-                "numbers of draws are counted up to 2^52: use a smaller max_samples."
+                f"max_samples={self.max_samples!r} means samples of {n_draws} draws. At most 2^52 "
+                "draws are possible: use a smaller max_samples."
             )
         group_of = None
-        if len(rows) < len(original):  # some rows share a place
+        if len(rows) < len(original):  # equal rows were merged
             group_of = np.full(n_rows, -1, np.int32)
             group_of[original] = places
         return SampledRows(
@@ -344,7 +344,10 @@ class Forest(TreeCollection):
     def _rules_and_kind(
         self, training: ForestTraining, sampler: Sampler
     ) -> tuple[Callable[[int], Rules], Kind]:
-        """Rules count what a tree has, not what there is: they are a function of its weight."""
+        """Growth rules as a function of the weight of a tree's sample, and the kind of the trees.
+
+        Shares such as min_weight_fraction_leaf refer to the sample of a tree, not to all rows.
+        """
         targets = training.targets
         n_outputs = len(targets.starts) - 1
         size = TrainingSize(
@@ -372,7 +375,7 @@ class Forest(TreeCollection):
     def _finisher(
         self, kind: Kind, training: ForestTraining
     ) -> Callable[[PackedTree], PackedTree] | None:
-        """What is done with each tree once it has grown."""
+        """A function to apply to each grown tree: undo the scale of targets, prune; or None."""
         if self.ccp_alpha == 0.0 and training.scale == 1.0:
             return None
 
@@ -403,9 +406,9 @@ class Forest(TreeCollection):
         places = training.sampled.places
         counts = out_of_bag.counts[places[places >= 0]]
         warn_of_rows_in_every_bag(counts, type(self).__name__, len(out_of_bag.curve))
-        found = out_of_bag.predictions()
-        predictions = np.full((len(places), found.shape[1]), np.nan)
-        predictions[places >= 0] = found[places[places >= 0]]
+        by_place = out_of_bag.predictions()
+        predictions = np.full((len(places), by_place.shape[1]), np.nan)
+        predictions[places >= 0] = by_place[places[places >= 0]]
         return {
             "oob_curve_": np.array(out_of_bag.curve),
             **self._scored_out_of_bag(predictions, training, learnt, y),
@@ -415,7 +418,8 @@ class Forest(TreeCollection):
     @abstractmethod
     def _scored_out_of_bag(
         self, predictions: np.ndarray, training: ForestTraining, learnt: dict[str, Any], y: Any
-    ) -> dict[str, Any]: ...
+    ) -> dict[str, Any]:
+        """The attributes for out-of-bag predictions, (n_rows, n_values), and their score."""
 
     def _residuals(self, out_of_bag: OutOfBag, training: ForestTraining) -> dict[str, Any]:
         return {}

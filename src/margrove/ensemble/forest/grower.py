@@ -1,4 +1,4 @@
-"""Grows the trees of a forest on several cores; a process for `slices.drive`."""
+"""Grows the trees of a forest on several cores: a process for `slices.drive`."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from margrove.grove.serve import Kind, PackedTree, TreeForm, cuts_of, leaves_of_
 
 __all__ = ["ForestGrower", "SpreadGrower", "key_of", "processes_wanted"]
 
-_WORK_AT_ONCE = 2_000_000.0  # after which a worker looks at the clock
-_MANY_COLUMNS = 128  # rows of a table that do not fit a few cache lines
-_CHUNKS = 4  # for each worker, so that none waits long for the last
-_TREES_AND_DRAWS = 0x9E3779B9  # trees and their samples draw from different streams
+_WORK_AT_ONCE = 2_000_000.0  # after this much work a worker checks the time
+_MANY_COLUMNS = 128  # from here on, codes are stored row by row: a row has several cache lines
+_CHUNKS = 4  # for each worker process, so that all of them end at about the same time
+_TREES_AND_DRAWS = 0x9E3779B9  # separates the random numbers of trees and samples
 
 
 def key_of(seed: int, tree: int) -> int:
-    """What the random numbers of a tree's nodes derive from."""
+    """The key of the random numbers in the nodes of a tree."""
     return int(stream(seed ^ _TREES_AND_DRAWS, tree))
 
 
 class ForestGrower:
-    """Trees `first` .. `last` - 1 of a forest, each a function of the seed and its number.
+    """Grows trees `first` .. `last` - 1 of a forest, each a function of the seed and its number.
 
-    Workers grow a tree each and take the next; `rounds` counts trees in their order, one for each
-    call of `advance` at most. `rules(weight)` gives the rules of a tree whose rows weigh so much.
-    `out_of_bag` gathers what trees say of rows they have not seen, and
-    `is_enough(out_of_bag)` says whether more trees are wanted. `search` finds splits by a
+    Each worker grows one tree at a time. `advance` appends at most one tree to `trees`, in the
+    order of their numbers. `rules(weight)` gives the rules of a tree whose sample has that weight.
+    `out_of_bag` sums up out-of-bag predictions, and `is_enough(out_of_bag)` says whether to stop.
+    `wants_out_of_bag` finds the out-of-bag leaves even without it. `search` finds splits by a
     registered criterion.
     """
 
@@ -65,7 +65,7 @@ class ForestGrower:
         finish: Callable[[PackedTree], PackedTree] | None = None,
         out_of_bag: OutOfBag | None = None,
         is_enough: Callable[[OutOfBag], bool] | None = None,
-        look_out: bool = False,
+        wants_out_of_bag: bool = False,
         search: CustomSearch | None = None,
     ) -> None:
         self.total: int | None = last - first
@@ -75,7 +75,7 @@ class ForestGrower:
         self._max_leaves, self._search = max_leaves, search
         self._finish = finish
         self._out_of_bag, self._is_enough = out_of_bag, is_enough
-        self._looks_out = look_out or out_of_bag is not None
+        self._wants_out_of_bag = wants_out_of_bag or out_of_bag is not None
         self._sampler = sampler
         self._columns = columns_of(
             training.data,
@@ -83,8 +83,8 @@ class ForestGrower:
             by_row=len(training.data.codes.narrow) >= _MANY_COLUMNS,
         )
         self._cuts = cuts_of(training.data)
-        # No locks: an interrupt may come between two lines while one is held. Counting and storing
-        # are single steps of the interpreter.
+        # No locks, because an interrupt could come while one is held. Counting and storing are
+        # atomic steps of the interpreter.
         self._numbers: Iterator[int] = itertools.count(first)
         self._grown: dict[int, tuple[PackedTree, Any]] = {}
         self._current: list[int] = [-1] * min(n_threads, last - first)
@@ -96,15 +96,15 @@ class ForestGrower:
         self._enough = False
         self._n_nodes = 0
 
-    def hear_again(self, earlier: list[PackedTree]) -> None:
-        """What trees of an earlier fit say of the rows they have not seen."""
+    def add_to_out_of_bag(self, earlier: list[PackedTree]) -> None:
+        """Add the out-of-bag predictions of existing trees, numbered from 0."""
         if self._out_of_bag is not None:
             for number, tree in enumerate(earlier):
-                self._out_of_bag.add(tree, *self._seen_by(tree, number))
+                self._out_of_bag.add(tree, *self._out_of_bag_leaves(tree, number))
 
     @property
     def n_balanced(self) -> int:
-        """How many splits were made to halve a node, not to gain."""
+        """The number of splits that halve a very deep node instead of reducing the impurity."""
         return sum(self._halved.values())
 
     @property
@@ -125,7 +125,7 @@ class ForestGrower:
         return []
 
     def advance(self, work: float) -> float:
-        """Grow for a while; show one tree more, if it is there."""
+        """Grow for one time slice if needed; then append the next tree, if it has grown."""
         if self._first + len(self.trees) not in self._grown:
             self._grow_for_a_while()
         self._show_next()
@@ -136,7 +136,7 @@ class ForestGrower:
         run_tiles(lambda k: self._work(k, deadline), len(self._current), len(self._current))
 
     def state(self) -> dict[str, Any]:
-        """The trees that have grown, also those whose turn to be shown has not come."""
+        """All trees that have grown, including those that wait for trees of lower numbers."""
         waiting = sorted(self._grown.items())
         shown = range(self._first, self._first + len(self.trees))
         numbers = [*shown, *(number for number, _ in waiting)]
@@ -151,10 +151,11 @@ class ForestGrower:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """What trees say of rows that they have not seen is heard again."""
+        """Restore the trees of `state`; their out-of-bag predictions are computed again."""
         form = TreeForm(self._kind, int(self._training.table.X.shape[1]))
         numbers = [
-            whole_number(own, "a number", self._first, self._last - 1) for own in state["numbers"]
+            whole_number(number, "a number", self._first, self._last - 1)
+            for number in state["numbers"]
         ]
         trees = form.trees(state["trees"])
         n_shown = whole_number(state["n_shown"], "n_shown", most=len(trees))
@@ -164,17 +165,17 @@ class ForestGrower:
         if numbers[:n_shown] != shown:
             raise MisfitError("a tree is missing")
         for number, tree, halved in zip(numbers, trees, state["halved"], strict=True):
-            seen = self._seen_by(tree, number) if self._looks_out else None
-            self._grown[number], self._halved[number] = (tree, seen), whole_number(halved, "halved")
+            unseen = self._out_of_bag_leaves(tree, number) if self._wants_out_of_bag else None
+            self._grown[number] = (tree, unseen)
+            self._halved[number] = whole_number(halved, "halved")
         for _ in shown:
             self._show_next()
         done = set(numbers)
         left = [number for number in range(self._first, self._last) if number not in done]
         self._numbers = itertools.chain(left, itertools.count(self._last))
 
-    def harvest(self) -> tuple[dict[int, tuple[PackedTree, Any]], dict[int, int]]:
-        """All trees at once, by their numbers, with the rows that they have not seen; and how many
-        nodes of each were halved."""
+    def grow_all(self) -> tuple[dict[int, tuple[PackedTree, Any]], dict[int, int]]:
+        """Grow all trees in this thread: (tree, out-of-bag leaves) and halved nodes by number."""
         self._work(0, float("inf"))
         return self._grown, self._halved
 
@@ -182,16 +183,16 @@ class ForestGrower:
         number = self._first + len(self.trees)
         if number not in self._grown:
             return
-        tree, seen = self._grown[number]
+        tree, unseen = self._grown[number]
         if self._out_of_bag is not None:
-            self._out_of_bag.add(tree, *seen)
+            self._out_of_bag.add(tree, *unseen)
             self._enough = self._is_enough is not None and self._is_enough(self._out_of_bag)
         self.trees.append(tree)
         self._n_nodes += len(tree)
         del self._grown[number]
 
     def _work(self, worker: int, deadline: float) -> None:
-        """What one core does: its tree, and then the next."""
+        """The loop of one worker: grow a tree, then take the next, until the deadline."""
         while True:
             if self._current[worker] < 0 and not self._take(worker):
                 return
@@ -204,15 +205,15 @@ class ForestGrower:
             tree = builder.packed()
             if self._finish is not None:
                 tree = self._finish(tree)
-            seen = self._seen_by(tree, number) if self._looks_out else None
+            unseen = self._out_of_bag_leaves(tree, number) if self._wants_out_of_bag else None
             self._halved[number] = builder.n_balanced
-            self._grown[number] = (tree, seen)
+            self._grown[number] = (tree, unseen)
             self._current[worker] = -1
             if time.monotonic() >= deadline:
                 return
 
     def _take(self, worker: int) -> bool:
-        """Begin the next tree."""
+        """Start the next tree; False if there is none."""
         number = next(self._numbers)
         if number >= self._last or self._enough:
             return False
@@ -250,8 +251,8 @@ class ForestGrower:
             weights_count=self._sampler.weights_count,
         )
 
-    def _seen_by(self, tree: PackedTree, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """The leaves of rows that the tree has not seen, and how much of each it has not."""
+    def _out_of_bag_leaves(self, tree: PackedTree, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """The leaf of each out-of-bag row, -1 for others, and how many of its units are unseen."""
         left_out = self._sampler.left_out(number)
         leaves = np.full(len(left_out), -1, np.int32)
         places = np.flatnonzero(left_out)
@@ -263,9 +264,9 @@ class ForestGrower:
 
 
 class SpreadGrower(ForestGrower):
-    """The same forest, grown by the workers of the joblib backend in effect, each with one thread.
+    """The same forest, grown by the workers of the active joblib backend, each with one thread.
 
-    Tables travel once; see `margrove._runtime.process_tasks`.
+    The training data are sent to each worker once; see `margrove._runtime.process_tasks`.
     """
 
     def __init__(self, *given: Any, n_threads: int, **options: Any) -> None:
@@ -274,14 +275,14 @@ class SpreadGrower(ForestGrower):
         self._results: Iterator[Any] | None = None
 
     def _sent_out(self) -> Iterator[Any]:
-        """The trees that are missing, in chunks of neighbours."""
+        """Results for the missing trees, in chunks of consecutive numbers."""
         wanted = list(itertools.takewhile(lambda number: number < self._last, self._numbers))
         size = max(1, len(wanted) // (_CHUNKS * self._n_workers))
-        recipe = {
-            "max_leaves": self._max_leaves, "finish": self._finish, "look_out": self._looks_out,
-            "search": self._search,
+        options = {
+            "max_leaves": self._max_leaves, "finish": self._finish, "search": self._search,
+            "wants_out_of_bag": self._wants_out_of_bag,
         }  # fmt: skip
-        shared = (self._training, self._sampler, self._rules_of, self._kind), recipe
+        shared = (self._training, self._sampler, self._rules_of, self._kind), options
         return spread(_grow_some, shared, _runs(wanted, size), self._n_workers)
 
     def _grow_for_a_while(self) -> None:
@@ -293,7 +294,7 @@ class SpreadGrower(ForestGrower):
 
 
 def _runs(numbers: list[int], size: int) -> list[tuple[int, int]]:
-    """Rising numbers as runs of neighbours, `size` of them at most: the first and the end."""
+    """Ascending numbers as runs (first, end) of consecutive numbers, at most `size` in each."""
     runs: list[tuple[int, int]] = []
     for number in numbers:
         if runs and runs[-1][1] == number and number - runs[-1][0] < size:
@@ -306,6 +307,6 @@ def _runs(numbers: list[int], size: int) -> list[tuple[int, int]]:
 def _grow_some(
     shared: tuple[tuple[Any, ...], dict[str, Any]], first: int, last: int
 ) -> tuple[dict[int, tuple[PackedTree, Any]], dict[int, int]]:
-    """What a worker does."""
-    (training, sampler, rules, kind), recipe = shared
-    return ForestGrower(training, sampler, rules, kind, first, last, **recipe).harvest()
+    """Grow trees first .. last - 1 in a worker process."""
+    (training, sampler, rules, kind), options = shared
+    return ForestGrower(training, sampler, rules, kind, first, last, **options).grow_all()

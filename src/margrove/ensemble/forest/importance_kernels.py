@@ -1,6 +1,6 @@
-"""Compiled loops of the studies of forests: rows that walk with a value changed, and pairs of rows.
+"""Compiled loops for importances and proximities: permuted values, gains, pairs of rows.
 
-Trees are those of `grove.serve.packed_trees`.
+Trees are in the format of `grove.serve.packed_trees`.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ _FEATURE_BITS = np.int64(0xFFFFFFF)
 
 @kernel(inner=True)
 def _feature(tree, node):
-    """What a node asks for; -1 of a leaf."""
+    """The feature that a node tests; -1 for a leaf."""
     link = tree.links[2 * node + 1]
     return np.int64(-1) if link & _LOW_WORD == node else (link >> 32) & _FEATURE_BITS
 
 
 @kernel(inner=True)
 def _child(tree, node, feature, value):
-    """Where a node sends a value; see `walk`."""
+    """The child to which a node sends a value; see `walk`."""
     link = tree.links[2 * node + 1]
     goes_left = value <= tree.thresholds[2 * node]
     if value != value:  # noqa: PLR0124
@@ -91,12 +91,12 @@ def _child(tree, node, feature, value):
 def rises_of_features(
     table, tree, units, key, n_repeats, predicted, targets, weight, is_class, rises
 ):
-    """rises[feature] += the mean rise of the loss of units when their values of it are permuted.
+    """rises[feature] += the mean increase of the loss when the values of the feature are permuted.
 
-    Unit u is row units[u], with targets[units[u]] and weight[units[u]]. A permuted walk differs
-    from the unit's own only from the first node on that asks for the feature: each unit is walked
-    again from there, and not at all for features that its path does not ask for. Returns the mean
-    loss as it is.
+    Unit u is row units[u], with targets[units[u]] and weight[units[u]]. The path with a permuted
+    value differs from the original path only after the first node that tests the feature. So each
+    unit is walked again from that node, and not at all for features that its path does not test.
+    Returns the mean loss without permutation.
     """
     X, rows, column_of = table
     n_features = len(rises)
@@ -122,7 +122,7 @@ def rises_of_features(
     for feature in range(n_features):
         begins[feature + 1] += begins[feature]
     asked, first = np.empty(begins[-1], np.int64), np.empty(begins[-1], np.int64)
-    _list_questions(table, tree, units, begins, asked, first)
+    _first_tests(table, tree, units, begins, asked, first)
     order = np.empty(len(units), np.int64)
     for changed in range(n_features):
         if begins[changed] == begins[changed + 1]:
@@ -149,8 +149,8 @@ def rises_of_features(
 
 
 @kernel
-def _list_questions(table, tree, units, begins, asked, first):
-    """For each feature, from begins[feature] on: units whose paths ask for it, and where first."""
+def _first_tests(table, tree, units, begins, asked, first):
+    """For each feature, from begins[feature]: units whose paths test it, and the first node."""
     X, rows, column_of = table
     n_features = len(begins) - 1
     following = begins[:-1].copy()
@@ -171,7 +171,7 @@ def _list_questions(table, tree, units, begins, asked, first):
 
 @kernel(inner=True)
 def _loss(predicted, leaf, targets, row, is_class):
-    """Share of the outputs that are wrong, or mean square of what they are off."""
+    """The share of wrong outputs, or the mean squared error over the outputs."""
     total = 0.0
     for o in range(targets.shape[1]):
         gap = predicted[leaf, o] - targets[row, o]
@@ -197,8 +197,9 @@ def _shuffle(key, order):
 
 @kernel
 def add_gains(table, tree, amount, values, shift, labels, numbers, gains):
-    """gains[feature] += amount of each row times (value of child - value of node) . its target,
-    for the nodes on its path that ask for the feature; `shift` (N,) is taken from the products."""
+    """gains[feature] += for each row, amount * (value of child - value of node) . target, summed
+    over the nodes on its path that test the feature; `shift` (N,) is subtracted from the products.
+    """
     X, rows, column_of = table
     is_class = labels.shape[0] > 0
     n_outputs = labels.shape[1] if is_class else numbers.shape[1]
@@ -224,7 +225,7 @@ def add_gains(table, tree, amount, values, shift, labels, numbers, gains):
 
 @kernel
 def votes_of_leaves(thresholds, leaves, values, n_pure, starts, votes):
-    """votes[i, o]: the column of the largest class of leaf leaves[i]; of equal ones the first."""
+    """votes[i, o]: the column of the largest class in leaf leaves[i]; the first of equal ones."""
     for i in range(len(leaves)):
         row = np.int64(thresholds[2 * leaves[i]])
         if row < n_pure:
@@ -241,9 +242,9 @@ def votes_of_leaves(thresholds, leaves, values, n_pure, starts, votes):
 
 @kernel
 def group_by_leaf(leaves, begins, order):
-    """Rows by their leaves: those of leaf k are order[begins[k] : begins[k + 1]].
+    """Sort rows by leaf: the rows of leaf k are order[begins[k] : begins[k + 1]].
 
-    begins is zeros (N + 1,); rows whose leaf is below 0 are left out.
+    begins (N + 1,) is zero before the call; rows with a leaf below 0 are left out.
     """
     for leaf in leaves:
         if leaf >= 0:
@@ -259,10 +260,10 @@ def group_by_leaf(leaves, begins, order):
 
 @kernel
 def count_shared(leaves, begins, first, order, counts):
-    """counts[i, j] += the number of trees in which row i ends up in the leaf of row j.
+    """counts[i, j] += the number of trees in which rows i and j are in the same leaf.
 
-    leaves (T, n) of the rows i; begins and order (T, m) by `group_by_leaf` of the rows j, those of
-    tree t from begins[first[t]] on. Row after row: its counts stay in the cache.
+    leaves (T, n) of the rows i; begins and order (T, m) from `group_by_leaf` of the rows j, for
+    tree t from begins[first[t]]. The outer loop is over i, so counts[i] stays in the cache.
     """
     for i in range(leaves.shape[1]):
         for t in range(leaves.shape[0]):

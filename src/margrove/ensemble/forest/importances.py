@@ -1,16 +1,16 @@
-"""What a fitted forest makes of its features, measured on rows that its trees have not seen.
+"""Importances of the features of a forest, measured on the out-of-bag rows of its trees.
 
-Permutation importance (Breiman 2001, section 10): of tree k with out-of-bag rows O_k
+Permutation importance (Breiman 2001, section 10): for tree k with out-of-bag rows O_k
 
     rise_k(j)  =  mean over O_k of  loss with the values of feature j permuted among O_k
-                                    - loss as it is
+                                    - loss without permutation
 
 Impurity importance, out of bag (Li, Wang, Basu, Kumbier and Yu 2019, equation 7): with v(t) the
 feature that node t splits by, mu(t) its value and t -> c the steps on the path of row x_i
 
     gain_k(j)  =  mean over O_k of  f_kj(x_i) . y_i,       f_kj(x) = sum of mu(c) - mu(t), v(t) = j
 
-Over the rows that the tree was grown of, the same mean is the usual decrease of impurity.
+Over the rows that the tree was grown on, the same mean is the usual decrease of impurity.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from sklearn.utils._param_validation import Interval
 from margrove._data import seed_of
 from margrove._runtime import RANDOM_STATE, require_memory, resolve_n_jobs, run_tiles
 from margrove.ensemble.bootstrap import check_arguments, stream
-from margrove.ensemble.forest.forest import Forest
-from margrove.ensemble.forest.importance_kernels import add_gains, rises_of_features, words_of
-from margrove.ensemble.forest.proximity import proximities
-from margrove.ensemble.forest.studied_rows import (
+from margrove.ensemble.forest.evaluation_data import (
     TrainingRows,
     predictions_of_leaves,
     require_forest,
     squares_of_targets,
 )
+from margrove.ensemble.forest.forest import Forest
+from margrove.ensemble.forest.importance_kernels import add_gains, rises_of_features, words_of
+from margrove.ensemble.forest.proximity import proximities
 from margrove.ensemble.forest.tree_correlation import TreeCorrelation, tree_correlation
 from margrove.grove.serve import PackedTree, leaves_of_some, values_of_nodes
 
@@ -48,7 +48,7 @@ __all__ = [
     "tree_correlation",
 ]
 
-_PERMUTATIONS = 0x5851F42D  # draw from other streams than the samples do
+_PERMUTATIONS = 0x5851F42D  # separates the random numbers of permutations and samples
 _SHOWN = 10  # features in a repr
 _LEVEL: dict[str, list[Any]] = {
     "confidence_level": [Interval(Real, 0, 1, closed="neither")],
@@ -63,22 +63,23 @@ _ARGUMENTS: dict[str, list[Any]] = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OobImportances:
-    """Importances of features by what trees say of rows they have not seen.
+    """Importances of features, measured on the out-of-bag rows of each tree.
 
     Attributes
     ----------
     measure : {"permutation", "impurity"}
     feature_names : list of str
     mean : ndarray of shape (n_features,)
-        Over the trees.
+        The mean over the trees.
     standard_error : ndarray of shape (n_features,)
-        Of the mean, from the spread of the trees; NaN for a single tree. It says how much another
-        set of trees, grown of the same data, would differ.
+        Of the mean, from the variance between trees; NaN for a single tree. It describes how much
+        another set of trees, grown on the same data, would differ.
     low, high : ndarray of shape (n_features,)
-        Ends of Student's interval around the mean, at `confidence_level`.
+        Student's t interval around the mean, at `confidence_level`.
     confidence_level : float
     by_tree : ndarray of shape (n_trees, n_features)
-        Each tree's own. NaN for a tree that has seen all rows; means are of the others.
+        The importances for each tree. NaN for a tree that has seen all rows; the mean is over the
+        other trees.
     tree_errors : ndarray of shape (n_trees,)
         The out-of-bag error of each tree: its misclassified share, or mean squared error.
     """
@@ -95,7 +96,7 @@ class OobImportances:
 
     @property
     def ranking(self) -> list[str]:
-        """The names of the features, the most important first; of equal ones in their order."""
+        """The names of the features, the most important first; equal ones in column order."""
         return [self.feature_names[j] for j in np.argsort(-self.mean, kind="stable")]
 
     def __repr__(self) -> str:
@@ -129,26 +130,28 @@ def oob_importances(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> OobImportances:
-    """By how much the error of a forest's trees rises when the values of a feature are permuted.
+    """How much the error of a forest's trees increases when the values of a feature are permuted.
 
-    Each tree is asked about its own out-of-bag rows, so no rows need be held out (Breiman 2001).
-    The error is the misclassified share, or the mean squared error. Permuting a feature that goes
-    with others costs little as long as the others are there; and it makes rows that may not exist.
+    Each tree is evaluated on its out-of-bag rows, so no test set is needed (Breiman 2001). The
+    error is the misclassified share, or the mean squared error. A feature that is correlated with
+    others has a low importance because these can replace it, and permuting it makes combinations
+    of values that may not exist in the data.
 
     Parameters
     ----------
     forest : fitted random forest or extremely randomised trees, with bootstrap=True
     X, y : the table and targets that the forest was trained on, rows in the same order
     sample_weight : array-like of shape (n_samples,), optional
-        What rows count in the errors; those of the training, if not given.
+        Weights of the rows in the errors; by default those of the training.
     n_repeats : int, default=1
-        Permutations for each tree and feature, averaged. More trees do more good.
+        Number of permutations for each tree and feature, which are averaged. More trees reduce the
+        noise more than more repeats.
     confidence_level : float, default=0.95
         Of the intervals.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of the permutations; that of a tree and feature depends on nothing else.
+        Seed of the permutations. A permutation depends only on it, the tree and the feature.
     n_jobs : int or None, default=None
-        Threads; None means all permitted cores. Results do not depend on it.
+        Number of threads; None means all permitted cores. Results do not depend on it.
 
     Returns
     -------
@@ -195,13 +198,13 @@ def _rises(
     counts = left_out[places]
     require_memory(
         32.0 * float(counts.sum(dtype=np.int64)),
-        "Permuting the out-of-bag rows, each as often as its weight says,",
+        "Permuting the out-of-bag rows, each repeated as often as its weight,",
         "Divide the weights by a common factor, and fit again.",
     )
-    part, targets = training.part(tree, places), training.targets.of(places)
+    targets = training.targets.of(places)
     return float(
         rises_of_features(
-            part,
+            training.table_rows(tree, places),
             words_of(tree, forest.kind_),
             np.repeat(np.arange(len(places)), counts),
             key,
@@ -216,7 +219,7 @@ def _rises(
 
 
 def _table_of_predictions(forest: Forest, tree: PackedTree, scale: float) -> np.ndarray:
-    """What each leaf says, (N, O)."""
+    """The prediction of each leaf, float64 (n_nodes, n_outputs); 0 for other nodes."""
     leaves = np.flatnonzero(tree.is_leaf)
     table = np.zeros((len(tree), forest.n_outputs_))
     table[leaves] = predictions_of_leaves(tree, forest.kind_, leaves) / scale
@@ -233,28 +236,28 @@ def oob_impurity_importances(
     confidence_level: float = 0.95,
     n_jobs: int | None = None,
 ) -> OobImportances:
-    """How much the splits by each feature gain on rows that the trees have not seen.
+    """The impurity decrease by the splits of each feature, measured on out-of-bag rows.
 
-    `feature_importances_` adds up what splits gain on the rows that they were chosen for, so a
-    feature of many values, among which some split always gains, looks important though it is
-    noise. Here the values of the nodes are those of the training, and the targets those of the
-    out-of-bag rows (MDI-oob, Li et al. 2019): the gain of noise is 0 on average. In units of the
-    Gini impurity for classes, of the variance for numbers, whatever the criterion.
+    `feature_importances_` sums up the gains of splits on the rows that they were chosen for. So a
+    noise feature with many different values looks important, because some split of it always
+    gains. Here the values of the nodes come from training, and the targets from the out-of-bag
+    rows (MDI-oob, Li et al. 2019): the mean gain of a noise feature is 0. The unit is the Gini
+    impurity for classification and the variance for regression, for every criterion.
 
     Parameters
     ----------
     forest : fitted random forest or extremely randomised trees, with bootstrap=True
     X, y : the table and targets that the forest was trained on, rows in the same order
     sample_weight : array-like of shape (n_samples,), optional
-        What rows count; those of the training, if not given.
+        Weights of the rows; by default those of the training.
     centred : bool, default=True
-        Measure targets (0 and 1 for each class) from their mean. In the rows that a tree was grown
-        of this changes nothing; in others it takes away noise, and makes the result independent of
-        where the targets have their zero. False is the formula as published.
+        Subtract the mean from the targets (0 and 1 for each class). On the rows that a tree was
+        grown on this changes nothing; on other rows it reduces noise, and adding a constant to the
+        targets does not change the result. False is the published formula.
     confidence_level : float, default=0.95
         Of the intervals.
     n_jobs : int or None, default=None
-        Threads; None means all permitted cores. Results do not depend on it.
+        Number of threads; None means all permitted cores. Results do not depend on it.
 
     Returns
     -------
@@ -290,7 +293,7 @@ def oob_impurity_importances(
 
 
 def _centre(forest: Forest, training: TrainingRows) -> np.ndarray:
-    """The mean target, (V,)."""
+    """The weighted mean of the targets, (n_values,); of classes, their shares."""
     amount, targets = training.unit_weight * training.n_units, training.targets
     if not targets.is_class:
         return np.asarray(np.average(targets.numbers, axis=0, weights=amount))
@@ -308,17 +311,20 @@ def _gains(
     centre: np.ndarray,
     by_feature: np.ndarray,
 ) -> float:
-    """Adds the mean gains of rows that count so many units each; gives the tree's error there."""
+    """Add the mean gains on rows with the given counts to `by_feature`; returns the tree's error.
+
+    counts are units (m,). NaN if no row counts.
+    """
     places = np.flatnonzero(counts)
     amount = counts[places] * training.unit_weight[places]
     total = float(amount.sum())
     if not total > 0.0:
         return float("nan")
-    part, targets = training.part(tree, places), training.targets.of(places)
+    targets = training.targets.of(places)
     values = values_of_nodes(tree, forest.kind_) / targets.scale
     shift = (values * centre).sum(axis=1) if targets.is_class else np.zeros(len(tree))
     add_gains(
-        part,
+        training.table_rows(tree, places),
         words_of(tree, forest.kind_),
         amount / total,
         values,
@@ -334,10 +340,10 @@ def _error(
     forest: Forest, training: TrainingRows, tree: PackedTree, places: np.ndarray, share: np.ndarray
 ) -> float:
     rows, targets = training.sampled.rows[places], training.targets.of(places)
-    found = np.empty(training.sampled.n_rows, np.int32)
-    leaves_of_some(tree, training.X, rows, forest.kind_, found)
-    said = predictions_of_leaves(tree, forest.kind_, found[rows]) / targets.scale
-    wrong = said != targets.values if targets.is_class else (said - targets.values) ** 2
+    leaves = np.empty(training.sampled.n_rows, np.int32)
+    leaves_of_some(tree, training.X, rows, forest.kind_, leaves)
+    predicted = predictions_of_leaves(tree, forest.kind_, leaves[rows]) / targets.scale
+    wrong = predicted != targets.values if targets.is_class else (predicted - targets.values) ** 2
     return float((wrong.mean(axis=1) * share).sum())
 
 
@@ -345,11 +351,14 @@ def _over_trees(
     measure: Literal["permutation", "impurity"],
     forest: Forest,
     training: TrainingRows,
-    study: Callable[[int, PackedTree, np.ndarray], float],
+    measure_tree: Callable[[int, PackedTree, np.ndarray], float],
     confidence_level: float,
     n_threads: int,
 ) -> OobImportances:
-    """`study(k, tree, by_feature)` adds a tree's importances to zeros, and gives its error."""
+    """Importances of all trees and their mean.
+
+    `measure_tree(k, tree, by_feature)` adds the importances to zeros (d,) and returns the error.
+    """
     trees, d = forest.trees_, forest.n_features_in_
     require_memory(
         16.0 * len(trees) * d, "The importances of all trees and features", "Use fewer features."
@@ -357,7 +366,7 @@ def _over_trees(
     by_tree, errors = np.zeros((len(trees), d)), np.empty(len(trees))
 
     def one(k: int) -> None:
-        errors[k] = study(k, trees[k], by_tree[k])
+        errors[k] = measure_tree(k, trees[k], by_tree[k])
         if np.isnan(errors[k]):
             by_tree[k] = np.nan
 
@@ -365,16 +374,16 @@ def _over_trees(
     known = by_tree[~np.isnan(errors)]
     if not len(known):
         raise ValueError(
-            f"Each of the {len(trees)} trees has seen all rows (that count), so none are out of "
-            "bag. Use more trees."
+            f"Each of the {len(trees)} trees has seen all rows of positive weight, so there are "
+            "no out-of-bag rows. Use more trees."
         )
     mean = known.mean(axis=0)
     spread = np.full(d, np.nan)
     if len(known) > 1:
         spread = known.std(axis=0, ddof=1) / np.sqrt(len(known))
-    reach = stats.t.ppf((1.0 + confidence_level) / 2.0, max(len(known) - 1, 1)) * spread
+    margin = stats.t.ppf((1.0 + confidence_level) / 2.0, max(len(known) - 1, 1)) * spread
     scale = training.targets.scale
-    figures = (mean, spread, mean - reach, mean + reach, by_tree, errors)
+    figures = (mean, spread, mean - margin, mean + margin, by_tree, errors)
     mean, spread, low, high, by_tree, errors = (squares_of_targets(f, scale) for f in figures)
     names = getattr(forest, "feature_names_in_", [f"x{j}" for j in range(d)])
     return OobImportances(

@@ -1,11 +1,11 @@
-"""How sure a forest of numbers is: quantiles, variances, and intervals that cover what they say.
+"""Uncertainty of a regression forest: quantiles, variances and prediction intervals.
 
-- `LeafSamples` remembers the targets in each leaf, for quantile forests (Meinshausen 2006): a row's
-  distribution is the mean of the distributions in its leaves.
+- `LeafSamples` stores the targets in each leaf, for quantile forests (Meinshausen 2006): the
+  distribution of a row is the mean of the distributions in its leaves.
 - `jackknife_variance` is the infinitesimal jackknife of bagging (Wager, Hastie and Efron 2014): how
-  much the prediction would vary from one training set to another.
-- `Residuals` are errors of out-of-bag predictions, whose quantiles make conformal intervals: a new
-  row's error is as likely to be the k-th largest as any other's.
+  much the prediction varies from one training set to another.
+- `Residuals` are errors of out-of-bag predictions, whose quantiles make conformal intervals: the
+  rank of a new row's error among them is uniformly distributed.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class LeafSamples:
 
     values    float64 (m,)  sorted
     starts    int64 (N + 1,) for each tree: ranks[starts[k] : starts[k + 1]] are in node k
-    ranks     int32, places in `values`
-    weights   float64, shares of the leaf's weight
+    ranks     int32 for each tree: positions in `values`
+    weights   float64 for each tree: shares of the leaf's weight
     """
 
     values: np.ndarray
@@ -41,11 +41,11 @@ class LeafSamples:
     weights: list[np.ndarray]
 
     def quantiles(self, leaves: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-        """Of each row, whose leaves are (n, trees): (n, quantiles)."""
+        """Quantiles of the rows with these leaves, int64 (n, n_trees): (n, n_quantiles)."""
         total = np.zeros((len(leaves), len(wanted)))
-        longest = sum(int(np.diff(own).max(initial=0)) for own in self.starts)
-        offsets = np.concatenate([[0], np.cumsum([len(own) for own in self.ranks])])
-        heads = np.concatenate([[0], np.cumsum([len(own) for own in self.starts])])
+        longest = sum(int(np.diff(starts).max(initial=0)) for starts in self.starts)
+        offsets = np.concatenate([[0], np.cumsum([len(ranks) for ranks in self.ranks])])
+        heads = np.concatenate([[0], np.cumsum([len(starts) for starts in self.starts])])
         _quantiles(
             leaves, np.concatenate(self.starts), heads.astype(np.int64), np.concatenate(self.ranks),
             np.concatenate(self.weights), offsets.astype(np.int64), self.values, wanted,
@@ -63,7 +63,7 @@ def keep_leaf_samples(
     weights_of: Callable[[int], np.ndarray],
     n_threads: int,
 ) -> LeafSamples:
-    """Where the rows of each tree's sample are; y and weights in the forest's order."""
+    """The targets in each leaf; `y` and `weights_of(tree)` (m,) are for the rows `order`."""
     sorting = np.argsort(y, kind="stable")
     rank = np.empty(len(y), np.int32)
     rank[sorting] = np.arange(len(y))
@@ -72,17 +72,17 @@ def keep_leaf_samples(
     def place(number: int) -> None:
         tree, weight = trees[number], weights_of(number)
         rows = np.flatnonzero(weight > 0)
-        leaves = np.empty(X.shape[0], np.int32)
-        leaves_of_some(tree, X, order[rows], kind, leaves)
-        own = leaves[order[rows]]
-        by_leaf = np.argsort(own, kind="stable")
-        counts = np.bincount(own, minlength=len(tree))
-        mass = np.bincount(own, weights=weight[rows], minlength=len(tree))
+        leaf_of_row = np.empty(X.shape[0], np.int32)
+        leaves_of_some(tree, X, order[rows], kind, leaf_of_row)
+        leaves = leaf_of_row[order[rows]]
+        by_leaf = np.argsort(leaves, kind="stable")
+        counts = np.bincount(leaves, minlength=len(tree))
+        mass = np.bincount(leaves, weights=weight[rows], minlength=len(tree))
         chosen = rows[by_leaf]
         found[number] = (
             np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
             rank[chosen],
-            weight[chosen] / mass[own[by_leaf]],
+            weight[chosen] / mass[leaves[by_leaf]],
         )
 
     run_tiles(place, len(trees), n_threads)
@@ -92,7 +92,7 @@ def keep_leaf_samples(
 
 @kernel
 def _quantiles(leaves, starts, heads, ranks, weights, offsets, values, wanted, some, mass, found):
-    """The smallest value with so much of the weight at or below it."""
+    """found[i, q] = the smallest value with a share wanted[q] of the weight at or below it."""
     n_trees = leaves.shape[1]
     for i in range(len(leaves)):
         size = 0
@@ -118,33 +118,33 @@ def _quantiles(leaves, starts, heads, ranks, weights, offsets, values, wanted, s
 def jackknife_variance(
     sampled: SampledRows, n_trees: int, values: np.ndarray, n_threads: int
 ) -> np.ndarray:
-    """Of the mean of `values` (n, trees): what the trees say; (n,).
+    """The variance of the mean prediction of trees, (n,); `values` (n, n_trees) are predictions.
 
-    The noise of having drawn a finite number of samples is taken off, but no more than there is.
+    The bias due to the finite number of trees is subtracted; the result is at least 0.
     """
     weight = np.ones(len(sampled.rows)) if sampled.weight is None else sampled.weight
     centred = values - values.mean(axis=1, keepdims=True)
     step = max(1, _CELLS_AT_ONCE // max(len(values), n_trees))
-    n_parts = -(-len(weight) // step)
+    n_tiles = -(-len(weight) // step)
     drawn = np.stack([sampled.multiplicities(k) for k in range(n_trees)])
-    parts = np.zeros((n_parts, len(values)))
+    sums = np.zeros((n_tiles, len(values)))
 
-    def add(part: int) -> None:
-        own = slice(part * step, (part + 1) * step)
-        counts = drawn[:, own].astype(np.float64)
+    def add(tile: int) -> None:
+        rows = slice(tile * step, (tile + 1) * step)
+        counts = drawn[:, rows].astype(np.float64)
         counts -= counts.mean(axis=0)
         covariance = centred @ counts / n_trees
-        parts[part] = (covariance**2 / weight[own]).sum(axis=1)
+        sums[tile] = (covariance**2 / weight[rows]).sum(axis=1)
 
-    run_tiles(add, n_parts, n_threads)
-    raw = parts.sum(axis=0)
+    run_tiles(add, n_tiles, n_threads)
+    raw = sums.sum(axis=0)
     noise = len(weight) / n_trees * centred.var(axis=1)
     return np.asarray(np.maximum(raw - noise, 0.0))
 
 
 @dataclass(frozen=True)
 class Residuals:
-    """Errors of out-of-bag predictions, sorted; `relative` ones in units of the trees' spread."""
+    """Sorted errors of out-of-bag predictions; `relative`: divided by the spread of the trees."""
 
     plain: np.ndarray
     relative: np.ndarray
@@ -152,14 +152,14 @@ class Residuals:
 
     @classmethod
     def of(cls, errors: np.ndarray, spread: np.ndarray) -> Residuals:
-        """Spreads that are nearly nothing count as a hundredth of the usual."""
+        """From errors and spreads (n,); spreads below 1 % of their mean are replaced by it."""
         least = 0.01 * float(np.mean(spread)) if len(spread) else 0.0
         scale = np.maximum(spread, least)
         relative = errors / np.where(scale > 0.0, scale, 1.0)
         return cls(np.sort(errors), np.sort(relative), least)
 
     def bounds(self, confidence: float, *, local: bool) -> tuple[float, float]:
-        """What to add to a prediction: as many residuals are beyond each as conformity allows."""
+        """What to add to a prediction for a conformal interval: a low and a high residual."""
         ordered = self.relative if local else self.plain
         n = len(ordered)
         tail = 0.5 * (1.0 - confidence)
@@ -168,6 +168,6 @@ class Residuals:
         if low < 0 or high >= n:
             raise ValueError(
                 f"confidence={confidence:g} needs more than {n} out-of-bag residuals. "
-                "Ask for less, or train on more rows."
+                "Use a lower confidence, or train on more rows."
             )
         return float(ordered[low]), float(ordered[high])

@@ -1,4 +1,4 @@
-"""What the trees of a forest say of the rows that they have not seen."""
+"""Out-of-bag predictions: each row is predicted by the trees that have not seen it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from margrove.grove.table import Targets
 
 __all__ = ["OutOfBag", "is_flat"]
 
-_FEWEST, _EVERY = 50, 25  # trees: when a curve is judged
-_WORTH_IT = 0.01  # of the error, for which one grows twice as many trees
+_FEWEST, _EVERY = 50, 25  # trees: `is_flat` decides from 2 * _FEWEST on, after each _EVERY
+_WORTH_IT = 0.01  # relative decrease of the error that justifies twice as many trees
 
 
 class OutOfBag:
-    """Sums of predictions, tree after tree; rows in the forest's own order.
+    """Sums of out-of-bag predictions, tree after tree; rows are in the order of the training data.
 
-    `curve` is the error after each tree: the share of rows that are misclassified, or the mean
-    squared error, of the rows that some tree has not seen.
+    `curve` is the error after each tree, over the rows that some tree has not seen: the share of
+    misclassified rows, or the mean squared error.
     """
 
     def __init__(
@@ -37,22 +37,22 @@ class OutOfBag:
         self.counts = np.zeros(len(weight), np.int64)
         self.curve: list[float] = []
 
-    def forget(self) -> None:
-        """As if there had been no trees."""
-        for own in (self.sums, self.squares, self.counts):
-            own[:] = 0
+    def reset(self) -> None:
+        """Remove all trees."""
+        for array in (self.sums, self.squares, self.counts):
+            array[:] = 0
         self.curve = []
 
     def add(self, tree: PackedTree, leaves: np.ndarray, left_out: np.ndarray) -> None:
-        """One tree more."""
+        """Add a tree; `leaves` int32 (m,) of the rows and `left_out` int32 (m,), unseen units."""
         if self._hard and self._kind.n_classes:
             add_votes(tree, leaves, self._kind, left_out, self.sums)
         else:
             add_values(tree, leaves, self._kind, left_out, self.sums)
         if not self._kind.n_classes:
-            own = np.zeros_like(self.sums)
-            add_values(tree, leaves, self._kind, None, own)
-            self.squares += (own / self._scale) ** 2 * left_out[:, None]
+            values = np.zeros_like(self.sums)
+            add_values(tree, leaves, self._kind, None, values)
+            self.squares += (values / self._scale) ** 2 * left_out[:, None]
         self.counts += left_out
         self.curve.append(self._error())
 
@@ -64,12 +64,12 @@ class OutOfBag:
         return self.curve[-1]
 
     def predictions(self) -> np.ndarray:
-        """Shares of the classes, or means, (m, V); NaN for rows that every tree has seen."""
+        """Class probabilities, or means, (m, n_values); NaN for rows that every tree has seen."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(self.sums / np.where(self.counts > 0, self.counts, np.nan)[:, None])
 
     def spreads(self) -> np.ndarray:
-        """The standard deviation of what trees say of rows they have not seen, (m, V)."""
+        """The standard deviation of the out-of-bag predictions of each row, (m, n_values)."""
         with np.errstate(invalid="ignore", divide="ignore"):
             counts = np.where(self.counts > 0, self.counts, np.nan)[:, None]
             means = self.sums / counts / self._scale
@@ -91,17 +91,17 @@ class OutOfBag:
 
 
 def is_flat(out_of_bag: OutOfBag) -> bool:
-    """Whether the second half of the trees has lowered the error by less than a hundredth.
+    """Whether the second half of the trees has lowered the error by less than 1 %.
 
-    Errors of neighbouring numbers of trees are averaged, so that one lucky tree does not decide.
-    Less than half a row is nothing, too.
+    The error is averaged over neighbouring numbers of trees, so that a single tree does not decide.
+    A decrease by less than half a row also counts as flat.
     """
     curve = out_of_bag.curve
     n = len(curve)
     if n < 2 * _FEWEST or n % _EVERY:
         return False
     if not all(map(math.isfinite, curve[n // 3 :])):
-        return True  # nothing is ever left out, or errors are beyond floating point
+        return True  # no row is ever out of bag, or errors overflow
     width = n // 10
     now = sum(curve[-width:]) / width
     before = sum(curve[n // 2 - width : n // 2]) / width
@@ -111,8 +111,7 @@ def is_flat(out_of_bag: OutOfBag) -> bool:
 
 @kernel
 def _share_wrong(sums, counts, labels, starts, weight):
-    """The weighted share of rows, of those that were left out, with a wrong label; mean over the
-    outputs."""
+    """The weighted share of wrong labels among out-of-bag rows; the mean over the outputs."""
     wrong, total = 0.0, 0.0
     n_outputs = len(starts) - 1
     for i in range(len(counts)):

@@ -1,4 +1,4 @@
-"""How alike rows are to a forest: the share of trees in which they end up in the same leaf."""
+"""Proximities of rows: the share of trees in which they are in the same leaf."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
 from margrove._runtime import require_memory, resolve_n_jobs, run_tiles
-from margrove.ensemble.forest.forest import Forest
-from margrove.ensemble.forest.importance_kernels import count_shared, group_by_leaf
-from margrove.ensemble.forest.studied_rows import (
+from margrove.ensemble.forest.evaluation_data import (
     leaves_by_tree,
     read_rows,
     require_forest,
     require_training_table,
     sampled_rows,
 )
+from margrove.ensemble.forest.forest import Forest
+from margrove.ensemble.forest.importance_kernels import count_shared, group_by_leaf
 from margrove.ensemble.forest.training_data import SampledRows
 from margrove.exceptions import InvalidDataError
 
@@ -26,21 +26,21 @@ _ROWS_AT_ONCE = 128
 
 
 def proximities(forest: Any, X: Any, Y: Any = None, *, oob: bool = False) -> np.ndarray:
-    """The share of trees in which two rows end up in the same leaf.
+    """The share of trees in which two rows are in the same leaf.
 
-    A measure of likeness that the forest has learnt: features that matter count, others do not,
-    and their scales are of no importance. 1 - proximity is a dissimilarity for clustering, scaling
-    or outliers, of tables with labels and missing values, too.
+    This is a similarity that the forest has learnt: it depends on the features that predict y, and
+    not on their scales. 1 - proximity is a dissimilarity for clustering, multidimensional scaling
+    or outlier detection, also for tables with labels and missing values.
 
     Parameters
     ----------
     forest : fitted random forest or extremely randomised trees
     X : array-like, sparse matrix or dataframe of shape (n, n_features)
     Y : the same of shape (m, n_features), optional
-        X, if not given.
+        By default X.
     oob : bool, default=False
-        X is the training table: count only the trees that have seen neither of the two rows, nor
-        any equal to them. Trees put rows that they have learnt by heart into leaves of their own.
+        X is the training table, and only trees count that have seen neither of the two rows, nor a
+        row equal to them. (A tree separates the rows that it was grown on into different leaves.)
 
     Returns
     -------
@@ -62,11 +62,13 @@ def proximities(forest: Any, X: Any, Y: Any = None, *, oob: bool = False) -> np.
     True
     """
     if not isinstance(oob, (bool, np.bool_)):
-        raise InvalidParameterError(f"oob of proximities is True or False. Got {oob!r} instead.")
+        raise InvalidParameterError(
+            f"oob of proximities must be True or False. Got {oob!r} instead."
+        )
     require_forest(forest, "proximities")
     if oob and Y is not None:
         raise ValueError(
-            "oob=True compares the rows of the training table with each other. Leave Y out, or oob."
+            "oob=True compares the rows of the training table with each other. Leave out Y or oob."
         )
     sampled = sampled_rows(forest, "proximities with oob=True") if oob else None
     rows = read_rows(forest, X)
@@ -108,7 +110,7 @@ def _seen(sampled: SampledRows, n_trees: int, n_threads: int) -> np.ndarray:
 def _shares(
     forest: Forest, leaves: np.ndarray, leaves_of_others: np.ndarray, n_threads: int
 ) -> np.ndarray:
-    """From the leaves (T, n) and (T, m); those below 0 do not count."""
+    """Proximities (n, m) from the leaves (T, n) and (T, m); leaves below 0 do not count."""
     n_trees, m = leaves_of_others.shape
     first = np.concatenate([[0], np.cumsum([len(tree) + 1 for tree in forest.trees_])])
     begins = np.zeros(int(first[-1]), np.int64)
@@ -123,15 +125,16 @@ def _shares(
     known = (leaves_of_others >= 0).astype(np.float32) if counted else None
 
     def count(tile: int) -> None:
-        part = slice(tile * _ROWS_AT_ONCE, (tile + 1) * _ROWS_AT_ONCE)
-        own = np.ascontiguousarray(leaves[:, part])
-        count_shared(own, begins, first, order, shares[part])
+        rows = slice(tile * _ROWS_AT_ONCE, (tile + 1) * _ROWS_AT_ONCE)
+        leaves_of_tile = np.ascontiguousarray(leaves[:, rows])
+        count_shared(leaves_of_tile, begins, first, order, shares[rows])
         if known is None:
-            shares[part] /= n_trees
+            shares[rows] /= n_trees
             return
-        of_both = (own >= 0).astype(np.float32).T @ known  # whole numbers: exact in any order
+        # whole numbers: exact in any order
+        of_both = (leaves_of_tile >= 0).astype(np.float32).T @ known
         with np.errstate(invalid="ignore"):
-            shares[part] /= of_both
+            shares[rows] /= of_both
 
     run_tiles(count, -(-leaves.shape[1] // _ROWS_AT_ONCE), n_threads)
     return shares

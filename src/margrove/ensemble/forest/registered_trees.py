@@ -1,4 +1,4 @@
-"""Trees of a forest by a registered criterion: see `register_criterion`."""
+"""Grows the trees of a forest by a registered criterion: see `register_criterion`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["RegisteredTree"]
 
 
 class RegisteredTree:
-    """`start` it, `advance` it until `finished`, take its `packed` form: tree after tree.
+    """Grows tree after tree: `start`, then `advance` until `finished`, then `packed`.
 
-    A tree is the one that a decision tree of the same rows, weights and random numbers is.
+    The tree is equal to a single decision tree with the same rows, weights and random numbers.
     """
 
-    n_balanced = 0  # no node is halved: see `GREEDY_DEPTH`
+    n_balanced = 0  # this search never halves nodes: see `GREEDY_DEPTH`
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class RegisteredTree:
         self._grower: TreeBuilder | None = None
 
     def start(self, weight: np.ndarray, samples: np.ndarray, key: int, rules: Rules) -> None:
-        """A new tree: weight int64 (n,) of the rows, in the targets' units; 0 is left out."""
+        """Start a tree: weight int64 (n,) in units of the targets; rows of weight 0 are ignored."""
         self._rules = rules._replace(seed=int(np.uint64(key).view(np.int64)))
         self._targets = self._targets._replace(
             weight=weight, samples=samples, real=weight * self._targets.unit
@@ -62,7 +62,7 @@ class RegisteredTree:
         return self._started.finished
 
     def advance(self, work: float) -> float:
-        """Look at a node, or split one."""
+        """Search the split of a node, or split one."""
         return self._started.advance(work)
 
     def packed(self) -> PackedTree:

@@ -1,4 +1,4 @@
-"""What the trees of a forest are grown from: the table as codes, the targets, and who is drawn."""
+"""The data that the trees of a forest are grown from: the table as codes, targets, samples."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from margrove._data import canonical_form
-from margrove.ensemble.bootstrap import Line, multiplicities, units_left_out
+from margrove.ensemble.bootstrap import CumulativeWeights, multiplicities, units_left_out
 from margrove.grove.table import (
     BinnedDataset,
     Targets,
@@ -31,14 +31,16 @@ __all__ = [
 
 @dataclass(frozen=True)
 class SampledRows:
-    """Which rows were drawn for each tree, remembered in few bytes: the draws can be made again.
+    """The sample of each tree as a recipe of few bytes, from which it can be drawn again.
 
-    seed       of the forest
-    rows       int32 or int64 (m,)  the rows of nonzero weight in the order of the line they lie on
+    A *place* is a position in `rows`; equal rows share a place.
+
+    seed       the seed of the forest
+    rows       int32 or int64 (m,)  rows of nonzero weight, in the order of the cumulative weights
     weight     float64 (m,), None if all are 1
-    n_draws    for each tree; None without drawing
-    n_rows     in the whole table
-    group_of   int32 (n_rows,)  place on the line of each row, -1 for none; None if `rows` says it
+    n_draws    number of draws for each tree; None without bootstrap
+    n_rows     number of rows of the table
+    group_of   int32 (n_rows,)  place of each row, -1 for none; None if it follows from `rows`
     """
 
     seed: int
@@ -49,12 +51,13 @@ class SampledRows:
     group_of: np.ndarray | None = None
 
     @property
-    def line(self) -> Line:
-        return Line(np.ones(len(self.rows)) if self.weight is None else self.weight)
+    def cumulative(self) -> CumulativeWeights:
+        """The cumulative weights of the places."""
+        return CumulativeWeights(np.ones(len(self.rows)) if self.weight is None else self.weight)
 
     @property
     def places(self) -> np.ndarray:
-        """The place of each row of the table; -1 for rows of no weight."""
+        """The place of each row of the table; -1 for rows of weight 0."""
         if self.group_of is not None:
             return self.group_of
         places = np.full(self.n_rows, -1, np.int64)
@@ -62,23 +65,23 @@ class SampledRows:
         return places
 
     def multiplicities(self, tree: int) -> np.ndarray:
-        """How often each place of the line is in the tree's sample, int64 (m,)."""
+        """How often each place is in the sample of a tree, int64 (m,)."""
         if self.n_draws is None:
             return np.ones(len(self.rows), np.int64)
-        return multiplicities(self.line, self.seed, tree, self.n_draws)
+        return multiplicities(self.cumulative, self.seed, tree, self.n_draws)
 
     def sample(self, tree: int) -> np.ndarray:
-        """The drawn rows of a tree, each as often as it was drawn."""
+        """The sample of a tree as row numbers, each as often as it was drawn."""
         return np.repeat(self.rows, self.multiplicities(tree))
 
 
 def row_order(
     table: TreeTable, target: np.ndarray, weight: np.ndarray, *, bootstrap: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(rows, their weights, place of each row): canonical where samples are drawn, else as given.
+    """(rows, their weights, place of each row): in canonical order with bootstrap, else as given.
 
-    Rows that are equal, and have equal targets, are one row with their whole weight: then a weight
-    of 2 is a row that is there twice, and the order of the rows does not matter.
+    With bootstrap, rows that are equal and have equal targets are merged and their weights added.
+    So a weight of 2 is the same as two copies, and the order of the rows does not matter.
     """
     if not bootstrap:
         return np.arange(len(weight)), weight, np.arange(len(weight))
@@ -88,7 +91,7 @@ def row_order(
 
 
 def codes_of_rows(target: np.ndarray) -> np.ndarray:
-    """Targets of several outputs, (n, outputs), as one number a row: int64 (n,), in their order."""
+    """Targets of several outputs, (n, n_outputs), as one code for each row, int64 (n,), sorted."""
     _, codes = np.unique(target, axis=0, return_inverse=True)
     return codes.reshape(-1).astype(np.int64)
 
@@ -102,7 +105,7 @@ def bin_in_order(
     max_bins: int | None,
     n_threads: int,
 ) -> BinnedDataset:
-    """The codes of the table, its rows in another order."""
+    """The codes of the table, with the rows in the given order."""
     data = bin_columns(
         table.X,
         categorical=table.is_categorical,
@@ -115,22 +118,21 @@ def bin_in_order(
     if len(rows) == data.n_rows and np.array_equal(rows, np.arange(len(rows))):
         return data
     codes = data.codes
-    narrow, medium, wide = (np.ascontiguousarray(own[:, rows]) for own in codes[:3])
+    narrow, medium, wide = (np.ascontiguousarray(array[:, rows]) for array in codes[:3])
     taken = codes._replace(narrow=narrow, medium=medium, wide=wide)
     return replace(data, codes=taken, n_rows=len(rows))
 
 
 @dataclass(frozen=True)
 class ForestTraining:
-    """All that a forest is grown from; rows in the order of `sampled.rows`.
+    """The training data of a forest; data and targets have the order of `sampled.rows`.
 
-    table      the checked table, its rows as given, those of no weight left out
-    kept       int64: which rows of X those are
+    table      the checked table, with rows in the given order, without rows of weight 0
     order      int64 (m,)  rows of the table in the order of codes and targets
-    targets    weights as if each tree had all rows
+    targets    targets and weights of all rows
     factors    float64 (m,) class weights of the rows; None if all are 1
-    balanced   whether class weights are worked out for each tree
-    scale      what the targets were divided by
+    balanced   whether class weights are computed for each tree
+    scale      the number by which the targets were divided
     """
 
     table: TreeTable
@@ -144,7 +146,7 @@ class ForestTraining:
 
 
 def weights_of_rows(training: ForestTraining) -> np.ndarray:
-    """What each row of the table counts, as far as out-of-bag figures go."""
+    """The weight of each row of the table for out-of-bag scores, float64 (n_rows,)."""
     sampled = training.sampled
     places = sampled.places
     weight = np.ones(len(sampled.rows)) if sampled.weight is None else sampled.weight
@@ -154,18 +156,25 @@ def weights_of_rows(training: ForestTraining) -> np.ndarray:
 
 
 class Sampler:
-    """The weights of each tree's rows, whole numbers in units of `unit`."""
+    """Draws the weights of each tree's rows: whole numbers, in units of `unit`.
+
+    n_draws         the size of each sample
+    most            upper bound of the sum of a tree's weights, in units
+    counted         whether weights are small enough to be counted
+    weights_count   whether weights are equal to numbers of samples
+    """
 
     def __init__(self, training: ForestTraining) -> None:
         self._sampled = training.sampled
         self._targets = training.targets
-        self._line = training.sampled.line if training.sampled.n_draws is not None else None
+        has_draws = training.sampled.n_draws is not None
+        self._cumulative = training.sampled.cumulative if has_draws else None
         self._balanced = training.balanced
         self._factors: np.ndarray | None = None
         self.unit, self.counted, self.weights_count = 1.0, True, True
         self.n_draws = int(training.sampled.n_draws or training.targets.samples.sum())
-        self.most = self.n_draws  # that the weights of a tree sum to, in units
-        if self._line is None:
+        self.most = self.n_draws
+        if self._cumulative is None:
             self.unit, self.counted = training.targets.unit, training.targets.counted
             self.most = int(training.targets.weight.sum())
             self.weights_count = np.array_equal(training.targets.weight, training.targets.samples)
@@ -175,17 +184,17 @@ class Sampler:
             self.weights_count = False
         elif training.factors is not None:
             most = float(training.factors.max()) * self.n_draws
-            whole, self.unit, self.counted = whole_weights(np.append(training.factors, most))
-            self._factors, self.most = whole[:-1], int(whole[-1])
+            units, self.unit, self.counted = whole_weights(np.append(training.factors, most))
+            self._factors, self.most = units[:-1], int(units[-1])
             self.weights_count = False
         else:
             self.counted = self.n_draws < 2**31
 
     def weights(self, tree: int) -> tuple[np.ndarray, np.ndarray]:
         """(weight, samples) of each row, int64 (m,)."""
-        if self._line is None:
+        if self._cumulative is None:
             return self._targets.weight, self._targets.samples
-        samples = multiplicities(self._line, self._sampled.seed, tree, self._sampled.n_draws)
+        samples = multiplicities(self._cumulative, self._sampled.seed, tree, self._sampled.n_draws)
         if self._balanced:
             return self._balanced_weights(samples), samples
         if self._factors is not None:
@@ -193,22 +202,22 @@ class Sampler:
         return samples, samples
 
     def left_out(self, tree: int) -> np.ndarray:
-        """How much of each row the tree has not seen, int32 (m,)."""
-        if self._line is None:
+        """How many units of each row are not in the sample of a tree, int32 (m,)."""
+        if self._cumulative is None:
             return np.zeros(len(self._targets.weight), np.int32)
-        return units_left_out(self._line, self._sampled.seed, tree, self._sampled.n_draws)
+        return units_left_out(self._cumulative, self._sampled.seed, tree, self._sampled.n_draws)
 
     def _balanced_weights(self, samples: np.ndarray) -> np.ndarray:
-        """Every class that is there weighs the same, of each output, as scikit-learn has it."""
+        """For each output, all classes in the sample get the same weight, as in scikit-learn."""
         starts = self._targets.starts
         n_outputs = len(starts) - 1
         labels = self._targets.labels.reshape(-1, n_outputs)
         weight = samples.astype(np.float64)
         for o in range(n_outputs):
-            own = labels[:, o] - starts[o]
-            counts = np.bincount(own, weights=samples, minlength=starts[o + 1] - starts[o])
+            codes = labels[:, o] - starts[o]
+            counts = np.bincount(codes, weights=samples, minlength=starts[o + 1] - starts[o])
             present = counts > 0
             factors = np.where(present, samples.sum() / np.maximum(counts, 1) / present.sum(), 0.0)
-            weight *= factors[own]
-        whole = np.rint(weight / self.unit)
-        return np.where(samples > 0, np.maximum(whole, 1.0), 0.0).astype(np.int64)
+            weight *= factors[codes]
+        units = np.rint(weight / self.unit)
+        return np.where(samples > 0, np.maximum(units, 1.0), 0.0).astype(np.int64)

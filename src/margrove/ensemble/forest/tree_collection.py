@@ -1,4 +1,4 @@
-"""The trees of a fitted forest: rows walk through them, and forests are values."""
+"""The trees of a fitted forest: prediction, trees as estimators, slicing and adding."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SHARED_WITH_TREES = (
 
 
 class TreesOfForest(Sequence[Any]):
-    """The trees of a forest as estimators of their own, each made when it is asked for."""
+    """The trees of a forest as estimators, each created on access."""
 
     def __init__(self, forest: TreeCollection) -> None:
         self._forest = forest
@@ -62,7 +62,7 @@ class TreesOfForest(Sequence[Any]):
 
 
 class TreeCollection(Estimator):
-    """Trees that were grown together, and all that needs no training rows."""
+    """Base class with the methods of a fitted forest that do not need the training data."""
 
     _splitter: ClassVar[str] = "best"
 
@@ -70,18 +70,18 @@ class TreeCollection(Estimator):
     def _tree_class(self) -> type[DecisionTree]: ...
 
     def _template(self) -> DecisionTree:
-        """A tree with the forest's parameters."""
-        given = {name: getattr(self, name) for name in SHARED_WITH_TREES}
-        tree: DecisionTree = self._tree_class()(splitter=self._splitter, random_state=0, **given)
+        """An unfitted tree with the parameters of the forest."""
+        params = {name: getattr(self, name) for name in SHARED_WITH_TREES}
+        tree: DecisionTree = self._tree_class()(splitter=self._splitter, random_state=0, **params)
         return tree
 
     def _is_hard(self) -> bool:
         return False
 
-    # -- walking --
+    # -- prediction --
 
     def _rows(self, X: Any) -> Any:
-        """X as the trees walk it: numbers of categories, NaN for missing; dense or CSR."""
+        """X in the form that trees use: codes of categories, NaN for missing; dense or CSR."""
         trees = self.trees_
         if not trees or not all(isinstance(tree, PackedTree) for tree in trees):
             raise ValueError(
@@ -99,38 +99,37 @@ class TreeCollection(Estimator):
         add: Callable[[int, np.ndarray, np.ndarray], None],
         n_values: int,
     ) -> np.ndarray:
-        """Sums over the trees, row by row; `add(k, leaves, sums)` adds tree k."""
+        """Sums over the trees, float64 (n, n_values); `add(k, leaves, sums)` adds tree k."""
         rows = self._rows(X)
         n = rows.shape[0]
-        order = self._alike_together(rows)
+        order = self._similar_rows_together(rows)
         gathered = np.empty((n, n_values))
 
         def gather(tile: int) -> None:
             places = order[tile * _ROWS_AT_ONCE : (tile + 1) * _ROWS_AT_ONCE]
-            own = rows[places].toarray() if sp.issparse(rows) else rows[places]
-            if np.isinf(own).any():
+            dense = rows[places].toarray() if sp.issparse(rows) else rows[places]
+            if np.isinf(dense).any():
                 refuse_infinity(rows, self)
-            has_nan = bool(np.isnan(own).any())
-            leaves, sums = np.empty(len(own), np.int32), np.zeros((len(own), n_values))
+            has_nan = bool(np.isnan(dense).any())
+            leaves, sums = np.empty(len(dense), np.int32), np.zeros((len(dense), n_values))
             for k, tree in enumerate(self.trees_):
-                leaves_of_rows(tree, own, self.kind_, leaves, has_nan=has_nan)
+                leaves_of_rows(tree, dense, self.kind_, leaves, has_nan=has_nan)
                 add(k, leaves, sums)
             gathered[places] = sums
 
         run_tiles(gather, -(-n // _ROWS_AT_ONCE), self._threads(n))
         return gathered
 
-    def _alike_together(self, rows: Any) -> np.ndarray:
-        """The order in which many rows walk fastest.
+    def _similar_rows_together(self, rows: Any) -> np.ndarray:
+        """The order in which many rows are predicted fastest: sorted by their leaf in one tree.
 
-        Those of one leaf are alike: in the other trees, too, they pass much the same nodes and
-        arrive at about the same time.
+        Rows of one leaf are similar, so they also pass mostly the same nodes in the other trees.
         """
-        everyone = np.arange(rows.shape[0])
-        if len(everyone) <= _ROWS_AT_ONCE or len(self.trees_) < _MANY_TREES:
-            return everyone
-        leaves = np.empty(len(everyone), np.int32)
-        leaves_of_some(self.trees_[0], rows, everyone, self.kind_, leaves)
+        all_rows = np.arange(rows.shape[0])
+        if len(all_rows) <= _ROWS_AT_ONCE or len(self.trees_) < _MANY_TREES:
+            return all_rows
+        leaves = np.empty(len(all_rows), np.int32)
+        leaves_of_some(self.trees_[0], rows, all_rows, self.kind_, leaves)
         return np.argsort(leaves, kind="stable")
 
     def _threads(self, n_rows: int) -> int:
@@ -139,7 +138,7 @@ class TreeCollection(Estimator):
         return resolve_n_jobs(self.n_jobs, unset="all")
 
     def _means(self, X: Any) -> np.ndarray:
-        """The mean of the trees' values: shares of classes, or numbers, (n, V)."""
+        """The mean of the trees' values: class probabilities, or numbers, (n, n_values)."""
         check_is_fitted(self, "trees_")
 
         add_one = add_votes if self._is_hard() else add_values
@@ -152,18 +151,18 @@ class TreeCollection(Estimator):
         return sums
 
     def _values_of_trees(self, X: Any) -> np.ndarray:
-        """What each tree says, (n, trees, V)."""
+        """The values of each tree, (n, n_trees, n_values)."""
         n_values = self.kind_.n_values
 
         def add(k: int, leaves: np.ndarray, sums: np.ndarray) -> None:
-            own = sums[:, k * n_values : (k + 1) * n_values]
-            add_values(self.trees_[k], leaves, self.kind_, None, own)
+            columns = sums[:, k * n_values : (k + 1) * n_values]
+            add_values(self.trees_[k], leaves, self.kind_, None, columns)
 
         values = self._gathered(X, add, n_values * len(self.trees_))
         return values.reshape(len(values), len(self.trees_), n_values)
 
     def _leaves(self, X: Any) -> np.ndarray:
-        """The leaf of each row in each tree, in the packed trees' numbers, (n, trees)."""
+        """The leaf of each row in each tree, as node numbers of the packed trees, (n, n_trees)."""
 
         def add(k: int, leaves: np.ndarray, sums: np.ndarray) -> None:
             sums[:, k] = leaves
@@ -171,7 +170,7 @@ class TreeCollection(Estimator):
         return self._gathered(X, add, len(self.trees_)).astype(np.int64)
 
     def apply(self, X: Any) -> np.ndarray:
-        """The number of the leaf that each row ends up in, in each tree, (n_samples, trees)."""
+        """The number of the leaf of each row in each tree, (n_samples, n_trees)."""
         check_is_fitted(self, "trees_")
         leaves = self._leaves(X)
         for k, tree in enumerate(self.trees_):
@@ -179,7 +178,7 @@ class TreeCollection(Estimator):
         return leaves
 
     def decision_path(self, X: Any) -> tuple[sp.csr_matrix, np.ndarray]:
-        """Which nodes each row passes, tree after tree, and where each tree's nodes begin."""
+        """Indicator matrix of the nodes that each row passes, and the first column of each tree."""
         check_is_fitted(self, "trees_")
         rows = self._rows(X)
         paths = [tree.decision_path(X) for tree in self.estimators_]
@@ -188,7 +187,7 @@ class TreeCollection(Estimator):
             return sp.csr_matrix((0, int(begins[-1]))), begins
         return sp.hstack(paths).tocsr(), begins
 
-    # -- reading --
+    # -- trees as estimators --
 
     @property
     def estimators_(self) -> TreesOfForest:
@@ -202,26 +201,28 @@ class TreeCollection(Estimator):
         check_is_fitted(self, "trees_")
         if not hasattr(self, "sampled_"):
             raise AttributeError(
-                "This forest is a part or a sum of others: which rows its trees have seen is not "
-                "known. Ask those."
+                "This forest is a slice or a sum of others, so the samples of its trees are not "
+                "known. Use estimators_samples_ of the original forests."
             )
         return [self.sampled_.sample(k) for k in range(len(self.trees_))]
 
     @property
     def estimator(self) -> DecisionTree:
-        """A tree with the forest's parameters, not grown."""
+        """An unfitted tree with the parameters of the forest."""
         return self._template()
 
     @property
     def estimator_(self) -> DecisionTree:
-        """The same, of a forest that is fitted."""
+        """The same as `estimator`, only for a fitted forest."""
         check_is_fitted(self, "trees_")
         return self._template()
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Impurity decrease by each feature, the mean over the trees. Biased to features of many
-        values; see `permutation_importances`."""
+        """Impurity decrease by each feature, the mean over the trees.
+
+        It is biased towards features with many different values; see `permutation_importances`.
+        """
         check_is_fitted(self, "trees_")
         total = np.zeros(self.n_features_in_)
         for tree in self.trees_:
@@ -233,7 +234,7 @@ class TreeCollection(Estimator):
         return np.asarray(total / total.sum()) if total.sum() > 0.0 else total
 
     def _moderate(self, tree: PackedTree) -> PackedTree:
-        """With means whose squares are within floating point."""
+        """A tree scaled by a power of two, so that squares of its means do not overflow."""
         if self.kind_.n_classes or tree.impurity is not None:
             return tree
         scale = power_of_two_near(tree.nodes.view(np.float64)[0::2][tree.is_leaf])
@@ -242,16 +243,16 @@ class TreeCollection(Estimator):
     def _tree_as_estimator(self, number: int) -> DecisionTree:
         tree = self.trees_[number]
         tree.require_sound(self.kind_, self.n_features_in_)
-        own = self._template()
+        estimator = self._template()
         if hasattr(self, "sampled_"):
-            own.random_state = key_of(self.sampled_.seed, number)
+            estimator.random_state = key_of(self.sampled_.seed, number)
         names = ("n_features_in_", "feature_names_in_", "n_outputs_", "classes_", "n_classes_",
                  "max_features_", "categories_")  # fmt: skip
         known = {name: getattr(self, name) for name in names if hasattr(self, name)}
-        own._commit(known | {"arrays_": unfolded(tree, self.kind_)})
-        return own
+        estimator._commit(known | {"arrays_": unfolded(tree, self.kind_)})
+        return estimator
 
-    # -- as a value --
+    # -- slicing and adding --
 
     def __len__(self) -> int:
         """The number of trees."""
@@ -269,10 +270,10 @@ class TreeCollection(Estimator):
         chosen = self.trees_[which]
         if not chosen:
             raise ValueError(f"No trees in {which} of {len(self.trees_)}.")
-        part = self._with_trees(chosen)
+        sliced = self._with_trees(chosen)
         if hasattr(self, "sampled_") and (which.start or 0) == 0 and which.step in (None, 1):
-            part.sampled_ = self.sampled_  # the first trees are those of the same draws
-        return part
+            sliced.sampled_ = self.sampled_  # the first trees keep their numbers and samples
+        return sliced
 
     def __add__(self, other: Any) -> Self:
         """A forest with the trees of both."""
@@ -283,12 +284,12 @@ class TreeCollection(Estimator):
             return NotImplemented
         check_is_fitted(self, "trees_")
         check_is_fitted(other, "trees_")
-        mine, theirs = self._signature(), other._signature()
-        for name, own in mine.items():
-            if own != theirs[name]:
+        theirs = other._signature()
+        for name, value in self._signature().items():
+            if value != theirs[name]:
                 raise ValueError(
-                    f"These forests do not go together: {name} is {own} of the one and "
-                    f"{theirs[name]} of the other."
+                    f"These forests cannot be added: {name} is {value} in the first and "
+                    f"{theirs[name]} in the second."
                 )
         return self._with_trees([*self.trees_, *other.trees_])
 
@@ -296,7 +297,7 @@ class TreeCollection(Estimator):
         return False
 
     def _signature(self) -> dict[str, Any]:
-        """What forests must agree on to be added."""
+        """The attributes that must be equal in forests that are added."""
         names = getattr(self, "feature_names_in_", None)
         categories = {int(column): list(labels) for column, labels in self.categories_.items()}
         return {
@@ -308,19 +309,19 @@ class TreeCollection(Estimator):
         }
 
     def _score(self) -> int | str:
-        """What impurities are of: the code of a compiled score, or the name of a function."""
+        """The code of a compiled criterion, or the name of a registered one."""
         known = CRITERIA.get(self.criterion)
         if self.kind_.criterion == CUSTOM and known is not None and known.code == CUSTOM:
             return known.name
         return self.kind_.criterion
 
     def _with_trees(self, trees: list[PackedTree]) -> Self:
-        """A forest of these trees; figures of the training that belong to others are dropped."""
+        """A forest of these trees, without attributes that belong to the original trees."""
         other = copy.copy(self)
         dropped = {name for name in vars(self) if name.startswith("oob_") and name.endswith("_")}
         dropped |= {"sampled_", "leaf_samples_", "residuals_"}
-        own = {name: value for name, value in vars(self).items() if name not in dropped}
-        other.__dict__ = own | {"trees_": list(trees), "n_estimators": len(trees)}
+        kept = {name: value for name, value in vars(self).items() if name not in dropped}
+        other.__dict__ = kept | {"trees_": list(trees), "n_estimators": len(trees)}
         return other
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -335,7 +336,7 @@ class TreeCollection(Estimator):
 
 
 def _preorder_numbers(tree: PackedTree) -> np.ndarray:
-    """The number of each node in the unfolded tree."""
+    """The number of each node of a packed tree in preorder, int64 (n_nodes,)."""
     order, _ = preorder(np.where(tree.is_leaf, -1, tree.left))
     numbers = np.empty(len(tree), np.int64)
     numbers[order] = np.arange(len(tree))

@@ -1,22 +1,23 @@
-"""Why a forest is better than its trees: how strong they are, and how much they err together.
+"""Strength and correlation of the trees of a forest, which explain why it beats its trees.
 
-With s_b(i) what tree b gets out of row i, sigma^2 the mean over the trees of the variance of s_b
-over the rows, and rho the mean covariance of two different trees divided by sigma^2, the variance
-of the mean of B trees is
+Let s_b(i) be the residual or margin of tree b on row i (see below), sigma^2 the mean over the trees
+of the variance of s_b over the rows, and rho the mean covariance of two different trees divided by
+sigma^2. Then the variance of the mean of B trees is
 
     rho sigma^2 + (1 - rho) sigma^2 / B
 
-which is an identity, not an approximation. More trees take away the second term only; choosing
-among few features in each split lowers rho.
+which is an identity, not an approximation. More trees reduce the second term only; fewer features
+for each split reduce rho.
 
-    numbers   s_b(i) = prediction - target, the residual. Then
-              mean squared error of the forest  =  bias^2 + variance of the forest's residual
-              mean squared error of a tree      =  that of the forest + ambiguity
-              where the ambiguity is the mean square of what trees differ from the forest
-              (Krogh and Vedelsby 1995).
-    classes   s_b(i) = [tree is right] - [tree votes for the strongest wrong class], the raw margin
-              (Breiman 2001, definition 4). Its mean over trees and rows is the strength s, and a
-              large forest errs on at most rho (1 - s^2) / s^2 of the rows (theorem 2.3).
+    regression      s_b(i) = prediction - target, the residual. Then
+                    mean squared error of the forest  =  bias^2 + variance of its residual
+                    mean squared error of a tree      =  that of the forest + ambiguity
+                    where the ambiguity is the mean squared difference of trees and forest
+                    (Krogh and Vedelsby 1995).
+    classification  s_b(i) = [tree is right] - [tree votes for the strongest wrong class], the raw
+                    margin (Breiman 2001, definition 4). Its mean over trees and rows is the
+                    strength s, and the error of a large forest is at most rho (1 - s^2) / s^2
+                    (theorem 2.3).
 """
 
 from __future__ import annotations
@@ -28,9 +29,8 @@ import numpy as np
 
 from margrove._data import check_weights, moderate
 from margrove._runtime import require_memory, resolve_n_jobs, run_tiles
-from margrove.ensemble.forest.forest import Forest
-from margrove.ensemble.forest.studied_rows import (
-    StudiedTargets,
+from margrove.ensemble.forest.evaluation_data import (
+    EvaluationTargets,
     leaves_by_tree,
     predictions_of_leaves,
     read_rows,
@@ -38,6 +38,7 @@ from margrove.ensemble.forest.studied_rows import (
     require_forest,
     squares_of_targets,
 )
+from margrove.ensemble.forest.forest import Forest
 from margrove.grove.serve import add_values
 from margrove.grove.table import power_of_two_near
 
@@ -48,31 +49,31 @@ _ROWS_AT_ONCE = 2048
 
 @dataclass(frozen=True)
 class TreeCorrelation:
-    """How much the trees of a forest err, and how much of it together.
+    """Errors of the trees of a forest and of the forest, and the correlation of the trees.
 
     Attributes
     ----------
     n_trees, n_rows : int
     tree_error : float
-        Mean over the trees: misclassified share of the rows, or mean squared error.
+        The error of a tree, mean over the trees: misclassified share, or mean squared error.
     forest_error : float
-        The same of the forest.
+        The error of the forest.
     correlation : float
-        rho, between two trees, of their residuals or raw margins: mean covariance of a pair by mean
-        variance of a tree. NaN for one tree, or where no tree varies.
+        rho, the correlation of the residuals or raw margins of two trees: mean covariance of a pair
+        divided by the mean variance of a tree. NaN for one tree, or if no tree varies.
     tree_variance : float
         sigma^2: the variance over the rows of a tree's residual or raw margin, mean over the trees.
     forest_variance : float
-        The same of the mean over the trees: rho sigma^2 + (1 - rho) sigma^2 / n_trees.
+        The variance of the mean over the trees: rho sigma^2 + (1 - rho) sigma^2 / n_trees.
     bias : float or None
-        Of numbers: the mean of prediction - target. forest_error is bias^2 + forest_variance.
+        For regression: the mean of prediction - target. forest_error is bias^2 + forest_variance.
     ambiguity : float or None
-        Of numbers: the mean square of what trees differ from the forest, tree_error - forest_error.
+        For regression: the mean squared difference of trees and forest, tree_error - forest_error.
     strength : float or None
-        Of classes: the mean raw margin s.
+        For classification: the mean raw margin s.
     bound : float or None
-        Of classes: rho (1 - s^2) / s^2, which the error of a large forest is below; inf where the
-        strength is not above 0.
+        For classification: rho (1 - s^2) / s^2, an upper bound of the error of a large forest; inf
+        if the strength is not above 0.
     """
 
     n_trees: int
@@ -88,9 +89,9 @@ class TreeCorrelation:
     bound: float | None = None
 
     def variance_with(self, n_trees: int) -> float:
-        """The variance that a forest of so many such trees would have; that of inf is the limit."""
-        own = self.correlation * self.tree_variance
-        return own + (self.tree_variance - own) / n_trees
+        """The variance of a forest of `n_trees` such trees; inf is possible and gives the limit."""
+        limit = self.correlation * self.tree_variance
+        return limit + (self.tree_variance - limit) / n_trees
 
     def __repr__(self) -> str:
         names = ("tree_error", "forest_error", "correlation", "tree_variance", "forest_variance",
@@ -101,9 +102,10 @@ class TreeCorrelation:
 
 
 def tree_correlation(forest: Any, X: Any, y: Any, *, sample_weight: Any = None) -> TreeCorrelation:
-    """How good a forest's trees are, and how alike, on given rows.
+    """The errors of a forest's trees and their correlation, on given rows.
 
-    Use rows that the forest has not seen: on others trees are too good, and too alike.
+    Use rows that the forest has not seen: on training rows the errors are too low and the
+    correlation is too high.
 
     Parameters
     ----------
@@ -136,8 +138,8 @@ def tree_correlation(forest: Any, X: Any, y: Any, *, sample_weight: Any = None) 
     require_forest(forest, "tree_correlation")
     if forest.n_outputs_ != 1:
         raise ValueError(
-            f"tree_correlation is for one output, and this {type(forest).__name__} has "
-            f"{forest.n_outputs_}. Fit a forest for each."
+            f"tree_correlation supports one output only, but this {type(forest).__name__} has "
+            f"{forest.n_outputs_}. Fit a forest for each output."
         )
     rows = read_rows(forest, X)
     n, n_trees = rows.shape[0], len(forest.trees_)
@@ -147,51 +149,51 @@ def tree_correlation(forest: Any, X: Any, y: Any, *, sample_weight: Any = None) 
     weight /= weight.sum()
     require_memory(
         20.0 * n * n_trees,
-        f"What {n_trees} trees say of {n} rows",
-        "Use fewer rows: they need not be many.",
+        f"The predictions of {n_trees} trees for {n} rows",
+        "Use fewer rows: a few thousand are enough.",
     )
     n_threads = resolve_n_jobs(forest.n_jobs, unset="all")
     leaves = leaves_by_tree(forest, rows, n_threads)
-    said = np.empty((n_trees, n))
+    predicted = np.empty((n_trees, n))
 
-    def ask(k: int) -> None:
-        said[k] = predictions_of_leaves(forest.trees_[k], forest.kind_, leaves[k])[:, 0]
+    def predict(k: int) -> None:
+        predicted[k] = predictions_of_leaves(forest.trees_[k], forest.kind_, leaves[k])[:, 0]
 
-    run_tiles(ask, n_trees, n_threads)
+    run_tiles(predict, n_trees, n_threads)
     if targets.is_class:
-        wrong = _share_wrong(forest, leaves, said, targets.labels[:, 0], weight, n_threads)
-        return _of_classes(forest, said, targets.labels[:, 0], weight, wrong, n_threads)
-    return _of_numbers(said, targets, weight, n_threads)
+        wrong = _share_wrong(forest, leaves, predicted, targets.labels[:, 0], weight, n_threads)
+        return _of_classes(forest, predicted, targets.labels[:, 0], weight, wrong, n_threads)
+    return _of_numbers(predicted, targets, weight, n_threads)
 
 
 def _of_numbers(
-    said: np.ndarray, targets: StudiedTargets, weight: np.ndarray, n_threads: int
+    predicted: np.ndarray, targets: EvaluationTargets, weight: np.ndarray, n_threads: int
 ) -> TreeCorrelation:
-    scale = max(targets.scale, power_of_two_near(said))  # trees may say more than these targets
-    own = targets.numbers[:, 0] * (targets.scale / scale)
-    said /= scale
-    said -= own
-    mean = said.mean(axis=0)
-    spread, variance, rho = _moments(said, mean, weight, n_threads)
-    squares, ambiguity = np.empty(len(said)), np.empty(len(said))
+    scale = max(targets.scale, power_of_two_near(predicted))  # predictions may be larger than y
+    predicted /= scale
+    predicted -= targets.numbers[:, 0] * (targets.scale / scale)
+    mean = predicted.mean(axis=0)
+    spread, variance, rho = _moments(predicted, mean, weight, n_threads)
+    squares, ambiguity = np.empty(len(predicted)), np.empty(len(predicted))
 
     def measure(k: int) -> None:
-        squares[k] = (weight * said[k] ** 2).sum()
-        ambiguity[k] = (weight * (said[k] - mean) ** 2).sum()
+        squares[k] = (weight * predicted[k] ** 2).sum()
+        ambiguity[k] = (weight * (predicted[k] - mean) ** 2).sum()
 
-    run_tiles(measure, len(said), n_threads)
+    run_tiles(measure, len(predicted), n_threads)
     figures = [squares.mean(), (weight * mean**2).sum(), spread, variance, ambiguity.mean()]
-    tree, forest, spread, variance, apart = squares_of_targets(np.array(figures), scale).tolist()
+    squared = squares_of_targets(np.array(figures), scale).tolist()
+    tree, forest, spread, variance, mean_ambiguity = squared
     return TreeCorrelation(
-        n_trees=said.shape[0],
-        n_rows=said.shape[1],
+        n_trees=predicted.shape[0],
+        n_rows=predicted.shape[1],
         tree_error=tree,
         forest_error=forest,
         correlation=rho,
         tree_variance=spread,
         forest_variance=variance,
         bias=float((weight * mean).sum() * scale),
-        ambiguity=apart,
+        ambiguity=mean_ambiguity,
     )
 
 
@@ -203,7 +205,7 @@ def _of_classes(
     wrong: float,
     n_threads: int,
 ) -> TreeCorrelation:
-    """`votes` (T, n) become raw margins."""
+    """From votes (n_trees, n_rows), which are overwritten with raw margins."""
     wrong_class = _strongest_wrong_class(votes, labels, forest.kind_.n_values)
     errors = np.empty(len(votes))
 
@@ -233,11 +235,11 @@ def _of_classes(
 
 
 def _strongest_wrong_class(votes: np.ndarray, labels: np.ndarray, n_classes: int) -> np.ndarray:
-    """The wrong class with most votes, of equal ones the first; -1 where there is no other."""
+    """The wrong class with most votes, the first of equal ones; -1 if there is no other class."""
     rows = np.arange(votes.shape[1])
     counts = np.zeros((len(rows), n_classes))
-    for own in votes:
-        counts[rows, own.astype(np.int64)] += 1.0
+    for votes_of_tree in votes:
+        counts[rows, votes_of_tree.astype(np.int64)] += 1.0
     known = labels >= 0
     counts[rows[known], labels[known]] = -1.0
     strongest = np.argmax(counts, axis=1)
@@ -252,34 +254,34 @@ def _share_wrong(
     weight: np.ndarray,
     n_threads: int,
 ) -> float:
-    """Of the forest's own predictions, by shares or by votes."""
+    """The error of the predictions of the forest, by probabilities or by votes."""
     n = leaves.shape[1]
     sums = np.zeros((n, forest.kind_.n_values))
 
     def gather(tile: int) -> None:
-        part = slice(tile * _ROWS_AT_ONCE, (tile + 1) * _ROWS_AT_ONCE)
-        rows = np.arange(n)[part]
+        chosen = slice(tile * _ROWS_AT_ONCE, (tile + 1) * _ROWS_AT_ONCE)
+        rows = np.arange(n)[chosen]
         for k, tree in enumerate(forest.trees_):
             if forest._is_hard():
-                sums[rows, votes[k, part].astype(np.int64)] += 1.0
+                sums[rows, votes[k, chosen].astype(np.int64)] += 1.0
             else:
-                add_values(tree, leaves[k, part], forest.kind_, None, sums[part])
+                add_values(tree, leaves[k, chosen], forest.kind_, None, sums[chosen])
 
     run_tiles(gather, -(-n // _ROWS_AT_ONCE), n_threads)
     return float((weight * (np.argmax(sums, axis=1) != labels)).sum())
 
 
 def _moments(
-    said: np.ndarray, mean: np.ndarray, weight: np.ndarray, n_threads: int
+    predicted: np.ndarray, mean: np.ndarray, weight: np.ndarray, n_threads: int
 ) -> tuple[float, float, float]:
-    """(mean variance of a tree, variance of their mean, correlation)."""
-    variances = np.empty(len(said))
+    """(mean variance of a tree, variance of the mean of the trees, correlation)."""
+    variances = np.empty(len(predicted))
 
     def measure(k: int) -> None:
-        variances[k] = _variance(said[k], weight)
+        variances[k] = _variance(predicted[k], weight)
 
-    run_tiles(measure, len(said), n_threads)
-    spread, variance, n_trees = float(variances.mean()), _variance(mean, weight), len(said)
+    run_tiles(measure, len(predicted), n_threads)
+    spread, variance, n_trees = float(variances.mean()), _variance(mean, weight), len(predicted)
     rho = float("nan")
     if n_trees > 1 and spread > 0.0:
         rho = (n_trees * variance - spread) / ((n_trees - 1) * spread)

@@ -1,15 +1,17 @@
 """Gradient boosting: classic, with exact splits, and by histograms.
 
-boosted_trees        what gradient boosting models share
 classic_estimators   GradientBoostingClassifier, GradientBoostingRegressor
-early_stopping       when boosting is to stop: scores after each round
-exact/               trees of classic gradient boosting, with exact splits
-hist/                trees of histogram gradient boosting: bins, histograms, splits, rounds
 hist_estimators      HistGradientBoostingClassifier, HistGradientBoostingRegressor
-history              what happened in the rounds of gradient boosting, and what is wrong with it
-losses/              the losses of gradient boosting, by name; each is a file of this folder
-round_states         what rounds of gradient boosting leave behind, as plain values, and back
-training_data        what gradient boosting is given
+classic_boosting     base class of the classic estimators
+hist_boosting        base class of the histogram estimators
+boosted_trees        base classes of all of them: fit and predictions
+training_data        checked table, targets and weights; random draws of rows
+losses/              the losses, one file each, with their registry
+exact/               trees with exact splits, and the rounds of the classic estimators
+hist/                trees on binned features, and the rounds of the histogram estimators
+early_stopping       scores after each round, and when to stop
+history              the record of the rounds, and warnings about failures
+round_states         rounds as plain values for checkpoints, and back
 verbose_table        the table of rounds that `verbose` prints
 """
 

@@ -7,6 +7,7 @@ from .early_stopping import HeldOut as HeldOut
 from .early_stopping import Monitor as Monitor
 from .early_stopping import SoFar as SoFar
 from .early_stopping import add_trees as add_trees
+from .hist_boosting import HistBoosting as HistBoosting
 from .hist_estimators import HistGradientBoostingClassifier as HistGradientBoostingClassifier
 from .hist_estimators import HistGradientBoostingRegressor as HistGradientBoostingRegressor
 from .history import GradientHistory as GradientHistory

@@ -1,4 +1,4 @@
-"""What gradient boosting models share: scores, stages, importances, and how training is run."""
+"""Base classes of the gradient boosting estimators: running a fit, predictions, importances."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _WORK_AT_ONCE = 1e9
 
 
 class GradientBoosted(Estimator):
-    """Base of the gradient boosting models."""
+    """Base class of the gradient boosting estimators."""
 
     learning_rate: float
     subsample: float
@@ -59,11 +59,12 @@ class GradientBoosted(Estimator):
 
     # -- training --
 
-    def _is_going_on(self) -> bool:
+    def _continues(self) -> bool:
+        """Whether this is a warm start from an earlier fit."""
         return self.warm_start and hasattr(self, "_rounds")
 
     def _seed(self) -> int:
-        return int(self._seed_of_fit) if self._is_going_on() else seed_of(self.random_state)
+        return int(self._seed_of_fit) if self._continues() else seed_of(self.random_state)
 
     def _threads(self) -> int:
         return resolve_n_jobs(self.n_jobs, unset="all")
@@ -71,15 +72,15 @@ class GradientBoosted(Estimator):
     def _rate(self) -> float:
         return min(float(self.learning_rate), LARGEST_VALUE)
 
-    def _draws(self, given: GradientData, seed: int) -> Callable[[int], np.ndarray | None]:
-        """The rows of each round; None for all."""
+    def _draws(self, data: GradientData, seed: int) -> Callable[[int], np.ndarray | None]:
+        """A function that gives the rows of a round, int32; None for all rows."""
         if self.subsample == 1.0:
             return lambda number: None
-        draws, size = self._row_draws(given, seed), max(1, int(self.subsample * given.n_rows))
+        draws, size = self._row_draws(data, seed), max(1, int(self.subsample * data.n_rows))
         return lambda number: draws.subsample(number, size)
 
-    def _row_draws(self, given: GradientData, seed: int) -> RowDraws:
-        return RowDraws(given, seed)
+    def _row_draws(self, data: GradientData, seed: int) -> RowDraws:
+        return RowDraws(data, seed)
 
     def _run(
         self,
@@ -91,7 +92,7 @@ class GradientBoosted(Estimator):
         *,
         with_bar: bool = True,
     ) -> Ending:
-        """Boost until the end, an interrupt or the end of the time; but for one round at least."""
+        """Boost until the end, an interrupt or the time limit; at least one round."""
         ending = drive(
             process,
             self,
@@ -104,43 +105,43 @@ class GradientBoosted(Estimator):
             given=given,
         )
         if ending == "interrupt" and not process.rounds:
-            raise KeyboardInterrupt  # there is nothing to keep but what was there before
+            raise KeyboardInterrupt  # there is no new round to keep
         while not process.rounds and not process.finished:
             process.advance(_WORK_AT_ONCE)
         return ending
 
-    def _what_was_learnt(
-        self, process: Any, given: GradientData, so_far: SoFar, seed: int, outcome: str
+    def _common_attributes(
+        self, process: Any, data: GradientData, so_far: SoFar, seed: int, outcome: str
     ) -> dict[str, Any]:
-        """The attributes that all of them have."""
+        """The fitted attributes that all gradient boosting estimators have."""
         rounds = so_far.rounds + [
-            [tree if given.scale == 1.0 else rescaled(tree, given.scale, 0) for tree in own]
-            for own in process.trees
+            [tree if data.scale == 1.0 else rescaled(tree, data.scale, 0) for tree in trees]
+            for trees in process.trees
         ]
-        kind = kind_of(given.table.n_categories)
-        found = given.table.attributes | {
+        kind = kind_of(data.table.n_categories)
+        attributes = data.table.attributes | {
             "_loss": process.loss,
             "_rounds": rounds,
             "_kind": kind,
-            "_scores": TreeScores(rounds, kind.n_categories, so_far.start * given.scale),
+            "_scores": TreeScores(rounds, kind.n_categories, so_far.start * data.scale),
             "_seed_of_fit": seed,
             "_progress": progress_of(process, len(rounds)),
-            "history_": history_of(process, rounds, outcome, given.scale),
+            "history_": history_of(process, rounds, outcome, data.scale),
         }
-        return found if given.classes is None else found | {"classes_": given.classes}
+        return attributes if data.classes is None else attributes | {"classes_": data.classes}
 
-    def _after_last_fit(self, given: GradientData, loss: GradientLoss) -> SoFar:
-        """Where the last fit ended, for a warm start."""
+    def _after_last_fit(self, data: GradientData, loss: GradientLoss) -> SoFar:
+        """The state at the end of the last fit, for a warm start."""
         self._require_sound()
         if self._loss != loss:
             raise ValueError(
-                f"warm_start=True goes on with the loss of the last fit, {self._loss!r}. Use "
-                "warm_start=False to start anew."
+                f"warm_start=True needs the loss of the last fit, {self._loss!r}. Use "
+                "warm_start=False to start again."
             )
         losses, scores = self._progress
-        return SoFar(self._rounds, self._scores.start / given.scale, losses, scores, given.scale)
+        return SoFar(self._rounds, self._scores.start / data.scale, losses, scores, data.scale)
 
-    # -- asking --
+    # -- prediction --
 
     @property
     def n_iter_(self) -> int:
@@ -150,7 +151,7 @@ class GradientBoosted(Estimator):
 
     @property
     def n_trees_per_iteration_(self) -> int:
-        """The number of trees of a round."""
+        """The number of trees in a round."""
         check_is_fitted(self, "_rounds")
         return int(self._loss.n_scores)
 
@@ -159,7 +160,7 @@ class GradientBoosted(Estimator):
         return read_table_like_fitted(X, self)
 
     def _require_sound(self) -> None:
-        """Compiled code trusts what was fitted: it must not have been altered."""
+        """Raise if fitted attributes were changed, because compiled code does not check them."""
         check_is_fitted(self, "_rounds")
         scores, rounds = self._scores, self._rounds
         is_sound = (
@@ -171,11 +172,11 @@ class GradientBoosted(Estimator):
         )
         if not is_sound:
             raise ValueError(
-                f"The state of this {type(self).__name__} was altered after the fit. Fit it again."
+                f"The state of this {type(self).__name__} was changed after the fit. Fit it again."
             )
 
     def _raw(self, X: Any) -> np.ndarray:
-        """Raw scores (scores, n)."""
+        """Raw scores, float64 (n_scores, n)."""
         rows = self._read(X)
         raw = self._raw_before(rows)
         shares = self._scores.is_worth_sharing(rows.shape[0])
@@ -183,7 +184,7 @@ class GradientBoosted(Estimator):
         return raw
 
     def _raw_before(self, rows: Any) -> np.ndarray:
-        """Raw scores before the first round."""
+        """Raw scores before the first round, float64 (n_scores, n)."""
         return np.repeat(self._scores.start[:, None], rows.shape[0], axis=1)
 
     def _staged_raw(self, X: Any) -> Iterator[np.ndarray]:
@@ -203,14 +204,14 @@ class GradientBoosted(Estimator):
         Returns
         -------
         ndarray of shape (n_samples, n_rounds), or (n_samples, n_rounds, n_classes)
-            Numbers of nodes, as `tree` has them.
+            Numbers of nodes, as in `tree`.
         """
         rows = self._read(X)
-        found = self._scores.leaves(rows)
+        leaves = self._scores.leaves(rows)
         for t, tree in enumerate(self._sound_trees()):
-            found[:, t] = _numbers_on_its_own(tree)[found[:, t]]
+            leaves[:, t] = _preorder_numbers(tree)[leaves[:, t]]
         k = self.n_trees_per_iteration_
-        return found if k == 1 else found.reshape(len(found), -1, k)
+        return leaves if k == 1 else leaves.reshape(len(leaves), -1, k)
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -218,13 +219,13 @@ class GradientBoosted(Estimator):
         return self.importances("gain")
 
     def importances(self, kind: Literal["gain", "split"] = "gain") -> np.ndarray:
-        """How much each feature was used; the sum is 1, or 0 without any split.
+        """The importance of each feature; the sum is 1, or 0 if there is no split.
 
         Parameters
         ----------
         kind : {"gain", "split"}, default="gain"
-            "gain" is what the loss fell by at its splits, "split" the number of them. See
-            `sklearn.inspection.permutation_importance` for the loss of shuffled columns.
+            "gain" is the decrease of the loss by the splits of a feature, "split" their number. See
+            `sklearn.inspection.permutation_importance` for the loss with shuffled columns.
 
         Returns
         -------
@@ -245,7 +246,7 @@ class GradientBoosted(Estimator):
         return total / sum_of_all if sum_of_all > 0.0 else total
 
     def _trees(self) -> Iterator[PackedTree]:
-        return (tree for own in self._rounds for tree in own)
+        return (tree for trees in self._rounds for tree in trees)
 
     def _sound_trees(self) -> Iterator[PackedTree]:
         for tree in self._trees():
@@ -253,14 +254,14 @@ class GradientBoosted(Estimator):
             yield tree
 
     def _largest_gain(self) -> float:
-        """By which all are divided, so that their sum is a number."""
+        """The divisor of all gains, so that their sum does not overflow."""
         gains = (float(np.asarray(tree.decrease).max(initial=0.0)) for tree in self._trees())
         return max(gains, default=0.0) or 1.0
 
     def tree(self, number: int, score: int = 0) -> TreeArrays:
-        """The tree of a round, and of a class where there are more than two.
+        """The tree of a round, and of a class if there are more than two.
 
-        Its leaves hold what is added to the raw score.
+        Its leaf values are added to the raw score.
         """
         self._require_sound()
         tree = self._rounds[number][score]
@@ -279,10 +280,10 @@ class GradientBoosted(Estimator):
 
 
 class BoostedRegressor(RegressorMixin, GradientBoosted):
-    """Predictions of numbers."""
+    """Predictions of the regressors."""
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predictions.
+        """Predicted targets.
 
         Parameters
         ----------
@@ -302,17 +303,17 @@ class BoostedRegressor(RegressorMixin, GradientBoosted):
 
     def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
         """R^2 after each round."""
-        for found in self.staged_predict(X):
-            yield float(r2_score(y, found, sample_weight=sample_weight))
+        for predicted in self.staged_predict(X):
+            yield float(r2_score(y, predicted, sample_weight=sample_weight))
 
 
 class BoostedClassifier(ClassifierMixin, GradientBoosted):
-    """Predictions of classes."""
+    """Predictions of the classifiers."""
 
     classes_: np.ndarray
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Raw scores: the more, the more likely.
+        """Raw scores: the higher, the more likely is the class.
 
         Parameters
         ----------
@@ -386,17 +387,17 @@ class BoostedClassifier(ClassifierMixin, GradientBoosted):
             yield self._labels(raw)
 
     def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
-        """The share of rows that are right after each round."""
-        for found in self.staged_predict(X):
-            yield float(accuracy_score(y, found, sample_weight=sample_weight))
+        """The accuracy after each round."""
+        for predicted in self.staged_predict(X):
+            yield float(accuracy_score(y, predicted, sample_weight=sample_weight))
 
 
 def _scores_of_classes(raw: np.ndarray) -> np.ndarray:
     return raw[0] if len(raw) == 1 else np.ascontiguousarray(raw.T)
 
 
-def _numbers_on_its_own(tree: PackedTree) -> np.ndarray:
-    """The number that each node of a packed tree has in the unfolded one."""
+def _preorder_numbers(tree: PackedTree) -> np.ndarray:
+    """The number of each node of a packed tree in preorder, int32 (n_nodes,)."""
     order, _ = preorder(np.where(tree.is_leaf, -1, tree.left))
     numbers = np.empty(len(tree), np.int32)
     numbers[order] = np.arange(len(tree))
@@ -404,14 +405,14 @@ def _numbers_on_its_own(tree: PackedTree) -> np.ndarray:
 
 
 def kind_of(n_categories: np.ndarray) -> Kind:
-    """Trees whose leaves are single numbers."""
+    """The kind of trees whose leaf values are single numbers."""
     return Kind(SQUARED, (), 1, n_categories)
 
 
-def require_same_classes(classes: np.ndarray, given: GradientData) -> None:
-    """A warm start goes on with the classes of the last fit."""
-    if classes.tolist() != given.labels.tolist():
+def require_same_classes(classes: np.ndarray, data: GradientData) -> None:
+    """Raise if a warm start has other classes than the last fit."""
+    if classes.tolist() != data.labels.tolist():
         raise ValueError(
-            f"warm_start=True goes on with the classes of the last fit, {classes.tolist()}. Use "
-            "warm_start=False to start anew."
+            f"warm_start=True needs the classes of the last fit, {classes.tolist()}. Use "
+            "warm_start=False to start again."
         )

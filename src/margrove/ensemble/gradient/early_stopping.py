@@ -1,4 +1,4 @@
-"""When boosting is to stop: scores after each round, on rows that were set apart or on its own."""
+"""Early stopping: scores after each round, on validation rows or on the training rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ROWS_AT_ONCE = 4096
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Rows that trees are not grown on; X as `TreeTable` has it, weight float64 (n,) or None."""
+    """Validation rows; X as in `TreeTable`, weight float64 (n,) or None."""
 
     X: Any
     y: np.ndarray
@@ -28,9 +28,14 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class SoFar:
-    """Where boosting goes on from: rounds of trees, where these began, and what was found.
+    """The state that boosting continues from.
 
-    Targets were divided by `scale` for what is to come, but not for the trees that are there.
+    rounds   the trees of earlier rounds
+    start    float64 (n_scores,)  raw scores before the first round
+    losses   training losses before the first round and after each
+    scores   validation scores, likewise
+    scale    targets are divided by it in new rounds, but not in the trees of `rounds`
+    before   a function of X that gives raw scores by another model, or None
     """
 
     rounds: list[list[PackedTree]]
@@ -38,7 +43,7 @@ class SoFar:
     losses: tuple[float, ...]
     scores: tuple[float, ...]
     scale: float
-    before: Callable[[Any], np.ndarray] | None = None  # raw scores by another model to start from
+    before: Callable[[Any], np.ndarray] | None = None
 
     @property
     def is_constant(self) -> bool:
@@ -46,7 +51,7 @@ class SoFar:
         return not self.rounds and self.before is None
 
     def raw_of(self, X: Any, kind: Kind) -> np.ndarray:
-        """Raw scores of rows, (scores, n)."""
+        """Raw scores of rows, float64 (n_scores, n)."""
         require_memory(
             8.0 * len(self.start) * X.shape[0],
             "The scores of all classes",
@@ -55,20 +60,20 @@ class SoFar:
         raw = np.repeat(self.start[:, None] * self.scale, X.shape[0], axis=1)
         if self.before is not None:
             raw += self.before(X)
-        for tree in (tree for own in self.rounds for tree in own):
+        for tree in (tree for trees in self.rounds for tree in trees):
             tree.require_sound(kind, X.shape[1])
         if self.rounds:
             for score in range(len(raw)):
-                add_trees([own[score] for own in self.rounds], X, kind, raw[score])
+                add_trees([trees[score] for trees in self.rounds], X, kind, raw[score])
         raw /= self.scale
         return raw
 
 
 class Monitor:
-    """The scores so far, of which more is better.
+    """The scores after each round (higher is better), and the decision when to stop.
 
-    Without rows held out they are those of the training set. `score(raw)` is what scikit-learn's
-    `scoring` asks for; without it scores are losses with a minus sign.
+    Without validation rows they are scores of the training set. `score(raw)` computes a score of
+    scikit-learn; by default scores are negative losses.
     """
 
     def __init__(
@@ -78,20 +83,20 @@ class Monitor:
         raw: np.ndarray,
         *,
         score: Callable[[np.ndarray], float] | None = None,
-        patience: int = 10,
+        n_iter_no_change: int = 10,
         tol: float = 1e-7,
         scores: Sequence[float] = (),
     ) -> None:
         self._kind, self._held_out, self._raw = kind, held_out, raw
-        self._score, self._patience, self._tol = score, patience, tol
+        self._score, self._n_iter_no_change, self._tol = score, n_iter_no_change, tol
         self.scores = list(scores)
 
     def state(self) -> dict[str, Any]:
-        """After a round: raw scores of the rows held out, and what they were scored with."""
-        return {"raw": self._raw.copy(), "scores": [float(own) for own in self.scores]}
+        """The raw scores of the validation rows and the scores, after a round."""
+        return {"raw": self._raw.copy(), "scores": [float(score) for score in self.scores]}
 
     def restore(self, state: Any) -> None:
-        raw = finite_array(state["raw"], self._raw.shape, "raw of the rows held out")
+        raw = finite_array(state["raw"], self._raw.shape, "raw of the validation rows")
         self.scores = numbers_of(state["scores"], "scores")
         self._raw[...] = raw
 
@@ -110,9 +115,9 @@ class Monitor:
         raw: np.ndarray,
         loss: GradientLoss,
     ) -> None:
-        """Score the model with the trees of another round, or as it is before the first one.
+        """Score the model after a round with these trees, or before the first round with none.
 
-        `raw` is of the training set, `loss` that of the round.
+        `raw` are the raw scores of the training set, `loss` is the loss of the round.
         """
         if self._held_out is not None:
             for score, tree in enumerate(trees):
@@ -131,32 +136,34 @@ class Monitor:
 
     @property
     def says_stop(self) -> bool:
-        """Whether none of the last scores is better than the one before them."""
-        if len(self.scores) <= self._patience:
+        """Whether none of the last scores is better than the score before them."""
+        if len(self.scores) <= self._n_iter_no_change:
             return False
-        *_, reference = self.scores[: -self._patience]
-        return not any(own > reference + self._tol for own in self.scores[-self._patience :])
+        *_, reference = self.scores[: -self._n_iter_no_change]
+        recent = self.scores[-self._n_iter_no_change :]
+        return not any(score > reference + self._tol for score in recent)
 
 
 class ClassicMonitor(Monitor):
-    """The rule of scikit-learn's classic pair, which looks at validation losses only."""
+    """The stopping rule of scikit-learn's classic estimators, which uses validation losses."""
 
     @property
     def says_stop(self) -> bool:
-        """Whether the last loss is no lower than any of the ones before it."""
-        *earlier, last = self.scores[1:]  # after a round each
-        if len(earlier) < self._patience:
+        """Whether the last loss is not lower than any of the losses before it."""
+        *earlier, last = self.scores[1:]  # without the score before the first round
+        if len(earlier) < self._n_iter_no_change:
             return False
-        return not any(last > own + self._tol for own in earlier[-self._patience :])
+        recent = earlier[-self._n_iter_no_change :]
+        return not any(last > score + self._tol for score in recent)
 
 
 def add_trees(trees: list[PackedTree], X: Any, kind: Kind, raw: np.ndarray) -> None:
-    """raw[i] += what the trees say of row i, one after the other."""
+    """raw[i] += the values of the trees for row i, one tree after the other."""
     for begin in range(0, X.shape[0], _ROWS_AT_ONCE):
-        part = X[begin : begin + _ROWS_AT_ONCE]
-        rows = np.ascontiguousarray(part.toarray() if hasattr(part, "toarray") else part)
+        batch = X[begin : begin + _ROWS_AT_ONCE]
+        rows = np.ascontiguousarray(batch.toarray() if hasattr(batch, "toarray") else batch)
         has_nan = bool(np.isnan(rows).any())
-        found = np.empty(len(rows), np.int32)
+        leaves = np.empty(len(rows), np.int32)
         for tree in trees:
-            leaves_of_rows(tree, rows, kind, found, has_nan=has_nan)
-            raw[begin : begin + len(rows)] += tree.nodes.view(np.float64)[2 * found]
+            leaves_of_rows(tree, rows, kind, leaves, has_nan=has_nan)
+            raw[begin : begin + len(rows)] += tree.nodes.view(np.float64)[2 * leaves]

@@ -1,4 +1,4 @@
-"""What rounds of gradient boosting leave behind, as plain values, and back."""
+"""Rounds of gradient boosting as plain values for checkpoints, and back."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ class Rounds(Protocol):
 
 
 def state_of_rounds(process: Rounds, raw: np.ndarray) -> dict[str, Any]:
-    """After the last round that is complete, when the raw scores were these."""
+    """The state after the last complete round, with these raw scores (n_scores, n)."""
     n_known = process.first + len(process.trees) + 1
     return {
         "first": process.first,
-        "trees": [[TreeForm.values(tree) for tree in own] for own in process.trees],
+        "trees": [[TreeForm.values(tree) for tree in trees] for trees in process.trees],
         "raw": raw.copy(),
-        "losses": [float(own) for own in process.losses[:n_known]],
+        "losses": [float(loss) for loss in process.losses[:n_known]],
         "monitor": None if process.monitor is None else process.monitor.state(),
     }
 
 
 def restore_rounds(process: Rounds, state: dict[str, Any], form: TreeForm | None) -> None:
-    """Bring rounds that have not begun to where others of their kind were."""
+    """Restore a process that has not begun from a state; raises `MisfitError`."""
     if form is None or (state["monitor"] is None) != (process.monitor is None):
-        raise MisfitError("the rounds are watched otherwise")
+        raise MisfitError("one of the fits stops early and the other does not")
     raw = finite_array(state["raw"], process.raw.shape, "raw")
     losses = numbers_of(state["losses"], "losses")
-    trees = [form.trees(own) for own in state["trees"]]
-    if any(len(own) != len(raw) for own in trees):
-        raise MisfitError("a round has too few trees")
+    trees = [form.trees(trees_of_round) for trees_of_round in state["trees"]]
+    if any(len(trees_of_round) != len(raw) for trees_of_round in trees):
+        raise MisfitError("a round has the wrong number of trees")
     if not len(process.losses) <= len(losses) <= process.first + len(trees) + 1:
-        raise MisfitError("there are not as many losses as rounds")
+        raise MisfitError("the number of losses does not fit the number of rounds")
     if process.monitor is not None:
         n_scores = len(process.monitor.scores) + len(trees)
         process.monitor.restore(state["monitor"])
         if len(process.monitor.scores) != n_scores:
-            raise MisfitError("there are not as many scores as rounds")
+            raise MisfitError("the number of scores does not fit the number of rounds")
     process.raw[...] = raw
     process.trees, process.losses = trees, losses

@@ -1,6 +1,7 @@
-"""What gradient boosting is given: a table, targets and weights; and draws of its rows.
+"""The training data of gradient boosting: table, targets and weights; and random draws of rows.
 
-Draws are functions of the seed and of the content of the rows, so that their order does not matter.
+Draws are functions of the seed and the content of the rows, so the order of the rows does not
+matter.
 """
 
 from __future__ import annotations
@@ -36,15 +37,19 @@ __all__ = [
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _HELD_OUT, _SUBSAMPLE = 7, 8  # purposes of draws
 _MOST_SAMPLES = 2**31 - 1
-_TINY = 1e-30  # weights below are brought to 1: hessians of leaves have a least size
+_TINY = 1e-30  # smaller weights are scaled up to 1, because hessians of leaves have a minimum
 _MOST_REPEATED = 10_000_000
-_MOST_CELLS = 2e7  # of rows that are spread out
+_MOST_CELLS = 2e7  # of a table with one row for each sample
 
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """y float64 (n,); weight float64 (n,) or None; copies int64 (n,) or None: samples that each row
-    stands for. `weight` is that of one of them."""
+    """Targets and weights of the rows.
+
+    y        float64 (n,)
+    weight   float64 (n,) or None: the weight of one sample
+    copies   int64 (n,) or None: the number of samples that each row represents
+    """
 
     y: np.ndarray
     weight: np.ndarray | None = None
@@ -58,7 +63,10 @@ class TrainingRows:
         return total
 
     def start(self, loss: GradientLoss) -> np.ndarray:
-        """The raw scores before the first round; products would round where sums do not."""
+        """The raw scores before the first round.
+
+        Rows are repeated rather than weighted by their copies, because products would be rounded.
+        """
         if self.weight is None or self.copies is None or self.copies.sum() > _MOST_REPEATED:
             return loss.start(self.y, self.total_weight)
         return loss.start(np.repeat(self.y, self.copies), np.repeat(self.weight, self.copies))
@@ -68,12 +76,12 @@ class TrainingRows:
 class GradientData:
     """A checked training set, without rows of weight 0.
 
-    y         float64 (n,)  targets, or numbers of classes
-    weight    float64 (n,) or None: of one sample
-    copies    int64 (n,) or None: samples that a row stands for, where all weights are whole
-    classes   the labels, or None
-    scale     a power of two: what targets at the edge of floating point were divided by
-    origin    int64 (n,)  which row of the user's each was; None: as they stand
+    y         float64 (n,)  targets, or codes of classes
+    weight    float64 (n,) or None: the weight of one sample
+    copies    int64 (n,) or None: the number of samples of each row, if all weights are whole
+    classes   the labels, or None for regression
+    scale     a power of two by which very large or small targets were divided
+    origin    int64 (n,)  the original row of each row; None if they are the same
     """
 
     table: TreeTable
@@ -90,9 +98,9 @@ class GradientData:
 
     @property
     def labels(self) -> np.ndarray:
-        """The classes, where there are some."""
+        """The classes; raises for regression."""
         if self.classes is None:
-            raise ValueError("y holds numbers, not classes.")
+            raise ValueError("y contains numbers, not classes.")
         return self.classes
 
     @property
@@ -114,13 +122,13 @@ class GradientData:
         )
 
     def with_origin(self, kept: np.ndarray | slice) -> GradientData:
-        """Rows that were kept of the user's."""
+        """The data with the numbers of the original rows that were kept."""
         return self if isinstance(kept, slice) else replace(self, origin=kept)
 
-    def spread_out(self) -> GradientData:
-        """A row of its own for each sample, where rows are to be drawn.
+    def with_row_per_sample(self) -> GradientData:
+        """The data with one row for each sample, so that samples can be drawn.
 
-        Beyond some size, rows with the weight of their samples: these are drawn together.
+        If that is too large, rows get the weight of their samples, which are then drawn together.
         """
         if self.copies is None:
             return self
@@ -132,6 +140,7 @@ class GradientData:
 
 
 def number_data(table: TreeTable, y: Any, sample_weight: Any, loss: GradientLoss) -> GradientData:
+    """Checked training data for regression."""
     n = table.X.shape[0]
     targets = check_targets(y, n)
     weight = check_weights(sample_weight, n)
@@ -146,7 +155,10 @@ def number_data(table: TreeTable, y: Any, sample_weight: Any, loss: GradientLoss
 def class_data(
     table: TreeTable, y: Any, sample_weight: Any, class_weight: Any, *, min_classes: int = 2
 ) -> GradientData:
-    """The weight of a class is a factor on those of its rows, not a number of samples."""
+    """Checked training data for classification.
+
+    The weight of a class is a factor on the weights of its rows, not a number of samples.
+    """
     n = table.X.shape[0]
     found = check_training_labels(y, sample_weight, class_weight, n, min_classes=min_classes)
     kept = which_count(found.weight)
@@ -162,15 +174,15 @@ def class_data(
 
 
 def _of_rows(table: TreeTable, kept: np.ndarray | slice) -> TreeTable:
-    """Without rows of weight 0, and without categories that only these have."""
+    """The table without rows of weight 0, and without categories that only these rows have."""
     if isinstance(kept, slice) or not table.categories:
         return table.of_rows(kept)
     rows, categories = table.X[kept], {}
     for column, labels in table.categories.items():
         numbers = rows[:, column]
-        is_there = ~np.isnan(numbers)
-        used, places = np.unique(numbers[is_there].astype(np.int64), return_inverse=True)
-        rows[is_there, column] = places
+        present = ~np.isnan(numbers)
+        used, codes = np.unique(numbers[present].astype(np.int64), return_inverse=True)
+        rows[present, column] = codes
         categories[column] = labels[used]
     return TreeTable(rows, table.feature_names, categories)
 
@@ -193,7 +205,7 @@ def _data(
 
 
 class RowDraws:
-    """Draws of the rows of a training set, in which each row is a sample."""
+    """Random draws of the rows of a training set."""
 
     def __init__(self, data: GradientData, seed: int) -> None:
         content = with_nan_as_number(_finite(data.X))
@@ -201,7 +213,7 @@ class RowDraws:
         self._number(data, form.group_of, seed)
 
     def _number(self, data: GradientData, group_of: np.ndarray, seed: int) -> None:
-        """Give each row a place; group_of int64 (n,) is the same for copies of a row."""
+        """Number the rows in canonical order; group_of int64 (n,) is equal for equal rows."""
         places = np.empty(data.n_rows, np.uint64)
         weight = np.zeros(data.n_rows) if data.weight is None else data.weight
         places[np.lexsort((weight, group_of))] = np.arange(1, data.n_rows + 1)
@@ -213,14 +225,15 @@ class RowDraws:
         return scramble(self._places * _GOLDEN + key)
 
     def subsample(self, number: int, size: int) -> np.ndarray:
-        """So many rows for a round, ascending."""
+        """`size` rows for round `number`, int32, ascending."""
         keys = self._keys(number, _SUBSAMPLE)
         return np.sort(np.argpartition(keys, size - 1)[:size]).astype(np.int32)
 
     def held_out(self, size: int) -> np.ndarray:
-        """So many rows at most, ascending; of each class its share, but one row is left of each.
+        """At most `size` validation rows, ascending.
 
-        Where there is but one row of each class, any.
+        They are stratified by class, and at least one row of each class remains for training, if
+        there are more rows than classes.
         """
         order = np.argsort(self._keys(0, _HELD_OUT))
         if self._classes is None or len(self._y) <= len(self._classes):
@@ -230,7 +243,7 @@ class RowDraws:
         wanted = np.floor(shares).astype(np.int64)
         more = np.argsort(wanted - shares, kind="stable")[: size - wanted.sum()]
         wanted[more] += 1
-        wanted = np.minimum(wanted, np.maximum(counts - 1, 0))  # one is left to train on
+        wanted = np.minimum(wanted, np.maximum(counts - 1, 0))  # one row remains for training
         codes = self._y[order].astype(np.int64)
         by_class = np.argsort(codes, kind="stable")
         rank = np.empty(len(order), np.int64)
@@ -240,7 +253,7 @@ class RowDraws:
 
 
 def _finite(X: Any) -> Any:
-    """Infinity as a large number: rows are only told apart by it."""
+    """X with infinity replaced by a large number; it is only used to compare rows."""
     values = X.data if sp.issparse(X) else X
     if not np.isinf(values).any():
         return X
@@ -248,5 +261,5 @@ def _finite(X: Any) -> Any:
 
 
 def with_values(X: Any, values: np.ndarray) -> Any:
-    """A table like X, dense or CSR, that holds these values."""
+    """A table like X, dense or CSR, with other values."""
     return sp.csr_matrix((values, X.indices, X.indptr), X.shape) if sp.issparse(X) else values

@@ -1,4 +1,4 @@
-"""The table of rounds that `verbose` prints, as scikit-learn's gradient boosting does."""
+"""The table of rounds that `verbose` prints, as in scikit-learn's gradient boosting."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _MINUTE = 60.0
 
 
 class RoundTable:
-    """Lines on standard output, one a round: its number, the losses, the time that is left.
+    """Prints a line for each round on standard output: its number, the losses, the remaining time.
 
-    With verbose=1 there are fewer and fewer: rounds 1 to 10, then each tenth, each hundredth, ...
+    With verbose=1 it prints rounds 1 to 10, then every tenth, then every hundredth, and so on.
 
-    first   the number of rounds before these
-    last    the number of rounds that there are to be
+    first   the number of earlier rounds
+    last    the total number of rounds
     """
 
     def __init__(self, verbose: int, first: int, last: int, *, with_out_of_bag: bool) -> None:
@@ -31,7 +31,7 @@ class RoundTable:
         return (number - self._first) % self._every == 0
 
     def add(self, number: int, *losses: float) -> None:
-        """Print the line of a round: its training loss, and what it made better out of bag."""
+        """Print the line of a round: its training loss and its out-of-bag improvement."""
         done = number - self._first
         left = (self._last - number) * (time.monotonic() - self._start) / done
         time_left = f"{left / _MINUTE:.2f}m" if left > _MINUTE else f"{left:.2f}s"
@@ -41,4 +41,4 @@ class RoundTable:
 
 
 def _print(number: str, *others: str) -> None:
-    sys.stdout.write(f"{number:>10} " + " ".join(f"{own:>16}" for own in others) + "\n")
+    sys.stdout.write(f"{number:>10} " + " ".join(f"{text:>16}" for text in others) + "\n")

@@ -45,7 +45,7 @@ def _ends_ascend(values: dict[str, Any], sizes: Sizes) -> None:
 
 
 _LINE = Part(
-    "margrove.ensemble.bootstrap.resampling:Line",
+    "margrove.ensemble.bootstrap.resampling:CumulativeWeights",
     {
         "n_rows": whole(1, MANY),
         "is_whole": flag,

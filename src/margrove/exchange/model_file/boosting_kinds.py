@@ -43,7 +43,7 @@ __all__ = ["BOOSTING_KINDS", "BOOSTING_PARTS"]
 # -- AdaBoost --
 
 _STUMPS = Part(
-    "margrove.ensemble.adaboost.stumps:Stumps",
+    "margrove.ensemble.adaboost.stump_kernels:Stumps",
     {
         "feature": array("i4", "T", low=-1),
         "code": array("i8", "T"),
@@ -92,7 +92,7 @@ def _stumps_fit(fields: dict[str, Any], sizes: Sizes) -> None:
 
 
 _STUMP_MEMBERS = Part(
-    "margrove.ensemble.adaboost.weak_learners:StumpMembers",
+    "margrove.ensemble.adaboost.members:StumpMembers",
     {
         "found": instance_of(_STUMPS.home),
         "thresholds": array("f8", "T"),
@@ -116,7 +116,7 @@ def _trees_of_rounds_fit(fields: dict[str, Any], sizes: Sizes) -> None:
 
 
 _TREE_MEMBERS = Part(
-    "margrove.ensemble.adaboost.weak_learners:TreeMembers",
+    "margrove.ensemble.adaboost.members:TreeMembers",
     {
         "answer": _ANSWER,
         "kind": instance_of(KIND_OF_TREES.home),
@@ -128,7 +128,7 @@ _TREE_MEMBERS = Part(
 )
 
 _ESTIMATOR_MEMBERS = Part(
-    "margrove.ensemble.adaboost.weak_learners:EstimatorMembers",
+    "margrove.ensemble.adaboost.members:EstimatorMembers",
     {
         "answer": _ANSWER,
         "classes": optional(labels("*")),

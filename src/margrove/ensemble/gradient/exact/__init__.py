@@ -1,11 +1,11 @@
-"""Trees of classic gradient boosting, with exact splits.
+"""Trees with exact splits, and the rounds of classic gradient boosting.
 
-growth         nodes of an exact tree: the root
-nodes          the nodes of an exact tree while it grows, and all that is needed to split them
-rounds         classic gradient boosting, round by round: a process for `slices.drive`
-split_search   the best split of a node of an exact tree
-tables         tables as exact trees read them
-trees          trees of classic gradient boosting
+tables         the table that exact trees are grown on
+nodes          the arrays of a growing tree
+split_search   the search for the best split of a node
+growth         the root, splitting nodes level by level, and the leaf of each row
+trees          grows trees, one for each call
+rounds         the rounds of classic gradient boosting: a process for `slices.drive`
 """
 
 import lazy_loader

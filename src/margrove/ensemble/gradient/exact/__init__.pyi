@@ -1,4 +1,4 @@
 from .rounds import ExactRounds as ExactRounds
 from .rounds import Grower as Grower
-from .rounds import TreeOfItsOwn as TreeOfItsOwn
+from .rounds import RefittedTree as RefittedTree
 from .trees import ExactTrees as ExactTrees

@@ -1,4 +1,4 @@
-"""Nodes of an exact tree: the root, splits level by level, and where all rows end up."""
+"""Growth of an exact tree: the root, splitting nodes level by level, and the leaf of each row."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 @kernel(bare=True)
 def make_root(gradient, samples, is_counted, scale, rules, chosen, words, tree):
-    """Targets as integers, and a root of the chosen rows."""
+    """Write targets as integers, and the root with the chosen rows."""
     is_weighted = len(words.weight) > 0
     target, weight, packed = np.int64(0), np.int64(0), np.int64(0)
     for p in range(len(chosen)):
@@ -42,17 +42,17 @@ def make_root(gradient, samples, is_counted, scale, rules, chosen, words, tree):
         mass = words.weight[row] if is_weighted else copies
         real = -gradient[row] * scale.first * scale.second
         if is_counted:
-            whole = mass * np.int64(np.rint(real))
+            integer = mass * np.int64(np.rint(real))
         else:
-            whole = np.int64(np.rint(float(mass) * real))
+            integer = np.int64(np.rint(float(mass) * real))
         share = real * scale.share
         square = np.int64(np.ceil(float(mass) * (share * share * scale.square)))
         word = (square << rules.bits) + copies
         words.pairs[np.uint64(2) * row], words.pairs[np.uint64(2) * row + np.uint64(1)] = (
-            whole,
+            integer,
             word,
         )
-        target += whole
+        target += integer
         weight += mass
         packed += word
     state = tree.state[0]
@@ -67,7 +67,7 @@ def make_root(gradient, samples, is_counted, scale, rules, chosen, words, tree):
 
 @kernel(bare=True)
 def grow_alone(group, codes, words, rules, tree, space):
-    """Span after span, as long as there is room for all children."""
+    """Search and split span after span, as long as the nodes array is large enough."""
     state = tree.state[0]
     while state.first < state.last:
         if state.n_nodes + 2 * (state.last - state.first) > len(tree.nodes):
@@ -88,16 +88,16 @@ def split_span(codes, words, rules, tree, space):
 
 @kernel(inner=True)
 def search_nodes(group, codes, words, rules, tree, space):
-    """The best splits of the nodes that are searched next, by the features of a group."""
+    """Find the best splits of the next nodes by the features of a group."""
     nodes, first, last = tree.nodes, tree.state[0].first, tree.state[0].last
     for place in range(first, last):
-        node, sibling = in_turn(nodes, place)
+        node, sibling = smaller_first(nodes, place)
         best = space.best[node - first]
         best.feature = best.candidate[0] = -1
         best.score[0] = -np.inf
-        if is_rest(nodes[node]):
+        if inherits_histogram(nodes[node]):
             subtract(nodes, space, sibling, node)
-        elif is_large(nodes[node]) or is_rest(nodes[sibling]):
+        elif is_large(nodes[node]) or inherits_histogram(nodes[sibling]):
             count(group, words, tree, space, node)
         if is_large(nodes[node]):
             search(group, words, rules, tree, space, node)
@@ -106,8 +106,8 @@ def search_nodes(group, codes, words, rules, tree, space):
 
 
 @kernel(inner=True)
-def in_turn(nodes, place):
-    """A node and its sibling; of the two, the one of fewer rows comes first."""
+def smaller_first(nodes, place):
+    """A node and its sibling: of two siblings, the one with fewer rows is searched first."""
     if place == 0:
         return place, place
     left = place - 1 + place % 2
@@ -117,8 +117,8 @@ def in_turn(nodes, place):
 
 
 @kernel(inner=True)
-def is_rest(node):
-    """Whether the histogram of a node is what its sibling leaves of their parent's."""
+def inherits_histogram(node):
+    """Whether the histogram of a node is that of its parent minus that of its sibling."""
     return is_large(node) and node.inherits
 
 
@@ -130,26 +130,26 @@ def is_large(node):
 
 @kernel(bare=True)
 def take_better(tree, other, space):
-    """Of each node, the better of the best splits of two groups of features goes to `space`."""
+    """For each node, replace the best split in `space` if that of `other` is better."""
     for place in range(tree.state[0].last - tree.state[0].first):
-        own, best = other.best[place], space.best[place]
-        if own.feature >= 0 and consider_split(
-            own.left_target, own.left_weight, own.right_target, own.right_weight, own.score[0],
-            own.feature, own.code, best,
+        split, best = other.best[place], space.best[place]
+        if split.feature >= 0 and consider_split(
+            split.left_target, split.left_weight, split.right_target, split.right_weight,
+            split.score[0], split.feature, split.code, best,
         ):  # fmt: skip
-            best.left_packed, best.next_code = own.left_packed, own.next_code
+            best.left_packed, best.next_code = split.left_packed, split.next_code
 
 
 @kernel(inner=True)
 def split_nodes(codes, words, rules, tree, space):
-    """Partition the rows of the nodes that were searched."""
+    """Split the nodes that were searched, if it is worth it."""
     state = tree.state[0]
     first, last = state.first, state.last
     for node in range(first, last):
         if tree.nodes.is_open[node]:
             best = space.best[node - first]
             if best.feature >= 0 and is_worth_it(words, rules, tree, node, best):
-                split(codes, rules, tree, node, best)
+                split_node(codes, rules, tree, node, best)
             else:
                 free_slot(tree, tree.nodes.slot[node])
     state.first = last
@@ -158,16 +158,16 @@ def split_nodes(codes, words, rules, tree, space):
 
 @kernel(inner=True)
 def is_worth_it(words, rules, tree, node, best):
-    """Whether a split gains more than rounding; its gain is kept."""
-    own = tree.nodes[node]
-    searched = searched_node(own, node)
+    """Whether a split gains more than rounding errors; its gain is stored in the node."""
+    record = tree.nodes[node]
+    searched = searched_node(record, node)
     wa, wb = float(best.left_weight), float(best.right_weight)
     apart = abs(float(best.left_target) - searched.drift * wa)
     gain = apart * apart * (wa + wb) / (wa * wb)
-    own.gain = gain
-    # A whole number may be wrong by a half, of each sample.
+    record.gain = gain
+    # The rounding error is at most one half for each sample.
     n_left = float(best.left_packed & rules.mask)
-    n_right = float(own.packed & rules.mask) - n_left
+    n_right = float(record.packed & rules.mask) - n_left
     rounding = 0.25 * (n_left * n_left / wa + n_right * n_right / wb)
     if gain <= rounding or apart <= 2.0 * searched.slack:
         return False
@@ -177,16 +177,16 @@ def is_worth_it(words, rules, tree, node, best):
 
 @kernel(inner=True)
 def scatter_of(words, rules, tree, node):
-    """The sum of squares around the mean; of whole numbers too, for the sake of their order."""
+    """The sum of squares around the mean, summed as integers, so the order does not matter."""
     mask, is_weighted = rules.mask, len(words.weight) > 0
-    own = tree.nodes[node]
-    mean = own.target / own.weight
-    most = scatter_at_most(own.target, own.weight, own.packed, rules) / own.weight
+    record = tree.nodes[node]
+    mean = record.target / record.weight
+    most = scatter_at_most(record.target, record.weight, record.packed, rules) / record.weight
     if most == 0.0:
         return 0.0
     factor = 2.0 ** float(BITS_OF_SUMS - bits_of(most))
     total = np.int64(0)
-    for p in range(own.start, own.end):
+    for p in range(record.start, record.end):
         row = np.uint64(tree.rows[p])
         at = np.uint64(2) * row
         packed = words.pairs[at + np.uint64(1)]
@@ -197,9 +197,9 @@ def scatter_of(words, rules, tree, node):
 
 
 @kernel(inner=True)
-def split(codes, rules, tree, node, best):
+def split_node(codes, rules, tree, node, best):
     """Partition the rows of a node and write its children."""
-    nodes, own, state = tree.nodes, tree.nodes[node], tree.state[0]
+    nodes, record, state = tree.nodes, tree.nodes[node], tree.state[0]
     feature, left = best.feature, state.n_nodes
     place = codes.place[feature]
     if codes.width[feature] == 0:
@@ -208,22 +208,22 @@ def split(codes, rules, tree, node, best):
         middle, code, next_code = partition(codes.medium[place], best, tree, node, left)
     else:
         middle, code, next_code = partition(codes.wide[place], best, tree, node, left)
-    own.left, own.feature, own.code, own.next_code = left, feature, code, next_code
+    record.left, record.feature, record.code, record.next_code = left, feature, code, next_code
     state.n_nodes += 2
-    target = best.left_target + searched_node(own, node).centre * best.left_weight
-    depth = own.depth + 1
-    write_node(rules, tree, depth, left, own.start, middle, target, best.left_weight,
+    target = best.left_target + searched_node(record, node).centre * best.left_weight
+    depth = record.depth + 1
+    write_node(rules, tree, depth, left, record.start, middle, target, best.left_weight,
                best.left_packed)  # fmt: skip
-    write_node(rules, tree, depth, left + 1, middle, own.end, own.target - target,
-               best.right_weight, own.packed - best.left_packed)  # fmt: skip
-    is_left_large = 2 * (middle - own.start) > own.end - own.start
+    write_node(rules, tree, depth, left + 1, middle, record.end, record.target - target,
+               best.right_weight, record.packed - best.left_packed)  # fmt: skip
+    is_left_large = 2 * (middle - record.start) > record.end - record.start
     large = left if is_left_large else left + 1
     small = 2 * left + 1 - large
     if is_large(nodes[large]):
-        nodes.slot[large] = own.slot
-        nodes.inherits[large] = own.slot < len(tree.free)
+        nodes.slot[large] = record.slot
+        nodes.inherits[large] = record.slot < len(tree.free)
     else:
-        free_slot(tree, own.slot)
+        free_slot(tree, record.slot)
     if is_large(nodes[small]) and state.n_free > 0:
         state.n_free -= 1
         nodes.slot[small] = tree.free[state.n_free]
@@ -231,13 +231,13 @@ def split(codes, rules, tree, node, best):
 
 @kernel(inner=True)
 def write_node(rules, tree, depth, node, start, end, target, weight, packed):
-    """A node without children, and without a slot that is kept."""
-    own = tree.nodes[node]
-    own.start, own.end, own.depth = start, end, depth
-    own.target, own.weight, own.packed = target, weight, packed
-    own.left = own.feature = own.code = own.next_code = -1
-    own.is_open = is_open(own, rules)
-    own.slot, own.inherits = len(tree.free), 0
+    """Write a node without children, and without a histogram slot of its own."""
+    record = tree.nodes[node]
+    record.start, record.end, record.depth = start, end, depth
+    record.target, record.weight, record.packed = target, weight, packed
+    record.left = record.feature = record.code = record.next_code = -1
+    record.is_open = is_open(record, rules)
+    record.slot, record.inherits = len(tree.free), 0
 
 
 @kernel(inner=True)
@@ -259,7 +259,8 @@ def free_slot(tree, slot):
 
 @kernel(inner=True)
 def partition(column, best, tree, node, left):
-    """The rows that go left first; where the others begin, and the codes beside the split."""
+    """Move rows that go left to the front; returns where the others begin, and the codes next to
+    the split."""
     rows, spare, one = tree.rows, tree.spare, np.uint64(1)
     start, end, limit = tree.nodes.start[node], tree.nodes.end[node], best.code
     at_left, at_right = np.uint64(start), np.uint64(0)
@@ -286,7 +287,7 @@ def partition(column, best, tree, node, left):
 
 @kernel(bare=True)
 def finish(cuts, words, rules, tree, threshold, error):
-    """Thresholds, and sums of squares around the means."""
+    """Write thresholds, and sums of squares around the means."""
     nodes = tree.nodes
     for node in range(tree.state[0].n_nodes - 1, -1, -1):
         left = nodes.left[node]
@@ -305,7 +306,8 @@ def finish(cuts, words, rules, tree, threshold, error):
 
 @kernel(bare=True)
 def walk_others(codes, cuts, tree, threshold, limit):
-    """Rows that take no part go where their values lead; limit: the highest code that goes left."""
+    """Find the leaves of rows that the tree was not grown on; limit: the highest code that goes
+    left in each node."""
     nodes = tree.nodes
     for node in range(tree.state[0].n_nodes):
         if nodes.left[node] >= 0:

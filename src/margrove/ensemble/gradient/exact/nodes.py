@@ -1,4 +1,4 @@
-"""The nodes of an exact tree while it grows, and all that is needed to split them."""
+"""The arrays of an exact tree while it grows."""
 
 from __future__ import annotations
 
@@ -23,59 +23,59 @@ __all__ = [
     "Workspace",
 ]
 
-FEW_ROWS = 32  # of a node, which are sorted rather than counted
-SPAN = 512  # nodes that are searched in one go
+FEW_ROWS = 32  # nodes with at most this number of rows are sorted instead of counted
+SPAN = 512  # number of nodes that are searched together
 
 NODE = record_type(
     [
         ("start", np.int64),  # its rows are rows[start:end] of the tree
         ("end", np.int64),
         ("depth", np.int64),
-        ("left", np.int64),  # the left child, next to which is the right one; -1: a leaf
+        ("left", np.int64),  # the left child, followed by the right one; -1 for a leaf
         ("feature", np.int64),
-        ("code", np.int64),  # the highest one in the node that goes left
-        ("next_code", np.int64),  # the lowest one that goes right
-        ("target", np.int64),  # sums of all rows
+        ("code", np.int64),  # the highest code in the node that goes left
+        ("next_code", np.int64),  # the lowest code that goes right
+        ("target", np.int64),  # sums over its rows
         ("weight", np.int64),
         ("packed", np.int64),  # samples | squares << bits
         ("is_open", np.int64),  # whether it may be split
-        ("slot", np.int64),  # of its histogram
+        ("slot", np.int64),  # slot of its histogram
         ("inherits", np.int64),  # whether the histogram of its parent is in that slot
-        ("gain", np.float64),  # of its split
+        ("gain", np.float64),  # gain of its split
     ]
 )
 
 STATE = record_type(
     [
         ("n_nodes", np.int64),
-        ("first", np.int64),  # of the nodes that are searched next
-        ("last", np.int64),  # the one after the last of these
-        ("n_free", np.int64),  # slots without a histogram
+        ("first", np.int64),  # the first node that is searched next
+        ("last", np.int64),  # the node after the last of these
+        ("n_free", np.int64),  # number of free slots
     ]
 )
 
 SPLIT = record_type(
     [
-        ("feature", np.int64),  # -1: there is no split
-        ("code", np.int64),  # the highest one that goes left
-        ("next_code", np.int64),  # -1 where the two codes beside the split are not known
+        ("feature", np.int64),  # -1 if there is no split
+        ("code", np.int64),  # the highest code that goes left
+        ("next_code", np.int64),  # -1 if the two codes next to the split are not known
         ("left_target", np.int64),  # around `SearchedNode.centre`
         ("right_target", np.int64),
         ("left_weight", np.int64),
         ("right_weight", np.int64),
         ("left_packed", np.int64),
         ("score", np.float64, (1,)),
-        ("candidate", np.int64, (6,)),  # what `scores.consider` compares with
+        ("candidate", np.int64, (6,)),  # the best split in the format of `consider`
     ]
 )
 
 
 class Words(NamedTuple):
-    """The rows in whole numbers.
+    """The rows as integers.
 
-    pairs     int64 (2 n,)  of each row the sum of its targets, and samples | squares << bits, where
-              the squares are rounded up
-    weight    int64 (n,), or empty: the samples are the weights
+    pairs     int64 (2 n,)  for each row the sum of its targets, and samples | squares << bits,
+              where squares are rounded up
+    weight    int64 (n,), or empty if weights are numbers of samples
     """
 
     pairs: np.ndarray
@@ -83,12 +83,12 @@ class Words(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """When and how nodes are split.
+    """The growth rules.
 
-    max_depth, min_split, min_leaf, min_weight    in whole numbers
-    bits, mask    of samples in a word
-    square        what a whole square is worth in squares of whole sums
-    nothing       variance up to which a node is not split
+    max_depth, min_split, min_leaf, min_weight    limits as integers
+    bits, mask    bits of the number of samples in a word
+    square        the value of 1 in the integer squares, in units of squared integer sums
+    nothing       a node with a smaller variance is not split
     """
 
     max_depth: int
@@ -102,8 +102,12 @@ class Rules(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """What targets are multiplied by, in two steps, as one may be beyond floating point; what makes
-    one of the largest, and the square of that a whole number."""
+    """Factors on the targets.
+
+    first, second   the scale in two steps, because a single factor may overflow
+    share           1 / the largest scaled target
+    square          factor on squared shares, which makes them integers
+    """
 
     first: float
     second: float
@@ -112,12 +116,12 @@ class Scale(NamedTuple):
 
 
 class ExactTree(NamedTuple):
-    """A tree while it grows, level by level; children lie side by side.
+    """A tree while it grows, level by level; siblings have consecutive numbers.
 
     nodes        NODE (nodes,)
-    rows, spare  int32 (n,)  by nodes
-    node_of      int32 (n,)  where each row is; -1: it takes no part
-    free         int64  slots without a histogram
+    rows, spare  int32 (n,)  rows sorted by nodes, and a buffer
+    node_of      int32 (n,)  the node of each row; -1 if the tree is not grown on it
+    free         int64  free slots
     state        STATE (1,)
     """
 
@@ -130,11 +134,11 @@ class ExactTree(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """What the search of a group of features needs.
+    """Buffers for the search of a group of features.
 
-    sums, weights    int64 (slots + 1, 2 cells), (slots + 1, cells or 0)  histograms; the last one
-                     is for those that are not kept
-    keys             int64  rows in their order
+    sums, weights    int64 (slots + 1, 2 cells), (slots + 1, cells or 0)  histograms; the last slot
+                     is for histograms that are not kept
+    keys             int64  buffer for sorted rows
     best             SPLIT (SPAN,)  the best splits of the nodes that are searched
     """
 
@@ -147,9 +151,9 @@ class Workspace(NamedTuple):
 class SearchedNode(NamedTuple):
     """A node that is searched.
 
-    Sums are taken around `centre`, which is nearly its mean: so the gains tell the children apart
-    and not the node from zero. What is left is `rest` in all, and `drift` a unit of weight; `slack`
-    is how wrong a sum around the very mean may be in floating point.
+    Sums are computed around `centre`, an integer near the mean, so that gains depend on the
+    differences between the children only. The sum of the node around it is `rest`, and `drift` for
+    a unit of weight. `slack` is the error bound of a sum around the exact mean in floating point.
     """
 
     node: int

@@ -1,7 +1,7 @@
-"""Classic gradient boosting, round by round: a process for `slices.drive`.
+"""The rounds of classic gradient boosting: a process for `slices.drive`.
 
-A round grows a regression tree for the negative gradients of each score, and then gives its leaves
-the values that fit the loss best.
+A round grows a regression tree for the negative gradients of each score. Then it gives the leaves
+the values that minimise the loss.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from margrove.ensemble.gradient.round_states import restore_rounds, state_of_rou
 from margrove.ensemble.gradient.training_data import TrainingRows
 from margrove.grove.serve import Kind, PackedTree, TreeArrays, TreeForm, packed_of
 
-__all__ = ["ExactRounds", "Grower", "TreeOfItsOwn"]
+__all__ = ["ExactRounds", "Grower", "RefittedTree"]
 
 _LEAST_HESSIAN = 1e-150
 _BITS_OF_SUMS = 61
 _ROWS_OF_A_TILE = 1 << 15
 
 
-class Grown(Protocol):
-    """A tree without values: the leaf of every row, int32 (n,), and of `n_nodes` nodes."""
+class GrownStructure(Protocol):
+    """A tree without leaf values, with the leaf of every row, int32 (n,)."""
 
     @property
     def leaf_of_rows(self) -> np.ndarray: ...
@@ -41,14 +41,16 @@ class Grown(Protocol):
 
 
 class Grower(Protocol):
-    """Grows a tree for negative gradients; `number` tells which one it is."""
+    """A function that grows a tree for negative gradients; `number` is the number of the tree."""
 
-    def __call__(self, gradient: np.ndarray, rows: np.ndarray | None, number: int) -> Grown: ...
+    def __call__(
+        self, gradient: np.ndarray, rows: np.ndarray | None, number: int
+    ) -> GrownStructure: ...
 
 
 @dataclass(frozen=True)
-class TreeOfItsOwn:
-    """A decision tree whose leaves are given other values."""
+class RefittedTree:
+    """A fitted decision tree whose leaves get other values."""
 
     arrays: TreeArrays
     leaf_of_rows: np.ndarray
@@ -63,10 +65,10 @@ class TreeOfItsOwn:
 
 
 class ExactRounds:
-    """The rounds of boosting.
+    """The process of the rounds.
 
-    `raw` float64 (scores, n) is where to start from, and what the rounds add to. `draw(t)` gives
-    the rows that the trees of round t are grown on, ascending, or None for all.
+    `raw` float64 (n_scores, n) are the raw scores at the start, to which the rounds add. `draw(t)`
+    gives the rows that the trees of round t are grown on, ascending, or None for all.
     """
 
     unit = "round"
@@ -102,9 +104,9 @@ class ExactRounds:
         if monitor is not None and not monitor.scores:
             monitor.add([], None, raw, self._loss_of_round())
         self.trees: list[list[PackedTree]] = []
-        # before the first round, and after each: of the rows that its trees were grown on
+        # before the first round, and after each on the rows that its trees were grown on
         self.losses = list(losses) or [self._loss_of(self._loss_of_round(), None)]
-        self.oob_losses: list[tuple[float, float]] = []  # of the others, before and after
+        self.oob_losses: list[tuple[float, float]] = []  # on the other rows, before and after
         self.was_stopped = False
 
     @property
@@ -123,14 +125,14 @@ class ExactRounds:
         return {"loss": self.losses[-1]}
 
     def all_losses(self) -> np.ndarray:
-        """Before the first round and after each, but for one that was interrupted."""
+        """The losses before the first round and after each complete round."""
         return np.array(self.losses[: self.first + self.rounds + 1])
 
     def read_steps(self) -> list[Any]:
         return []
 
     def advance(self, work: float) -> float:
-        """One round."""
+        """Run one round."""
         number = self.first + self.rounds
         n, k = len(self._rows.y), len(self.raw)
         drawn = self._draw(number)
@@ -161,14 +163,14 @@ class ExactRounds:
 
     def state(self) -> dict[str, Any]:
         return state_of_rounds(self, self.raw) | {
-            "oob_losses": [[float(own) for own in pair] for pair in self.oob_losses],
+            "oob_losses": [[float(loss) for loss in pair] for pair in self.oob_losses],
             "was_stopped": bool(self.was_stopped),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         pairs = [numbers_of(pair, "oob_losses") for pair in state["oob_losses"]]
         if any(len(pair) != 2 for pair in pairs):
-            raise MisfitError("oob_losses are no pairs")
+            raise MisfitError("oob_losses are not pairs")
         was_stopped = one_of(state["was_stopped"], [True, False], "was_stopped")
         restore_rounds(self, state, self._form)
         self.oob_losses = [(before, after) for before, after in pairs]
@@ -178,7 +180,7 @@ class ExactRounds:
         return self.loss.for_round(self._rows.y, self.raw, self._weight)
 
     def _derive(self, loss: GradientLoss) -> None:
-        """Gradients without weights, which the trees have themselves."""
+        """Write gradients without weights, because trees multiply by the weights."""
         n = len(self._rows.y)
 
         def derive(tile: int) -> None:
@@ -195,9 +197,9 @@ class ExactRounds:
         return loss.value(self._rows.y[rows], np.ascontiguousarray(self.raw[:, rows]), weight)
 
     def _values(
-        self, tree: Grown, loss: GradientLoss, score: int, drawn: np.ndarray | None
+        self, tree: GrownStructure, loss: GradientLoss, score: int, drawn: np.ndarray | None
     ) -> np.ndarray:
-        """What each node adds to the scores of its rows; only leaves have any."""
+        """The value of each node, float64 (n_nodes,); 0 for nodes that are not leaves."""
         rows = np.arange(len(self._rows.y), dtype=np.int32) if drawn is None else drawn
         if loss.differs_from_mean:
             best = self._best_values(tree, loss, score, rows)
@@ -210,25 +212,25 @@ class ExactRounds:
         return values
 
     def _best_values(
-        self, tree: Grown, loss: GradientLoss, score: int, rows: np.ndarray
+        self, tree: GrownStructure, loss: GradientLoss, score: int, rows: np.ndarray
     ) -> np.ndarray:
         order = rows[np.argsort(tree.leaf_of_rows[rows], kind="stable")]
         leaves, starts = np.unique(tree.leaf_of_rows[order], return_index=True)
-        found = np.zeros(tree.n_nodes)
+        values = np.zeros(tree.n_nodes)
         residual = self._rows.y - self.raw[score]
-        found[leaves] = loss.leaf_values(
+        values[leaves] = loss.leaf_values(
             residual, self._weight, order, np.append(starts, len(order))
         )
-        return found
+        return values
 
-    def _newton_steps(self, tree: Grown, score: int, rows: np.ndarray) -> np.ndarray:
+    def _newton_steps(self, tree: GrownStructure, score: int, rows: np.ndarray) -> np.ndarray:
         gradient, hessian = self._gradient[score], self._hessian[score]
         weight = np.ones(0) if self._rows.weight is None else self._rows.weight
         copies = np.ones(0, np.int64) if self._rows.copies is None else self._rows.copies
         samples = len(rows) if self._rows.copies is None else int(copies.sum())
         scales = np.array(
-            [_power_for(own, weight, _BITS_OF_SUMS - samples.bit_length())
-             for own in (gradient, hessian)]
+            [_power_for(derivative, weight, _BITS_OF_SUMS - samples.bit_length())
+             for derivative in (gradient, hessian)]
         )  # fmt: skip
         sums = np.zeros((tree.n_nodes, 2), np.int64)
         _add_up(tree.leaf_of_rows, rows, gradient, hessian, read_only(weight), read_only(copies),
@@ -239,7 +241,7 @@ class ExactRounds:
 
 
 def _power_for(values: np.ndarray, weight: np.ndarray, bits: int) -> float:
-    """The largest power of two that keeps products with values and weights within so many bits."""
+    """The largest power of two whose product with values and weights has at most `bits` bits."""
     heaviest = float(weight.max()) if len(weight) else 1.0
     largest = float(np.abs(values).max(initial=0.0)) * heaviest
     if largest == 0.0:
@@ -249,11 +251,11 @@ def _power_for(values: np.ndarray, weight: np.ndarray, bits: int) -> float:
 
 @kernel
 def _add_up(leaf_of_rows, rows, gradient, hessian, weight, copies, scales, sums):
-    """In whole numbers, whose sums do not depend on the order of the rows."""
+    """Sum gradients and hessians of each leaf as integers, so the order does not matter."""
     for p in range(len(rows)):
         row = rows[p]
-        own = weight[row] if len(weight) else 1.0
+        row_weight = weight[row] if len(weight) else 1.0
         times = copies[row] if len(copies) else np.int64(1)
         leaf = leaf_of_rows[row]
-        sums[leaf, 0] += times * np.int64(np.rint(gradient[row] * own * scales[0]))
-        sums[leaf, 1] += times * np.int64(np.rint(hessian[row] * own * scales[1]))
+        sums[leaf, 0] += times * np.int64(np.rint(gradient[row] * row_weight * scales[0]))
+        sums[leaf, 1] += times * np.int64(np.rint(hessian[row] * row_weight * scales[1]))

@@ -1,17 +1,17 @@
-"""The best split of a node of an exact tree, between all values, at the price of a histogram.
+"""The search for the best split of a node of an exact tree.
 
-A node is searched in a histogram. Where a feature has many codes, neighbours share a bin, and the
-histogram alone tells nearly always that no split inside of a bin can be the best: with the sum s,
-the weight w and the scatter V of the targets in a bin, and the weights A and C on its two sides, a
+A node is searched in a histogram. If a feature has many codes, neighbours share a bin. The
+histogram alone almost always proves that no split inside of a bin is the best: with the sum s, the
+weight w and the scatter V of the targets in a bin, and the weights A and C on its two sides, a
 split inside it gains at most
 
     (sqrt(the larger gain of the splits before and after the bin) + sqrt(e))^2,
     e = V w W / max((A + w) (C + w), 4 A C)                             (W = A + w + C)
 
-as the sum of a part of the bin, of weight u, differs by at most sqrt(V u (w - u) / w) from u s / w.
-The few bins that might hold something better are read row by row, in the order of their values.
-So the splits are those between all values, at the price of a histogram. Nodes of few rows need
-none: their rows are sorted.
+because the sum of a subset of the bin with weight u differs by at most sqrt(V u (w - u) / w) from
+u s / w. The few bins that may contain a better split are read row by row, sorted by their values.
+So all splits between different values are considered, at the cost of a histogram. For nodes of few
+rows, the rows are sorted instead.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ __all__ = [
 
 
 @kernel(inner=True)
-def searched_node(own, node):
-    centre = np.int64(np.rint(own.target / own.weight))
-    rest = own.target - centre * own.weight
-    drift, slack = rest / own.weight, 4e-16 * abs(rest)
-    return SearchedNode(node, own.packed, own.weight, centre, rest, drift, slack)
+def searched_node(record, node):
+    centre = np.int64(np.rint(record.target / record.weight))
+    rest = record.target - centre * record.weight
+    drift, slack = rest / record.weight, 4e-16 * abs(rest)
+    return SearchedNode(node, record.packed, record.weight, centre, rest, drift, slack)
 
 
 @kernel(inner=True)
 def search(group, words, rules, tree, space, node):
-    """The best split of a node by its histogram."""
-    own, best = tree.nodes[node], space.best[node - tree.state[0].first]
-    searched = searched_node(own, node)
-    sums, weights = space.sums[own.slot], space.weights[own.slot]
+    """Find the best split of a node by its histogram."""
+    record, best = tree.nodes[node], space.best[node - tree.state[0].first]
+    searched = searched_node(record, node)
+    sums, weights = space.sums[record.slot], space.weights[record.slot]
     for k in range(len(group.features)):
         search_between_bins(group, k, searched, rules, sums, weights, best)
     if len(group.members):
@@ -60,17 +60,17 @@ def search(group, words, rules, tree, space, node):
 
 @kernel(inner=True)
 def count(group, words, tree, space, node):
-    """The histogram of a node, in its slot."""
-    own = tree.nodes[node]
-    sums, weights = space.sums[own.slot], space.weights[own.slot]
+    """Compute the histogram of a node in its slot."""
+    record = tree.nodes[node]
+    sums, weights = space.sums[record.slot], space.weights[record.slot]
     for cell in range(len(sums)):
         sums[cell] = 0
     for cell in range(len(weights)):
         weights[cell] = 0
-    count_pairs(group, tree.rows, own.start, own.end, words.pairs, sums)
+    count_pairs(group, tree.rows, record.start, record.end, words.pairs, sums)
     if len(weights):
-        count_weights(group, tree.rows, own.start, own.end, words.weight, weights)
-    fill_omitted(group, own, sums, weights)
+        count_weights(group, tree.rows, record.start, record.end, words.weight, weights)
+    fill_omitted(group, record, sums, weights)
 
 
 @kernel(inner=True)
@@ -97,16 +97,16 @@ def count_weights(group, rows, start, end, weight, weights):
     n_dense = group.dense.shape[1]
     for p in range(start, end):
         row = np.uint64(rows[p])
-        own = weight[row]
+        mass = weight[row]
         for k in range(n_dense):
-            weights[np.uint64(group.first[k]) + np.uint64(group.dense[row, k])] += own
+            weights[np.uint64(group.first[k]) + np.uint64(group.dense[row, k])] += mass
         for q in range(group.starts[row], group.starts[row + np.uint64(1)]):
-            weights[np.uint64(group.entries[q])] += own
+            weights[np.uint64(group.entries[q])] += mass
 
 
 @kernel(inner=True)
 def fill_omitted(group, node, sums, weights):
-    """The commonest bins of sparse features: what the others leave of the node."""
+    """Fill the omitted bins of sparse features: the sums of the node minus the other bins."""
     for k in range(group.dense.shape[1], len(group.features)):
         at = group.omitted[k]
         target, packed, weight = node.target, node.packed, node.weight
@@ -122,7 +122,7 @@ def fill_omitted(group, node, sums, weights):
 
 @kernel(inner=True)
 def subtract(nodes, space, small, large):
-    """What is left of the parent's histogram, in its place."""
+    """The histogram of the parent minus that of the smaller child, in place."""
     sums, other = space.sums[nodes.slot[large]], space.sums[nodes.slot[small]]
     for cell in range(len(sums)):
         sums[cell] -= other[cell]
@@ -133,7 +133,7 @@ def subtract(nodes, space, small, large):
 
 @kernel(inner=True)
 def search_between_bins(group, k, searched, rules, sums, weights, best):
-    """The splits between the bins of a feature."""
+    """Consider the splits between the bins of a feature."""
     mask, is_weighted = rules.mask, len(weights) > 0
     left, packed_left, weight_left = np.int64(0), np.int64(0), np.int64(0)
     first, end = group.first[k], group.first[k + 1]
@@ -143,7 +143,7 @@ def search_between_bins(group, k, searched, rules, sums, weights, best):
         left += pairs[2 * at]
         packed_left += pairs[2 * at + 1]
         weight_left = weight_left + weights[first + at] if is_weighted else packed_left & mask
-        # An empty bin is as good as the one before it, which is no improvement.
+        # A split after an empty bin is equal to the one before it, and does not improve on it.
         if may_beat(left, weight_left, searched, enough) and is_better(
             left, packed_left, weight_left, searched, rules, group.features[k],
             group.last_code[first + at], best,
@@ -164,13 +164,13 @@ def is_many(group, cell):
 
 @kernel(inner=True)
 def apart_of(left, weight_left, searched):
-    """By how much the sum of a part differs from what its weight has by the mean of the node."""
+    """The difference of the sum on the left from its weight times the mean of the node."""
     return abs(float(left - searched.centre * weight_left) - searched.drift * float(weight_left))
 
 
 @kernel(inner=True)
 def to_beat(best, searched):
-    """The gain of the best split so far, a unit of weight, or a little less."""
+    """The gain of the best split so far for a unit of weight, or slightly less."""
     if best.feature < 0:
         return 0.0
     wa, wb = float(best.left_weight), float(best.right_weight)
@@ -180,7 +180,7 @@ def to_beat(best, searched):
 
 @kernel(inner=True)
 def may_beat(left, weight_left, searched, enough):
-    """Whether a split may gain more than `enough`, a unit of weight."""
+    """Whether a split may gain more than `enough` for a unit of weight."""
     wa, slack = float(weight_left), searched.slack
     apart = apart_of(left, weight_left, searched) + slack
     return apart * apart > enough * (wa * (float(searched.weight) - wa)) + slack * slack
@@ -188,7 +188,7 @@ def may_beat(left, weight_left, searched, enough):
 
 @kernel(inner=True)
 def is_better(left, packed_left, weight_left, searched, rules, feature, code, best):
-    """Whether a split is allowed and the best so far; then it is kept."""
+    """Whether a split is allowed and the best so far; then it is stored."""
     samples_left = packed_left & rules.mask
     samples_right = (searched.packed & rules.mask) - samples_left
     weight_right = searched.weight - weight_left
@@ -197,11 +197,11 @@ def is_better(left, packed_left, weight_left, searched, rules, feature, code, be
         or min(weight_left, weight_right) < rules.min_weight
     ):
         return False
-    own = left - searched.centre * weight_left
-    other = searched.rest - own
-    a, b, wa, wb = float(own), float(other), float(weight_left), float(weight_right)
+    target = left - searched.centre * weight_left
+    other = searched.rest - target
+    a, b, wa, wb = float(target), float(other), float(weight_left), float(weight_right)
     score = (a * a * wb + b * b * wa) / (wa * wb)
-    if not consider_split(own, weight_left, other, weight_right, score, feature, code, best):
+    if not consider_split(target, weight_left, other, weight_right, score, feature, code, best):
         return False
     best.left_packed = packed_left
     return True
@@ -209,9 +209,9 @@ def is_better(left, packed_left, weight_left, searched, rules, feature, code, be
 
 @kernel(inner=True)
 def consider_split(target, weight, other, other_weight, score, feature, code, best):
-    """Whether a split is better than the best so far; then it is kept.
+    """Whether a split is better than the best so far; then it is stored.
 
-    target and weight are those of the left child, `other` and `other_weight` of the right one.
+    `target` and `weight` belong to the left child, `other` and `other_weight` to the right one.
     """
     if not consider(
         SQUARED, False, target, weight, other, other_weight, score, feature, code, best.candidate,
@@ -226,7 +226,7 @@ def consider_split(target, weight, other, other_weight, score, feature, code, be
 
 @kernel(inner=True)
 def search_inside_bins(group, k, searched, rules, words, node_of, sums, weights, keys, best):
-    """The splits inside of bins that may be better than the best so far; see the module."""
+    """Consider splits inside of bins that may be better than the best so far; see the module."""
     mask, is_weighted = rules.mask, len(weights) > 0
     weight = float(searched.weight)
     left, packed_left, weight_left = np.int64(0), np.int64(0), np.int64(0)
@@ -234,19 +234,19 @@ def search_inside_bins(group, k, searched, rules, words, node_of, sums, weights,
     pairs, inside = sums[2 * first : 2 * end], group.inside[first : end + 1]
     enough = to_beat(best, searched) * (1.0 - 1e-9)
     for at in range(end - first):
-        own, packed = pairs[2 * at], pairs[2 * at + 1]
+        target, packed = pairs[2 * at], pairs[2 * at + 1]
         more = weights[first + at] if is_weighted else packed & mask
         if inside[at + 1] > inside[at] and packed & mask > 1:
             wa, w = float(weight_left), float(more)
             wc = weight - wa - w
             before = apart_of(left, weight_left, searched) + searched.slack
-            after = apart_of(left + own, weight_left + more, searched) + searched.slack
+            after = apart_of(left + target, weight_left + more, searched) + searched.slack
             side = max(
                 before * before / (wa * (w + wc)) if wa > 0.0 else 0.0,
                 after * after / ((wa + w) * wc) if wc > 0.0 else 0.0,
             )
             sides = max((wa + w) * (wc + w), 4.0 * wa * wc)
-            extra = scatter_at_most(own, more, packed, rules) / sides
+            extra = scatter_at_most(target, more, packed, rules) / sides
             if (
                 2.0 * (side + extra) >= enough
                 and side + extra + 2.0 * np.sqrt(side * extra) >= enough
@@ -255,21 +255,22 @@ def search_inside_bins(group, k, searched, rules, words, node_of, sums, weights,
                 search_inside_bin(group, k, first + at, before_bin, searched, rules, words,
                                   node_of, keys, best)  # fmt: skip
                 enough = to_beat(best, searched) * (1.0 - 1e-9)
-        left += own
+        left += target
         packed_left += packed
         weight_left += more
 
 
 @kernel(inner=True)
 def scatter_at_most(target, weight, packed, rules):
-    """By the squares that were rounded up: of squares around the mean, times the weight."""
+    """An upper bound of the sum of squares around the mean times the weight, from the squares that
+    were rounded up."""
     squares = float(packed >> rules.bits) * rules.square * (1.0 + 1e-12)
     return max(squares * float(weight) - float(target) * float(target), 0.0)
 
 
 @kernel(inner=True)
 def search_inside_bin(group, k, cell, left, searched, rules, words, node_of, keys, best):
-    """The splits between the codes of one bin; left: sums of all bins before."""
+    """Consider the splits between the codes of one bin; left: sums of all bins before it."""
     low, top = np.uint32(0x7FFFFFFF), np.uint32(31)
     code = group.last_code[cell - 1] + 1 if cell > group.first[k] else np.int64(0)
     n = np.uint64(0)
@@ -284,8 +285,8 @@ def search_inside_bin(group, k, cell, left, searched, rules, words, node_of, key
 
 @kernel(inner=True)
 def search_sorted_rows(keys, n, left, searched, rules, words, feature, best):
-    """The splits between the codes of n rows: keys are code << 32 | row, rising; left: sums of all
-    rows before."""
+    """Consider the splits between the codes of n rows; keys are code << 32 | row, ascending; left:
+    sums of all rows before them."""
     mask, is_weighted = rules.mask, len(words.weight) > 0
     target_left, packed_left, weight_left = left.target, left.packed, left.weight
     enough = to_beat(best, searched)
@@ -308,11 +309,11 @@ def search_sorted_rows(keys, n, left, searched, rules, words, feature, best):
 
 @kernel(inner=True)
 def search_few(group, codes, words, rules, tree, space, node):
-    """The best split of a node of few rows, which are sorted by each feature."""
-    own, best = tree.nodes[node], space.best[node - tree.state[0].first]
-    searched = searched_node(own, node)
-    start, n = own.start, own.end - own.start
-    keys, nothing = space.keys, LeftSums(np.int64(0), np.int64(0), np.int64(0))
+    """Find the best split of a node of few rows, which are sorted by each feature."""
+    record, best = tree.nodes[node], space.best[node - tree.state[0].first]
+    searched = searched_node(record, node)
+    start, n = record.start, record.end - record.start
+    keys, zeros = space.keys, LeftSums(np.int64(0), np.int64(0), np.int64(0))
     for k in range(len(group.features)):
         feature = group.features[k]
         for p in range(n):
@@ -324,7 +325,7 @@ def search_few(group, codes, words, rules, tree, space, node):
                 free -= 1
             keys[free] = key
         if keys[0] >> 32 != keys[n - 1] >> 32:
-            search_sorted_rows(keys, n, nothing, searched, rules, words, feature, best)
+            search_sorted_rows(keys, n, zeros, searched, rules, words, feature, best)
 
 
 @kernel(inner=True)

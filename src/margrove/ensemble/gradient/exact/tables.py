@@ -1,4 +1,4 @@
-"""Tables as exact trees read them: bins of rank codes row by row, and rows by their values."""
+"""The table that exact trees are grown on: bins of rank codes by row, and rows sorted by value."""
 
 from __future__ import annotations
 
@@ -6,38 +6,33 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime import (
-    kernel,
-    run_tiles,
-)
-from margrove.ensemble.adaboost import (
-    parts_of_equal_cost,
-)
-from margrove.grove.table import (
-    BinnedDataset,
-)
+from margrove._runtime import kernel, run_tiles
+from margrove.ensemble.adaboost import groups_of_equal_cost
+from margrove.grove.table import BinnedDataset
 
 __all__ = ["ENTRIES_AT_ONCE", "FeatureGroup", "read_groups"]
 
-_BINS_OF_ROOT = 2.5  # times the root of the number of rows: bins of a feature of many codes
+_BINS_OF_ROOT = 2.5  # a feature of many codes has this times the root of the rows as bins
 _FEWEST_BINS = 128
-_RARE = 0.5  # share of other codes up to which the commonest is left out
-_ENTRIES_OF_A_CORE = 1 << 20  # from which on several cores share a tree
-ENTRIES_AT_ONCE = 1 << 22  # that are counted without a look at the keyboard
+_RARE = 0.5  # the most frequent code is omitted if at most this share of rows has others
+_ENTRIES_OF_A_CORE = 1 << 20  # with more entries, several threads share a tree
+ENTRIES_AT_ONCE = 1 << 22  # that are counted between two checks for an interrupt
 
 
 class FeatureGroup(NamedTuple):
-    """Some neighbouring features; a core works on one group at a time.
+    """Some features; a thread works on one group at a time.
 
-    features    int64 (m,)  their numbers: the dense ones first
+    features    int64 (m,)  their numbers, dense features first
     first       int64 (m + 1,)  the cells (bins) of feature k are first[k] .. first[k + 1]
     last_code   int64 (cells,)  the highest code of each bin
-    dense       uint16 (n, dense features)  bins
+    dense       uint16 (n, dense features)  the bins of dense features
     starts      int64 (n + 1,)  entries[starts[i] : starts[i + 1]] are cells of row i
     entries     uint32
     omitted     int64 (m,)  the cell without entries, -1 for dense features
-    inside      int64 (cells + 1,)  where the rows of a cell are in `members`: if it has many codes
-    members     uint32  rows by rising code; the last of each code has the highest bit
+    inside      int64 (cells + 1,)  members[inside[c] : inside[c + 1]] are the rows of cell c, if it
+                has several codes
+    members     uint32  rows in ascending order of codes; the highest bit marks the last row of each
+                code
     """
 
     features: np.ndarray
@@ -52,23 +47,24 @@ class FeatureGroup(NamedTuple):
 
 
 def read_groups(data: BinnedDataset, n_threads: int) -> list[FeatureGroup]:
-    """Features that differ between rows, in groups of about equal cost."""
+    """The features with at least two codes, in groups of about equal cost."""
     n = data.n_rows
     features = np.flatnonzero(data.n_codes > 1)
     sizes = [np.bincount(data.column(int(j)), minlength=data.n_codes[j]) for j in features]
-    rest = np.array([n - own.max() for own in sizes], np.int64)
+    rest = np.array([n - size.max() for size in sizes], np.int64)
     is_rare = rest <= _RARE * n
     cost = np.where(is_rare, rest, n)
     most = max(n_threads, int(cost.sum()) // (8 * ENTRIES_AT_ONCE))
-    parts = parts_of_equal_cost(cost, _ENTRIES_OF_A_CORE, most) or [np.empty(0, np.int64)]
-    groups: list[FeatureGroup | None] = [None] * len(parts)
+    chosen = groups_of_equal_cost(cost, _ENTRIES_OF_A_CORE, most) or [np.empty(0, np.int64)]
+    groups: list[FeatureGroup | None] = [None] * len(chosen)
 
     def build(k: int) -> None:
-        part = np.concatenate([parts[k][~is_rare[parts[k]]], parts[k][is_rare[parts[k]]]])
-        n_dense = int((~is_rare[part]).sum())
-        groups[k] = _group(data, features[part], [sizes[j] for j in part], n_dense)
+        is_sparse = is_rare[chosen[k]]
+        order = np.concatenate([chosen[k][~is_sparse], chosen[k][is_sparse]])
+        n_dense = int((~is_sparse).sum())
+        groups[k] = _group(data, features[order], [sizes[j] for j in order], n_dense)
 
-    run_tiles(build, len(parts), n_threads)
+    run_tiles(build, len(chosen), n_threads)
     return [group for group in groups if group is not None]
 
 
@@ -77,10 +73,10 @@ def _group(
 ) -> FeatureGroup:
     n = data.n_rows
     most = max(_FEWEST_BINS, int(_BINS_OF_ROOT * n**0.5))
-    bins = [_bins_of(own, most) for own in sizes]
-    n_bins = np.array([own[-1] + 1 for own in bins], np.int64)
+    bins = [_bins_of(size, most) for size in sizes]
+    n_bins = np.array([bin_of[-1] + 1 for bin_of in bins], np.int64)
     first = np.concatenate([[0], np.cumsum(n_bins)]).astype(np.int64)
-    last_codes = [np.append(np.flatnonzero(np.diff(own)), len(own) - 1) for own in bins]
+    last_codes = [np.append(np.flatnonzero(np.diff(bin_of)), len(bin_of) - 1) for bin_of in bins]
     last_code = np.concatenate([np.empty(0, np.int64), *last_codes])
     dense = np.empty((n, n_dense), np.uint16)
     rows_and_cells = []
@@ -88,16 +84,16 @@ def _group(
     members, inside = [], [np.zeros(1, np.int64)]
     for k, j in enumerate(features):
         column = data.column(int(j))
-        own = bins[k][column]
+        bin_of_row = bins[k][column]
         if k < n_dense:
-            dense[:, k] = own
+            dense[:, k] = bin_of_row
         else:
-            commonest = int(bins[k][np.argmax(sizes[k])])
-            omitted[k] = first[k] + commonest
-            rows = np.flatnonzero(own != commonest)
-            rows_and_cells.append((rows, first[k] + own[rows]))
-        found, ends = _members(column, sizes[k], bins[k])
-        members.append(found)
+            most_frequent = int(bins[k][np.argmax(sizes[k])])
+            omitted[k] = first[k] + most_frequent
+            rows = np.flatnonzero(bin_of_row != most_frequent)
+            rows_and_cells.append((rows, first[k] + bin_of_row[rows]))
+        members_of_feature, ends = _members(column, sizes[k], bins[k])
+        members.append(members_of_feature)
         inside.append(inside[-1][-1] + ends)
     rows, cells = (
         np.concatenate([np.empty(0, np.int64), *(pair[side] for pair in rows_and_cells)])
@@ -118,7 +114,7 @@ def _group(
 
 
 def _bins_of(sizes: np.ndarray, most: int) -> np.ndarray:
-    """The bin of each code: as many rows in each as it takes to have few enough bins."""
+    """The bin of each code, int64: about `most` bins of about equal numbers of rows."""
     if len(sizes) <= 2 * most:
         return np.arange(len(sizes))
     low, high = 1, int(sizes.sum())
@@ -135,7 +131,7 @@ def _bins_of(sizes: np.ndarray, most: int) -> np.ndarray:
 
 @kernel
 def _fill_bins(sizes, most, bins):
-    """Neighbouring codes share a bin while it has `most` rows at most; how many bins there are."""
+    """Neighbouring codes share a bin of at most `most` rows; returns the number of bins."""
     number, filled = 0, 0
     for code in range(len(sizes)):
         if filled > 0 and filled + sizes[code] > most:
@@ -149,7 +145,7 @@ def _fill_bins(sizes, most, bins):
 def _members(
     column: np.ndarray, sizes: np.ndarray, bins: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of bins of several codes, and where those of each bin end."""
+    """The rows of bins with several codes, and where the rows of each bin end."""
     is_shared = np.bincount(bins) > 1
     kept = np.where(is_shared[bins], sizes, 0)
     ends_of_codes = np.cumsum(kept)

@@ -1,8 +1,8 @@
-"""Trees of classic gradient boosting: exact ones, grown on rank codes, level by level.
+"""Trees with exact splits for classic gradient boosting, grown on rank codes level by level.
 
-Sums are integers and add up to the same in any order. Of two children, the rows of the smaller
-one are counted, and the histogram of the other is what is left of their parent's. How a node is
-searched is in `split_search`, how nodes are split in `growth`.
+Sums are integers, so their order does not matter. The histogram of the smaller of two children is
+counted; that of the other is the difference to their parent. `split_search` searches a node,
+`growth` splits nodes.
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ from margrove.grove.table import BITS_OF_SUMS, BinnedDataset, whole_weights
 
 __all__ = ["ExactTrees", "GrownTree"]
 
-_BYTES_OF_HISTOGRAMS = 1 << 27  # that wait for the children of their nodes
+_BYTES_OF_HISTOGRAMS = 1 << 27  # limit for histograms that are kept for children
 _EPSILON = float(np.finfo(np.float64).eps)
-_LARGEST_EXPONENT = 1000  # of two, as a float64
+_LARGEST_EXPONENT = 1000  # of a power of two in float64
 
 
 @dataclass(frozen=True)
 class GrownTree:
-    """A tree without values: N nodes level by level, children side by side.
+    """A tree without leaf values: N nodes by levels, siblings have consecutive numbers.
 
     leaf_of_rows     int32 (n,)  the leaf of every row
-    left             int64 (N,)  the left child; -1: a leaf
+    left             int64 (N,)  the left child; -1 for a leaf
     features         int64 (N,)
-    codes            int64 (N,)  the highest rank that goes left, of those in the node
-    next_codes       int64 (N,)  the lowest one that goes right
-    thresholds       float64 (N,)  halfway between their values
+    codes            int64 (N,)  the highest code in the node that goes left
+    next_codes       int64 (N,)  the lowest code that goes right
+    thresholds       float64 (N,)  the midpoint of their values
     n_node_samples   int64 (N,)
     weights          float64 (N,)
     impurity         float64 (N,)  the variance of the targets
-    decrease         float64 (N,)  of weight times impurity
+    decrease         float64 (N,)  decrease of weight times impurity
     """
 
     leaf_of_rows: np.ndarray
@@ -82,7 +82,7 @@ class GrownTree:
         return is_leaf
 
     def packed(self, values: np.ndarray) -> PackedTree:
-        """The tree as ensembles keep it; what is not there goes with the larger part."""
+        """The packed tree with leaf values, float64 (N,); missing values go to the larger child."""
         inner = np.flatnonzero(~self.is_leaf)
         left = self.left[inner]
         nodes = np.empty((self.n_nodes, 2), np.int64)
@@ -105,10 +105,10 @@ class GrownTree:
 
 
 class ExactTrees:
-    """Grows regression trees on one table of rank codes, as many at a time as there are callers.
+    """Grows regression trees on one table of rank codes; several threads may call `grow`.
 
-    min_samples_split, min_samples_leaf count samples; min_weight_leaf is in units of the weights;
-    of_classes: gradients are differences of probabilities, whose size means something.
+    min_samples_split and min_samples_leaf are numbers of samples, min_weight_leaf is a weight.
+    of_classes: gradients are differences of probabilities, so their absolute size is meaningful.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class ExactTrees:
         self._of_classes = of_classes
         self._codes, self._cuts = data.codes, cuts_of(data)
         self._n_rows, self._n_threads = data.n_rows, n_threads
-        self._everyone = np.arange(data.n_rows, dtype=np.int32)
+        self._all_rows = np.arange(data.n_rows, dtype=np.int32)
         self._groups = read_groups(data, n_threads)
         entries = sum(group.dense.size + len(group.entries) for group in self._groups)
         self._is_small = len(self._groups) == 1 and entries <= ENTRIES_AT_ONCE
@@ -145,22 +145,22 @@ class ExactTrees:
         samples: np.ndarray | None = None,
         rows: np.ndarray | None = None,
     ) -> GrownTree:
-        """A tree for the negative gradients, float64 (n,).
+        """Grow a tree for the negative gradients, float64 (n,).
 
-        weight float64 (n,); samples int64 (n,): how many equal ones a row stands for; rows int32,
-        rising: those that take part.
+        weight float64 (n,); samples int64 (n,): the number of samples that each row represents;
+        rows int32, ascending: the rows that the tree is grown on.
         """
-        chosen = self._everyone if rows is None else rows
+        chosen = self._all_rows if rows is None else rows
         weights = self._whole_weights(weight, samples)
         if weights is not None and not weights.is_positive:
-            chosen = chosen[weights.whole[chosen] > 0]
+            chosen = chosen[weights.units[chosen] > 0]
         elif weights is None and samples is not None:
             chosen = chosen[samples[chosen] > 0]
         if not len(chosen):
-            raise ValueError("No row takes part in the tree.")
+            raise ValueError("There are no rows of positive weight to grow the tree on.")
         try:
             buffers = self._buffers.pop()
-        except IndexError:  # other threads have them all
+        except IndexError:  # other threads use all of them
             buffers = _TreeBuffers(self._n_rows, self._n_slots, self._groups)
         tree = self._grow(buffers, np.ascontiguousarray(gradient), weights, samples, chosen)
         self._buffers.append(buffers)
@@ -169,16 +169,16 @@ class ExactTrees:
     def _whole_weights(
         self, weight: np.ndarray | None, samples: np.ndarray | None
     ) -> _Weights | None:
-        """Weights of all samples of each row; nearly always those of the round before."""
+        """The weights of the rows as integers; usually they are those of the round before."""
         if weight is None:
             return None
         product = weight if samples is None else weight * samples
         known = self._weights
         if not np.array_equal(product, known.given):
-            whole = np.zeros(len(product), np.int64)
+            units = np.zeros(len(product), np.int64)
             positive = product > 0.0
-            whole[positive], unit, is_counted = whole_weights(product[positive])
-            known = _Weights(product.copy(), whole, unit, is_counted, bool(positive.all()))
+            units[positive], unit, is_counted = whole_weights(product[positive])
+            known = _Weights(product.copy(), units, unit, is_counted, bool(positive.all()))
             self._weights = known
         return known
 
@@ -190,24 +190,24 @@ class ExactTrees:
         samples: np.ndarray | None,
         chosen: np.ndarray,
     ) -> GrownTree:
-        nothing = np.empty(0, np.int64)
-        is_everyone = len(chosen) == self._n_rows
+        empty = np.empty(0, np.int64)
+        has_all_rows = len(chosen) == self._n_rows
         n_samples = len(chosen) if samples is None else int(samples[chosen].sum())
         if n_samples >= 2**31:
-            raise ValueError(f"{n_samples} samples are too many for one tree.")
-        largest = float(np.abs(gradient if is_everyone else gradient[chosen]).max())
+            raise ValueError(f"A tree has at most 2^31 - 1 samples. Got {n_samples}.")
+        largest = float(np.abs(gradient if has_all_rows else gradient[chosen]).max())
         if not np.isfinite(largest):
             raise ValueError("Gradients must be finite.")
         if weights is None:
-            weights = _Weights(nothing, nothing, 1.0, is_counted=True, is_positive=True)
+            weights = _Weights(empty, empty, 1.0, is_counted=True, is_positive=True)
             total = n_samples
         else:
-            total = int(weights.whole[chosen].sum())
+            total = int(weights.units[chosen].sum())
         exponent, scale, rules = self._scales(largest, n_samples, total, weights.unit)
-        words, tree = Words(buffers.pairs, weights.whole), buffers.tree
-        if not is_everyone:
+        words, tree = Words(buffers.pairs, weights.units), buffers.tree
+        if not has_all_rows:
             tree.node_of.fill(-1)
-        make_root(gradient, nothing if samples is None else samples, weights.is_counted, scale,
+        make_root(gradient, empty if samples is None else samples, weights.is_counted, scale,
                   rules, chosen, words, tree)  # fmt: skip
         self._split_all(buffers, words, rules)
         return self._finished(buffers, words, rules, exponent, weights.unit)
@@ -215,7 +215,8 @@ class ExactTrees:
     def _scales(
         self, largest: float, n_samples: int, total: int, unit: float
     ) -> tuple[int, Scale, Rules]:
-        """The power of two that targets are scaled by, how that is done, and the rules."""
+        """The exponent of the power of two that targets are multiplied by, the factors, and the
+        rules."""
         max_depth, min_split, min_leaf, min_weight = self._limits
         bits, bits_of_weights = n_samples.bit_length(), total.bit_length()
         exponent = BITS_OF_SUMS - bits_of_weights - int(np.frexp(largest)[1])
@@ -231,7 +232,7 @@ class ExactTrees:
             bits,
             (1 << bits) - 1,
             span * span / square,
-            # scikit-learn's limit; in proportion for numbers that are all below one
+            # the limit of scikit-learn; proportional to the targets if all are below one
             _EPSILON * (factor if self._of_classes else min(span, factor)) ** 2,
         )
         return exponent, Scale(factor, rest, 1.0 / span, square), rules
@@ -279,23 +280,24 @@ class ExactTrees:
 
 
 class _Weights(NamedTuple):
-    """Weights as given, in whole numbers of a unit, whether nothing was rounded, or is zero."""
+    """The given weights, the same in integer units, the size of a unit, whether they are exact, and
+    whether all are positive."""
 
     given: np.ndarray
-    whole: np.ndarray
+    units: np.ndarray
     unit: float
     is_counted: bool
     is_positive: bool
 
 
 def _times_power(amounts: np.ndarray, exponent: int) -> np.ndarray:
-    """amounts 2^exponent, as far as floating point goes."""
+    """amounts * 2^exponent, clipped at the largest float64."""
     with np.errstate(over="ignore", under="ignore"):
         return np.minimum(np.ldexp(amounts, exponent), np.finfo(np.float64).max)
 
 
 class _TreeBuffers:
-    """Memory for one tree at a time."""
+    """The memory for growing one tree."""
 
     def __init__(self, n_rows: int, n_slots: int, groups: list[FeatureGroup]) -> None:
         self._groups, self._n_slots = groups, n_slots
@@ -316,13 +318,13 @@ class _TreeBuffers:
         return bool(state.first < state.last)
 
     def tree_with_capacity(self) -> ExactTree:
-        """The tree, with room for the children of the nodes that are split next."""
+        """The tree, after enlarging its arrays for the children of the next nodes if necessary."""
         nodes, state = self.tree.nodes, self.tree.state[0]
         needed = int(state.n_nodes + 2 * (state.last - state.first))
         if needed > len(nodes):
-            more = records(2 * needed, NODE)
-            more[: len(nodes)] = nodes
-            self.tree = self.tree._replace(nodes=more)
+            larger = records(2 * needed, NODE)
+            larger[: len(nodes)] = nodes
+            self.tree = self.tree._replace(nodes=larger)
         return self.tree
 
     def spaces_for(self, is_weighted: bool) -> list[Workspace]:

@@ -1,22 +1,21 @@
-"""Trees of histogram gradient boosting: bins, histograms, splits, rounds.
+"""Trees on binned features, and the rounds of histogram gradient boosting.
 
-bin_refinement   bins of columns of many rows, by refinement
-children         children of a split: their sums and bounds
-columns          columns in codes: at most 255 bins of numbers
-histograms       histograms of histogram boosting
-leader           trees of histogram boosting whose rows are in several places
-leaves           the values of leaves, by sums of gradients of 50 bits, and how scores of rows
-                 change by them
-nodes            the nodes of a tree of histogram boosting while it grows
-packed_words     Gradients, hessians and numbers of samples, packed into one word
-packing          boosted trees in the form that ensembles keep
-partitioning     rows of a split: which of them go left, and all in their order
-root             the root of a tree: gradients and hessians as integers, and a node of all rows
-rounds           gradient boosting, round by round: a process for `slices.drive`
-shards           shards of the rows of histogram boosting
-split_search     the best split of a node of histogram boosting, from the sums of its codes
-tables           tables as histogram boosting reads them: codes of at most 255 values, row by row
-trees            trees of histogram boosting
+columns          columns as codes: bins of numbers, or categories
+bin_refinement   bins of columns with many rows, without sorting
+tables           the binned table, by rows and by columns
+nodes            the arrays of a growing tree
+packed_words     gradient, hessian and number of samples in one 64-bit word
+root             gradients and hessians as integers, and the root
+histograms       histograms of nodes
+split_search     the search for the best split of a node
+children         the children of a split, and which leaf is split next
+partitioning     partitions the rows of a node
+leaves           leaf values, and their addition to the scores
+trees            grows a tree in one compiled loop, on one thread or several
+packing          grown trees as packed trees for prediction
+rounds           the rounds of boosting: a process for `slices.drive`
+leader           grows a tree whose rows are on several workers: the leader
+shards           the same: a worker with a shard of the rows
 """
 
 import lazy_loader

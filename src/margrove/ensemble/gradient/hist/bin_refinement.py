@@ -1,15 +1,15 @@
-"""Bins of columns of many rows, by refinement: only a sample and a few values are sorted.
+"""Bins of columns with many rows, by refinement: only a sample and a few values are sorted.
 
-    splitters   a sample of the rows divides a column into cells: the values of the sample, each by
-                itself, and what lies between two of them
-    cells       one pass counts what is in each cell
-    opening     where a bin begins inside of a cell, or a value in it may be heavy enough for a bin
-                of its own, another pass looks up which values it holds; all other cells are as
-                good as one value each
+    splitters   a sample of the rows divides a column into cells: each value of the sample, and the
+                intervals between two of them
+    cells       one pass counts the rows in each cell
+    opening     if a bin begins inside of a cell, or a value in it may be heavy enough for its own
+                bin, another pass collects the values of the cell; all other cells are treated as
+                one value each
 
-Bins are exactly those of all distinct values (`columns.bin_numbers`), whatever the sample:
-a bad one costs more values to be looked up, not precision. What parts of a table have counted adds
-up to what the table has, so that the same functions serve where rows are in many places.
+The bins are exactly those of all distinct values (`columns.bin_numbers`) for every sample; with a
+bad sample more values have to be collected. Counts of several parts of a table can be added, so the
+same functions are used for rows on several workers.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ __all__ = [
 
 N_SPLITTERS = 8192
 _ROWS_AT_ONCE = 1 << 16
-_TILE = 512  # values that are searched for together
+_TILE = 512  # values that are searched together
 _NO_WEIGHT = np.empty(0)
-_LOW, _HIGH, _ROWS, _WEIGHT, _N_COUNTS = range(5)  # of a cell, side by side
+_LOW, _HIGH, _ROWS, _WEIGHT, _N_COUNTS = range(5)  # columns of the counts of a cell
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Stretches of the values of one column, ascending; some may be empty.
+    """Intervals of the values of one column, ascending; some may be empty.
 
-    lows, highs   float64, the smallest and the largest value
+    lows, highs   float64, the smallest and the largest value in each cell
     rows, weight  float64, whole numbers
-    n_missing     rows without a value
+    n_missing     number of rows without a value
     """
 
     lows: np.ndarray
@@ -60,11 +60,12 @@ class Cells:
 
     @property
     def are_open(self) -> np.ndarray:
-        """Those which hold several values."""
+        """Whether a cell has several values, bool."""
         return self.lows < self.highs
 
 
 def splitters_of(sample: np.ndarray) -> np.ndarray:
+    """The distinct values of a sample, ascending."""
     return np.unique(sample[~np.isnan(sample)] + 0.0)
 
 
@@ -72,8 +73,8 @@ def splitters_of(sample: np.ndarray) -> np.ndarray:
 
 
 class CellCounter:
-    """Counts what a column has in the cells 2 k, before splitter k, and 2 k + 1, splitter k itself,
-    some rows after the others."""
+    """Counts the rows of a column in its cells, batch by batch: cell 2 k is before splitter k, and
+    cell 2 k + 1 is splitter k itself."""
 
     def __init__(self, splitters: np.ndarray, *, is_weighted: bool = False) -> None:
         self._splitters, self._is_weighted = splitters, is_weighted
@@ -82,8 +83,8 @@ class CellCounter:
         self._n_missing = 0
 
     def add(self, values: np.ndarray, weight: np.ndarray | None = None) -> None:
-        own = _NO_WEIGHT if weight is None else weight
-        self._n_missing += _count_cells(values, self._splitters, own, self._counts)
+        weights = _NO_WEIGHT if weight is None else weight
+        self._n_missing += _count_cells(values, self._splitters, weights, self._counts)
 
     def cells(self) -> Cells:
         lows, highs, rows, weight = self._counts.T.copy()
@@ -92,7 +93,7 @@ class CellCounter:
 
 
 class ValueFinder:
-    """Looks up the values of a column that lie in some stretches, some rows after the others."""
+    """Collects the values of a column that are in some intervals, batch by batch."""
 
     def __init__(self, lows: np.ndarray, highs: np.ndarray, *, is_weighted: bool = False) -> None:
         self._lows, self._highs = lows, highs
@@ -107,14 +108,14 @@ class ValueFinder:
             self._weights.append(weight[places])
 
     def cells(self) -> Cells:
-        """Of one value each."""
+        """Cells of one value each."""
         weight = None if self._weights is None else np.concatenate(self._weights)
         return _known(np.concatenate(self._values), weight)
 
 
 def code_values(values: np.ndarray, lows: np.ndarray) -> np.ndarray:
-    """Codes uint8 (n,): the last of the bins that begin at or below a value; of those that are
-    missing the number of bins."""
+    """Codes uint8 (n,): the last bin that begins at or below each value; the number of bins if it
+    is missing."""
     codes = np.empty(len(values), np.uint8)
     _code(values, lows, codes)
     return codes
@@ -122,23 +123,23 @@ def code_values(values: np.ndarray, lows: np.ndarray) -> np.ndarray:
 
 @kernel
 def _count_below(values, borders, or_equal, counts):
-    """How many of the borders, which ascend, are less than each value, or not greater.
+    """How many of the ascending borders are less than each value, or not greater.
 
-    All values take a step of their search before any takes the next: nothing waits for a branch.
+    A binary search of all values at the same time, step by step, which needs no branches.
     """
     for i in range(len(values)):
         counts[i] = 0
     left = len(borders)
     while left > 0:
         half = max(left >> 1, 1)
-        part = borders[half - 1 :]
+        upper = borders[half - 1 :]
         if or_equal:
             for i in range(len(values)):
-                border = part[np.uint32(counts[i])]
+                border = upper[np.uint32(counts[i])]
                 counts[i] = counts[i] + half if border <= values[i] else counts[i]
         else:
             for i in range(len(values)):
-                border = part[np.uint32(counts[i])]
+                border = upper[np.uint32(counts[i])]
                 counts[i] = counts[i] + half if border < values[i] else counts[i]
         left = left - half if left > 1 else 0
 
@@ -146,13 +147,13 @@ def _count_below(values, borders, or_equal, counts):
 @kernel
 def _count_cells(values, splitters, weight, counts):
     n_missing, has_weight = 0, len(weight) > 0
-    room = np.empty(_TILE, np.int32)
+    buffer = np.empty(_TILE, np.int32)
     for start in range(0, len(values), _TILE):
-        own = values[start : start + _TILE]
-        places = room[: len(own)]
-        _count_below(own, splitters, False, places)
-        for i in range(len(own)):
-            value = own[i] + 0.0  # -0.0 is 0.0
+        tile = values[start : start + _TILE]
+        places = buffer[: len(tile)]
+        _count_below(tile, splitters, False, places)
+        for i in range(len(tile)):
+            value = tile[i] + 0.0  # -0.0 is 0.0
             if value != value:  # noqa: PLR0124
                 n_missing += 1
                 continue
@@ -168,46 +169,46 @@ def _count_cells(values, splitters, weight, counts):
 
 @kernel
 def _find_within(values, lows, highs, found):
-    """Where the values are that lie in one of the stretches; how many there are."""
-    n_found, room = 0, np.empty(_TILE, np.int32)
+    """Write the places of the values that are in one of the intervals; returns their number."""
+    n_found, buffer = 0, np.empty(_TILE, np.int32)
     for start in range(0, len(values), _TILE):
-        own = values[start : start + _TILE]
-        places = room[: len(own)]
-        _count_below(own, lows, True, places)
-        for i in range(len(own)):
+        tile = values[start : start + _TILE]
+        places = buffer[: len(tile)]
+        _count_below(tile, lows, True, places)
+        for i in range(len(tile)):
             k = places[i] - 1
             found[n_found] = start + i
-            n_found += np.int64(k >= 0 and own[i] <= highs[k])
+            n_found += np.int64(k >= 0 and tile[i] <= highs[k])
     return n_found
 
 
 @kernel
 def _code(values, lows, codes):
-    n, room = len(lows), np.empty(_TILE, np.int32)
+    n, buffer = len(lows), np.empty(_TILE, np.int32)
     for start in range(0, len(values), _TILE):
-        own = values[start : start + _TILE]
-        places = room[: len(own)]
-        _count_below(own, lows, True, places)
-        for i in range(len(own)):
-            codes[start + i] = places[i] - 1 if own[i] == own[i] else n
+        tile = values[start : start + _TILE]
+        places = buffer[: len(tile)]
+        _count_below(tile, lows, True, places)
+        for i in range(len(tile)):
+            codes[start + i] = places[i] - 1 if tile[i] == tile[i] else n
 
 
 # -- cells --
 
 
 def merged_cells(pieces: Sequence[Cells]) -> Cells:
-    """What several parts of a table have in the same cells."""
+    """The cells of several parts of a table together."""
     return Cells(
-        np.minimum.reduce([own.lows for own in pieces]),
-        np.maximum.reduce([own.highs for own in pieces]),
-        np.add.reduce([own.rows for own in pieces]),
-        np.add.reduce([own.weight for own in pieces]),
-        sum(own.n_missing for own in pieces),
+        np.minimum.reduce([piece.lows for piece in pieces]),
+        np.maximum.reduce([piece.highs for piece in pieces]),
+        np.add.reduce([piece.rows for piece in pieces]),
+        np.add.reduce([piece.weight for piece in pieces]),
+        sum(piece.n_missing for piece in pieces),
     )
 
 
 def merged_values(pieces: Sequence[Cells]) -> Cells:
-    """The same of values that were looked up: each once."""
+    """The collected values of several parts of a table together, each once."""
     left = list(pieces)
     while len(left) > 1:
         left = [_merged_two(*left[k : k + 2]) for k in range(0, len(left), 2)]
@@ -227,18 +228,18 @@ def _merged_two(one: Cells, other: Cells | None = None) -> Cells:
 
 @kernel
 def _merge(values, rows, weight, others, rows_of_others, weight_of_others, to, to_rows, to_weight):
-    """Values that ascend, each with its rows and weight; how many there are together."""
+    """Merge two ascending lists of values with their rows and weights; returns the length."""
     i, j, n = 0, 0, 0
     while i < len(values) or j < len(others):
-        is_mine = j == len(others) or (i < len(values) and values[i] <= others[j])
-        is_theirs = i == len(values) or (j < len(others) and others[j] <= values[i])
+        is_first = j == len(others) or (i < len(values) and values[i] <= others[j])
+        is_second = i == len(values) or (j < len(others) and others[j] <= values[i])
         to_rows[n] = to_weight[n] = 0.0
-        if is_mine:
+        if is_first:
             to[n] = values[i]
             to_rows[n] += rows[i]
             to_weight[n] += weight[i]
             i += 1
-        if is_theirs:
+        if is_second:
             to[n] = others[j]
             to_rows[n] += rows_of_others[j]
             to_weight[n] += weight_of_others[j]
@@ -248,7 +249,7 @@ def _merge(values, rows, weight, others, rows_of_others, weight_of_others, to, t
 
 
 def _known(values: np.ndarray, weight: np.ndarray | None) -> Cells:
-    """Values, each once, and their weight, which by default is how often they are there."""
+    """The distinct values and their weights, which by default are their counts."""
     distinct, places = np.unique(values, return_inverse=True)
     n = len(distinct)
     counts = np.bincount(places, minlength=n).astype(np.float64)
@@ -257,11 +258,12 @@ def _known(values: np.ndarray, weight: np.ndarray | None) -> Cells:
 
 
 def cells_to_open(cells: Cells, max_bins: int) -> np.ndarray:
-    """bool: the cells whose values have to be known.
+    """Which cells need to be opened, bool, because their single values matter for the bins.
 
-    See `columns._begins_of_bins`: values of at least `limit` have a bin each, and others
-    share the rest evenly. What is heavy lowers the limit, never raises it; so a value that is not
-    known yet and heavy in the end is in a cell of at least the limit that is found without it.
+    See `columns._begins_of_bins`: a value with a weight of at least `limit` has its own bin, and
+    other values share the remaining bins evenly. Heavy values lower the limit and never raise it.
+    So an unknown value that is heavy in the end is in a cell whose weight is at least the limit
+    that is computed without it.
     """
     are_open = cells.are_open
     if len(cells.lows) <= max_bins:
@@ -301,7 +303,7 @@ def without_empty(cells: Cells) -> Cells:
 
 
 def with_values(cells: Cells, opened: np.ndarray, values: Cells) -> Cells:
-    """The same, with values in the place of cells that were opened."""
+    """The cells, where opened ones are replaced by their values."""
     names = ("lows", "highs", "rows", "weight")
     together = {
         name: np.concatenate([getattr(cells, name)[~opened], getattr(values, name)])
@@ -313,19 +315,19 @@ def with_values(cells: Cells, opened: np.ndarray, values: Cells) -> Cells:
 
 
 def refined_cells(values: np.ndarray, max_bins: int, weight: np.ndarray | None = None) -> Cells:
-    """Cells of a column that no bin begins inside of."""
+    """Cells of a column such that no bin begins inside of a cell."""
     step, is_weighted = max(1, len(values) // N_SPLITTERS), weight is not None
 
     def counted(by: CellCounter | ValueFinder) -> Cells:
         for start in range(0, len(values), _ROWS_AT_ONCE):
-            part = slice(start, start + _ROWS_AT_ONCE)
-            by.add(values[part], None if weight is None else weight[part])
+            batch = slice(start, start + _ROWS_AT_ONCE)
+            by.add(values[batch], None if weight is None else weight[batch])
         return by.cells()
 
     splitters = splitters_of(values[::step])
     cells = without_empty(counted(CellCounter(splitters, is_weighted=is_weighted)))
     while (opened := cells_to_open(cells, max_bins)).any():
-        stretches = cells.lows[opened], cells.highs[opened]
-        found = counted(ValueFinder(*stretches, is_weighted=is_weighted))
-        cells = with_values(cells, opened, found)
+        intervals = cells.lows[opened], cells.highs[opened]
+        single = counted(ValueFinder(*intervals, is_weighted=is_weighted))
+        cells = with_values(cells, opened, single)
     return cells

@@ -1,6 +1,6 @@
-"""Children of a split: their sums and bounds, the search for their splits, and the next to split.
+"""The children of a split: their sums and bounds, and the search for their splits.
 
-Of the leaves that have a split, which are the frontier, one at a time is split.
+The frontier are the leaves for which a split was found. One of them at a time is split.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ __all__ = [
 
 @kernel(inner=True)
 def place_of_next(rules, tree):
-    """Where in the frontier the leaf is that is split next: that which gains most (of equals the
-    oldest), or the oldest, or the last one."""
+    """The place in the frontier of the leaf that is split next: the one with the largest gain (the
+    oldest of equal ones), or the oldest, or the last."""
     frontier, n_frontier = tree.frontier, tree.state[0].n_frontier
     best = n_frontier - 1
     if rules.order != SMALL_FIRST:
         for k in range(n_frontier - 1):
-            own, other = frontier[k], frontier[best]
-            gain, most = tree.nodes.gain[own], tree.nodes.gain[other]
-            is_older = own < other
+            leaf, other = frontier[k], frontier[best]
+            gain, most = tree.nodes.gain[leaf], tree.nodes.gain[other]
+            is_older = leaf < other
             if rules.order == LEVEL_BY_LEVEL:
                 best = k if is_older else best
             elif gain > most or (gain == most and is_older):
@@ -49,7 +49,7 @@ def place_of_next(rules, tree):
 
 @kernel(inner=True)
 def take_next(rules, tree):
-    """The leaf that is split next, which leaves the frontier."""
+    """Remove the leaf that is split next from the frontier and return it."""
     frontier, state = tree.frontier, tree.state[0]
     best = place_of_next(rules, tree)
     node = frontier[best]
@@ -60,8 +60,8 @@ def take_next(rules, tree):
 
 @kernel(inner=True)
 def write_children(rules, tree, node, middle):
-    """The children of a node; `state.small` and `state.large` are those that may be split further,
-    or -1."""
+    """Write the children of a node; `state.small` and `state.large` are the children that are
+    searched, or -1."""
     nodes, parent, state = tree.nodes, tree.nodes[node], tree.state[0]
     first = state.n_nodes
     parent.left = first
@@ -99,7 +99,7 @@ def write_children(rules, tree, node, middle):
 
 @kernel(inner=True)
 def _bound_children(rules, tree, node, first):
-    """Children of a monotonic split keep to their side of the middle of their values."""
+    """Bound the values of the children of a monotonic split by the middle of their values."""
     if len(rules.signs) == 0:
         return
     nodes = tree.nodes
@@ -120,7 +120,7 @@ def _bound_children(rules, tree, node, first):
 
 @kernel(inner=True)
 def allow_features_of_children(table, rules, tree, space):
-    """Which features the children may be split by."""
+    """Choose the features by which the children may be split."""
     if tree.open_sets.shape[1] == 0 and rules.tried >= 1.0:
         return
     for k in range(2):
@@ -131,32 +131,32 @@ def allow_features_of_children(table, rules, tree, space):
 
 @kernel(inner=True)
 def _allow_features(table, rules, tree, space, node, k):
-    """Those of open sets, and of these some at random."""
+    """The features of open sets, and a random subset of these."""
     allowed = space.allowed[k]
     n_sets = tree.open_sets.shape[1]
     d = len(allowed)
     if n_sets > 0:
         for place in range(d):
             allowed[place] = False
-        for own in range(n_sets):
-            if tree.open_sets[node, own]:
+        for group in range(n_sets):
+            if tree.open_sets[node, group]:
                 for place in range(d):
-                    allowed[place] |= rules.sets[own, place]
+                    allowed[place] |= rules.sets[group, place]
     if rules.tried >= 1.0:
         return
     n = 0
-    for feature in range(d):  # in their own order, which places are not
+    for feature in range(d):  # in the order of the features, not of their places
         place = table.places[feature]
         if n_sets == 0 or allowed[place]:
             space.shuffle[n] = place
             n += 1
         allowed[place] = False
     key = np.uint64(rules.seed) + np.uint64(node) * np.uint64(0x9E3779B97F4A7C15)
-    for turn in range(math.ceil(rules.tried * n)):
+    for step in range(math.ceil(rules.tried * n)):
         key += np.uint64(0xD1B54A32D192ED03)
-        drawn = turn + np.int64(_scrambled(key) % np.uint64(n - turn))
+        drawn = step + np.int64(_scrambled(key) % np.uint64(n - step))
         chosen = space.shuffle[drawn]
-        space.shuffle[drawn] = space.shuffle[turn]
+        space.shuffle[drawn] = space.shuffle[step]
         allowed[chosen] = True
 
 
@@ -168,12 +168,12 @@ def _scrambled(key):
     return key ^ (key >> np.uint64(31))
 
 
-# -- their splits --
+# -- splits of the children --
 
 
 @kernel(inner=True)
 def search_children(rank, table, rules, tree, space, first, last):
-    """The best splits of both children by the features at the places first .. last - 1."""
+    """Find the best splits of both children by the features at the places first .. last - 1."""
     for k in range(2):
         node = tree.state[0].small if k == 0 else tree.state[0].large
         space.best.place[rank, k] = -1
@@ -188,11 +188,11 @@ def search_children(rank, table, rules, tree, space, first, last):
 
 @kernel(inner=True)
 def join_children(table, rules, tree, space):
-    """The best of what all cores have found; children that have a split join the frontier."""
+    """Take the best splits of all threads; children with a split are added to the frontier."""
     state = tree.state[0]
     for rank in range(1, state.n_searchers):
         _take_better(table, space, rank)
-    for k in range(1, -1, -1):  # the small one last: it may be the first to be split
+    for k in range(1, -1, -1):  # the small child last: it may be split first
         node = state.small if k == 0 else state.large
         if node >= 0:
             _join(rules, tree, space, node, k)
@@ -200,20 +200,22 @@ def join_children(table, rules, tree, space):
 
 @kernel(inner=True)
 def _take_better(table, space, rank):
-    """The better one of the splits that two cores have found goes to the first core."""
+    """Replace the best splits of the first thread if those of another thread are better."""
     for k in range(2):
-        own, other = space.best[0, k], space.best[rank, k]
+        best, other = space.best[0, k], space.best[rank, k]
         if other.place < 0:
             continue
-        is_even = other.gain == own.gain and table.features[other.place] < table.features[own.place]
-        if own.place < 0 or other.gain > own.gain or is_even:
-            own.gain = other.gain
-            _copy_split(other, own)
+        is_even = (
+            other.gain == best.gain and table.features[other.place] < table.features[best.place]
+        )
+        if best.place < 0 or other.gain > best.gain or is_even:
+            best.gain = other.gain
+            _copy_split(other, best)
 
 
 @kernel(inner=True)
 def _copy_split(split, to):
-    """All but the gain; `to` may be a node."""
+    """Copy a split except for its gain; `to` may be a node."""
     to.place, to.code = split.place, split.code
     to.missing_left, to.is_set = split.missing_left, split.is_set
     to.left_g, to.left_h, to.left_count = split.left_g, split.left_h, split.left_count
@@ -223,15 +225,15 @@ def _copy_split(split, to):
 
 @kernel(inner=True)
 def _join(rules, tree, space, node, k):
-    """A node for which a split was found joins the frontier; others need no histogram."""
-    own, state, best = tree.nodes[node], tree.state[0], space.best[0, k]
+    """Add a node to the frontier if a split was found; otherwise free its histogram."""
+    record, state, best = tree.nodes[node], tree.state[0], space.best[0, k]
     if best.place < 0:
-        tree.free[state.n_free] = own.slot
+        tree.free[state.n_free] = record.slot
         state.n_free += 1
         return
-    _copy_split(best, own)
+    _copy_split(best, record)
     if best.missing_left == MISSING_UNSEEN:
-        own.missing_left = np.int64(2 * best.left_count > own.count)
-    own.gain = best.gain - gain_of_node(own, rules, tree.units)
+        record.missing_left = np.int64(2 * best.left_count > record.count)
+    record.gain = best.gain - gain_of_node(record, rules, tree.units)
     tree.frontier[state.n_frontier] = node
     state.n_frontier += 1

@@ -1,6 +1,6 @@
-"""Columns in codes: at most 255 bins of numbers, or categories, and one code for what is missing.
+"""Columns as codes: at most 255 bins of numbers, or categories, and one code for missing values.
 
-A column that has the same code in most rows is sparse: that code is left out.
+A column that has the same code in most rows is sparse: that code is omitted.
 """
 
 from __future__ import annotations
@@ -22,13 +22,19 @@ __all__ = [
     "code_sparse_column",
 ]
 
-_MANY_ROWS = 1 << 17  # from which on columns are not sorted, see `bin_refinement`
-RARE = 0.3  # share of other codes up to which the commonest is left out
+_MANY_ROWS = 1 << 17  # columns with more rows are not sorted, see `bin_refinement`
+RARE = 0.3  # the most frequent code is omitted if less than this share of rows has others
 
 
 @dataclass(frozen=True)
 class CodedColumn:
-    """A coded column: codes uint8 of all rows; or of some, all others having the code `omitted`."""
+    """A coded column.
+
+    codes           uint8, of all rows or of `rows`
+    rows            int32, or None for all; other rows have the code `omitted`
+    lows, highs     the smallest and the largest value of each code
+    of_categories   int64, the code of each category; None for numbers
+    """
 
     codes: np.ndarray
     rows: np.ndarray | None
@@ -41,10 +47,10 @@ class CodedColumn:
 def code_column(
     values: np.ndarray, n_categories: int, max_bins: int, weight: np.ndarray | None
 ) -> CodedColumn:
-    """values float64 (n,), NaN is missing; n_categories is 0 for numbers."""
+    """Code a column: values float64 (n,), where NaN is missing; n_categories is 0 for numbers."""
     if len(values) > _MANY_ROWS and not n_categories and not are_few_integers(values):
         codes, lows, highs = _refined_numbers(values, max_bins, weight)
-        return _rare_apart(codes, lows, highs, None)
+        return _omit_most_frequent(codes, lows, highs, None)
     codes, distinct, _ = binning.code_column(values)
     if n_categories:
         codes, numbers, of_categories = bin_categories(
@@ -54,13 +60,13 @@ def code_column(
     else:
         of_categories = None
         codes, lows, highs = bin_numbers(codes, distinct, max_bins, weight)
-    return _rare_apart(codes, lows, highs, of_categories)
+    return _omit_most_frequent(codes, lows, highs, of_categories)
 
 
-def _rare_apart(
+def _omit_most_frequent(
     codes: np.ndarray, lows: np.ndarray, highs: np.ndarray, of_categories: np.ndarray | None
 ) -> CodedColumn:
-    """The commonest code is left out where others are rare."""
+    """The coded column, without the most frequent code if other codes are rare."""
     sizes = np.bincount(codes, minlength=1)
     omitted = int(np.argmax(sizes))
     if len(codes) - sizes[omitted] >= RARE * len(codes):
@@ -72,17 +78,17 @@ def _rare_apart(
 def code_sparse_column(
     data: np.ndarray, rows: np.ndarray, n: int, max_bins: int, weight: np.ndarray | None
 ) -> CodedColumn:
-    """A column of a sparse matrix, in which what is not stored is zero."""
+    """Code a column of a sparse matrix, where values that are not stored are zero."""
     if len(data) >= RARE * n:
         values = np.zeros(n)
         values[rows] = data
         return code_column(values, 0, max_bins, weight)
-    # Zero comes last, with the weight of all rows that are not stored.
+    # Zero is appended, with the weight of all rows that are not stored.
     values = np.append(np.asarray(data, np.float64), 0.0)
-    own = np.ones(len(data)) if weight is None else weight[rows]
+    stored = np.ones(len(data)) if weight is None else weight[rows]
     total = float(n) if weight is None else float(weight.sum())
     codes, distinct, _ = binning.code_column(values)
-    weights = np.append(own, max(total - own.sum(), 0.0))
+    weights = np.append(stored, max(total - stored.sum(), 0.0))
     codes, lows, highs = bin_numbers(codes, distinct, max_bins, weights)
     zero = int(codes[-1])
     others = np.flatnonzero(codes[:-1] != zero)
@@ -92,7 +98,7 @@ def code_sparse_column(
 def bin_numbers(
     codes: np.ndarray, values: np.ndarray, max_bins: int, weight: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """At most `max_bins` codes of about equal weight; neighbouring values share one."""
+    """(codes, lows, highs) of at most `max_bins` bins of about equal weight."""
     if len(values) <= max_bins:
         return codes.astype(np.uint8), values, values
     counts = np.bincount(codes, weights=weight, minlength=len(values))[: len(values)]
@@ -106,7 +112,7 @@ def bin_numbers(
 def _refined_numbers(
     values: np.ndarray, max_bins: int, weight: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The same of a column that has not been sorted."""
+    """The same as `bin_numbers`, for a column that is not sorted."""
     cells = refined_cells(values, max_bins, weight)
     places = np.arange(len(cells.lows))
     _, starts, ends = bin_numbers(places, places, max_bins, cells.weight)
@@ -116,7 +122,7 @@ def _refined_numbers(
 
 @kernel
 def _begins_of_bins(counts, max_bins):
-    """Which values open a bin: heavy ones have one for themselves, others share the rest evenly."""
+    """Which values begin a bin: heavy values have their own bin, others share the rest evenly."""
     begins = np.zeros(len(counts), np.bool_)
     heavy = np.zeros(len(counts), np.bool_)
     rest, bins_left = counts.sum(), max_bins
@@ -135,19 +141,19 @@ def _begins_of_bins(counts, max_bins):
     for k in range(len(counts)):
         if heavy[k]:
             begins[k] = True
-            last = -1  # what follows opens another one
+            last = -1  # the next value begins a new bin
             continue
-        own = int(filled / limit)
-        begins[k] = own != last
-        last = own
+        number = int(filled / limit)
+        begins[k] = number != last
+        last = number
         filled += counts[k]
     return _limited(begins, heavy, max_bins)
 
 
 @kernel
 def _limited(begins, heavy, max_bins):
-    """Stretches between heavy values may open a few bins too many: bins of light values are joined
-    to the one before, evenly spread; if there are none such any more, any."""
+    """Between heavy values there may be a few bins too many. Then bins of light values, evenly
+    spread, are joined to the bin before them; if that is not enough, any bins."""
     for only_light in (True, False):
         extra = np.int64(begins.sum()) - max_bins
         if extra <= 0:
@@ -177,7 +183,7 @@ def bin_categories(
     max_bins: int,
     weight: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A code for each category; if they are too many, the rare ones share the last code."""
+    """A code for each category; if there are too many, rare categories share the last code."""
     of_categories = np.full(n_categories, -1, np.int64)
     numbers = numbers.astype(np.int64)
     new = np.arange(len(numbers) + 1)

@@ -1,7 +1,7 @@
-"""Histograms of histogram boosting: sums of gradients, hessians and samples, code by code.
+"""Histograms: sums of gradients, hessians and samples for each code.
 
-Of two children, the histogram of the smaller one is counted, and that of the other is what is left
-of their parent's. That of a small node is one of words, see `packed_words`.
+The histogram of the smaller of two children is counted; that of the other is the difference to
+their parent. The histogram of a small node consists of packed words, see `packed_words`.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ __all__ = ["clear", "count_entries", "count_small", "fill_omitted", "subtract"]
 
 @kernel(inner=True)
 def count_small(team, rank, size, table, source, tree, space, first, last):
-    """The histogram of the small child, or the root, for the features at a core's places."""
-    own = tree.nodes[tree.state[0].small]
-    sums, start, end = space.sums[own.slot], own.start, own.end
-    if own.is_packed == 1:
+    """The histogram of the small child, or of the root, for the features of a thread."""
+    node = tree.nodes[tree.state[0].small]
+    sums, start, end = space.sums[node.slot], node.start, node.end
+    if node.is_packed == 1:
         clear(sums[0], table.first[first], table.first[last])
         _count_words(table, source.packed, tree.rows, start, end, first, last, sums[0])
     elif size == 1:
@@ -36,13 +36,13 @@ def count_small(team, rank, size, table, source, tree, space, first, last):
         stop = start + share_of(end - start, rank + 1, size)
         _count(table, source, tree, begin, stop, space.words[rank], space.partial[rank])
         barrier(team, size)
-        _put_together(space.partial, size, table.first[first], table.first[last], sums)
-    fill_omitted(table, first, last, sums, own)
+        _add_partial(space.partial, size, table.first[first], table.first[last], sums)
+    fill_omitted(table, first, last, sums, node)
 
 
 @kernel(inner=True)
 def clear(words, low, high):
-    """Zeros for words[low:high]."""
+    """Set words[low:high] to zero."""
     for cell in range(low, high):
         words[cell] = 0
 
@@ -70,8 +70,8 @@ def _count(table, source, tree, start, end, words, sums):
 
 @kernel(inner=True)
 def _count_words(table, packed, rows, start, end, first, last, words):
-    """For the features at some places."""
-    n_places = table.places_at[-1]  # of those in bytes
+    """Add packed words of some rows, for the features at the places first .. last - 1."""
+    n_places = table.places_at[-1]  # of features that are stored as bytes
     if first < min(last, n_places):
         begin = table.columns[first]
         stop = table.columns[min(last, n_places) - 1] + 1
@@ -83,12 +83,12 @@ def _count_words(table, packed, rows, start, end, first, last, words):
 
 @kernel(inner=True)
 def _count_bytes(table, packed, rows, start, end, begin, stop, words):
-    """Hot: one addition for each row and column."""
+    """The hottest loop: one addition for each row and column."""
     by_rows, is_scattered = table.by_rows, are_scattered(rows, start, end)
     while begin < stop:
         block = begin - begin % COLUMNS_OF_A_BLOCK
         last = min(stop, block + COLUMNS_OF_A_BLOCK)
-        own = words[table.cells_at[block] :]
+        words_of_block = words[table.cells_at[block] :]
         for p in range(start, end):
             if is_scattered:
                 ahead = np.uint64(row_ahead(rows, p, end))
@@ -97,13 +97,13 @@ def _count_bytes(table, packed, rows, start, end, begin, stop, words):
             row = np.uint64(rows[p])
             word = packed[row]
             for k in range(begin, last):
-                own[np.uint64(by_rows[row, np.uint64(k)])] += word
+                words_of_block[np.uint64(by_rows[row, np.uint64(k)])] += word
         begin = last
 
 
 @kernel(inner=True)
 def count_entries(table, packed, rows, start, end, low, high, words):
-    """The same of features that are in lists, whose cells are low .. high - 1."""
+    """The same for features that are stored as lists, in the cells low .. high - 1."""
     for p in range(start, end):
         row = np.uint64(rows[p])
         word = packed[row]
@@ -138,7 +138,8 @@ def _count_widely(table, source, rows, start, end, sums):
 
 
 @kernel(inner=True)
-def _put_together(partial, size, low, high, sums):
+def _add_partial(partial, size, low, high, sums):
+    """The sum of the histograms of all threads."""
     for k in range(3):
         for cell in range(low, high):
             sums[k, cell] = partial[0, k, cell]
@@ -149,7 +150,7 @@ def _put_together(partial, size, low, high, sums):
 
 @kernel(inner=True)
 def fill_omitted(table, first, last, sums, node):
-    """The commonest codes of sparse features: what the others leave of the node."""
+    """Fill the omitted codes of sparse features: the sums of the node minus the other codes."""
     is_packed = node.is_packed == 1
     for place in range(max(first, table.n_dense), last):
         at = table.first[place] + table.omitted[place]
@@ -166,7 +167,7 @@ def fill_omitted(table, first, last, sums, node):
 
 @kernel(inner=True)
 def subtract(sums, was_packed, others, is_other_packed, is_packed, low, high):
-    """What is left of a parent's sums, which may be little enough to be packed."""
+    """The histogram of a parent minus that of a child; the result may be packed."""
     if was_packed:
         for cell in range(low, high):
             sums[0, cell] -= others[0, cell]

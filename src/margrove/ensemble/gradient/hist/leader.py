@@ -1,12 +1,11 @@
-"""Trees of histogram boosting whose rows are in several places: the part of who leads.
+"""Growing a tree whose rows are on several workers: the leader.
 
-The leader has the nodes of a tree and the sums of all shards (`shards`), no rows, and splits the
-nodes in the order and by the functions of `trees`: sums are integers, so that the tree is the same
-bit for bit.
+The leader has the nodes of the tree and the sums over all shards (`shards`), but no rows. It splits
+nodes in the same order and with the same functions as `trees`. Sums are integers, so the tree is
+the same bit for bit.
 
-Messages take time. So the leader orders several nodes to be partitioned at once, also ones of which
-it does not know yet whether it will come to split them: such a node may stay a leaf, and its rows
-are still side by side.
+Messages take time. So the leader orders several nodes to be partitioned at once, including nodes
+that it may not split in the end: such a node stays a leaf, and its rows are still contiguous.
 """
 
 from __future__ import annotations
@@ -44,29 +43,29 @@ __all__ = ["Expansions", "begin_root", "choose_scales", "go_on", "in_usual_order
 WAITING = record_type(
     [
         ("n_orders", np.int64),
-        ("reply_size", np.int64),  # of the reply to these
-        ("n_partitioned", np.int64),  # nodes, before these
+        ("reply_size", np.int64),  # size of the reply to these orders
+        ("n_partitioned", np.int64),  # number of nodes partitioned before these orders
     ]
 )
 
-UNKNOWN, UNCOUNTED = -1, -2  # of nodes that were not partitioned; or no child of which was counted
-_LIKELY = 0.1  # share of the gain of the next split, from which on a node may be split soon
-_CHEAP = 16384  # samples that are partitioned sooner than one more message is answered
+UNKNOWN, UNCOUNTED = -1, -2  # the node was not partitioned; or none of its children was counted
+_LIKELY = 0.1  # a node with this share of the gain of the next split is likely to be split soon
+_CHEAP = 16384  # partitioning this number of samples is faster than one more message
 _SLOTS_OF_A_PATH = 48  # see `rounds`
 
 
 class Expansions(NamedTuple):
-    """What the leader knows of the nodes on the shards; by its own numbers of nodes.
+    """What the leader knows about the nodes on the shards, indexed by the nodes of the tree.
 
-    handles    int64 (nodes,)  the number there
-    entries    int64 (nodes,)  where in the pool the sums of a child are; UNKNOWN or UNCOUNTED
-    children   int64 (nodes,)  the number of the left child there
-    rows_left  int64 (nodes,)  rows that have gone left
+    handles    int64 (nodes,)  the number of the node on the shards
+    entries    int64 (nodes,)  the place in the pool of the sums of a child; UNKNOWN or UNCOUNTED
+    children   int64 (nodes,)  the number of the left child on the shards
+    rows_left  int64 (nodes,)  number of rows that went left
     counted    int64 (nodes,)  0 or 1: which child was counted
     pool       int64 (entries, 3, cells)
-    free       int64 (entries,)  places in the pool that are not in use; n_free int64 (1,) of them
-    orders     ORDER (most,)  what the shards are to do next
-    waiting    WAITING (1,)  what the tree is waiting for
+    free       int64 (entries,)  free places in the pool; n_free int64 (1,) is their number
+    orders     ORDER (most,)  the next orders for the shards
+    waiting    WAITING (1,)  the orders that the tree waits for
     """
 
     handles: np.ndarray
@@ -101,7 +100,7 @@ def new_expansions(
 
 @kernel(bare=True)
 def choose_scales(tree, is_wide, largest, counts, scales):
-    """scales float64 (2,): what gradients and hessians are multiplied by; see
+    """Write scales float64 (2,), the factors on gradients and hessians; see
     `find_largest_of_rows`."""
     bits = bits_of_gradients(tree, is_wide, counts[0])
     scales[0], scales[1] = power_for(largest[0], bits), power_for(largest[1], bits)
@@ -109,7 +108,7 @@ def choose_scales(tree, is_wide, largest, counts, scales):
 
 @kernel(bare=True)
 def begin_root(rules, tree, expansions, n, is_wide, largest, counts, totals):
-    """The root of n rows, if the integers are precise enough; the phase of the tree."""
+    """Write the root of n rows if the integers are precise enough; returns the phase."""
     start_root(rules, tree, n, is_wide, largest, counts, totals)
     expansions.handles[0], expansions.entries[0] = 0, UNKNOWN
     expansions.n_free[0] = len(expansions.free)
@@ -122,7 +121,7 @@ def begin_root(rules, tree, expansions, n, is_wide, largest, counts, totals):
 
 @kernel(bare=True)
 def search_root(table, rules, tree, space, reply):
-    """Search the best split of the root, whose sums were counted."""
+    """Search the best split of the root from its sums in `reply`."""
     root = tree.nodes[0]
     sums, cells = space.sums[root.slot], table.first[len(table.features)]
     for k in range(1 if root.is_packed == 1 else 3):
@@ -135,7 +134,7 @@ def search_root(table, rules, tree, space, reply):
 
 @kernel(inner=True)
 def _search(table, rules, tree, space):
-    """The best splits of the nodes `state.small` and `state.large`."""
+    """Find the best splits of the nodes `state.small` and `state.large`."""
     allow_features_of_children(table, rules, tree, space)
     search_children(np.int64(0), table, rules, tree, space, np.int64(0),
                      np.int64(len(table.features)))  # fmt: skip
@@ -145,10 +144,10 @@ def _search(table, rules, tree, space):
 
 @kernel(bare=True)
 def go_on(table, rules, tree, space, expansions, in_any_order, reply):
-    """Take the reply to the last orders, split what can be split, and give new orders; whether the
-    tree is grown.
+    """Read the reply to the last orders, split nodes, and give new orders; returns whether the tree
+    is grown.
 
-    in_any_order: where all that can be split will be, and nothing depends on its number.
+    in_any_order: all nodes that can be split will be split, and their order does not matter.
     """
     _take_reply(table, expansions, reply)
     state, waiting = tree.state[0], expansions.waiting[0]
@@ -186,18 +185,18 @@ def _take_reply(table, expansions, reply):
         expansions.entries[node] = entry
         at = order.at
         for row in range(1 if order.is_packed == 1 else 3):
-            own = expansions.pool[entry, row]
+            sums = expansions.pool[entry, row]
             for cell in range(cells):
-                own[cell] = reply[at + cell]
+                sums[cell] = reply[at + cell]
             at += cells
     waiting.n_partitioned += waiting.n_orders
 
 
 @kernel(inner=True)
 def _give_orders(table, rules, tree, expansions, in_any_order):
-    """Orders for the node that is split next, and for others that are likely to be split soon.
+    """Write orders for the node that is split next, and for others that are likely to follow.
 
-    One place in the pool is kept for the next one, which gives it back at once.
+    One place in the pool is reserved for the next node, which frees it immediately.
     """
     state, frontier, orders = tree.state[0], tree.frontier, expansions.orders
     left, n_frontier = rules.max_leaves - state.n_leaves, state.n_frontier
@@ -229,14 +228,14 @@ def _give_orders(table, rules, tree, expansions, in_any_order):
 
 @kernel(inner=True)
 def _sort_frontier(rules, tree):
-    """In the order in which nodes would be split, the next one last."""
+    """Sort the frontier in the order in which nodes would be split, the next one last."""
     frontier = tree.frontier
     for k in range(1, tree.state[0].n_frontier):
-        own, place = frontier[k], k
-        while place > 0 and _is_sooner(rules, tree, frontier[place - 1], own):
+        node, place = frontier[k], k
+        while place > 0 and _is_sooner(rules, tree, frontier[place - 1], node):
             frontier[place] = frontier[place - 1]
             place -= 1
-        frontier[place] = own
+        frontier[place] = node
 
 
 @kernel(inner=True)
@@ -249,25 +248,26 @@ def _is_sooner(rules, tree, node, other):
 
 @kernel(inner=True)
 def _give_order(rules, tree, expansions, node, k, is_last):
-    """The child that has fewer samples is counted, if one of them may be split further."""
-    own, order = tree.nodes[node], expansions.orders[k]
+    """Write an order; the child with fewer samples is counted, if a child may be split."""
+    record, order = tree.nodes[node], expansions.orders[k]
     order.node, order.number = expansions.handles[node], node
-    order.place, order.code = own.place, own.code
-    order.missing_left, order.is_set = own.missing_left, own.is_set
+    order.place, order.code = record.place, record.code
+    order.missing_left, order.is_set = record.missing_left, record.is_set
     for word in range(len(order.codes_left)):
-        order.codes_left[word] = own.codes_left[word]
-    n_left, n_right = own.left_count, own.count - own.left_count
+        order.codes_left[word] = record.codes_left[word]
+    n_left, n_right = record.left_count, record.count - record.left_count
     is_packed = min(n_left, n_right) <= SAMPLES_OF_A_WORD and tree.state[0].is_wide == 0
     order.is_packed = np.int64(is_packed)
     order.counted = np.int64(n_right < n_left)
-    is_deep = own.depth + 1 >= rules.max_depth
+    is_deep = record.depth + 1 >= rules.max_depth
     if is_last or is_deep or max(n_left, n_right) < 2 * rules.min_samples:
         order.counted = -1
 
 
 @kernel(inner=True)
 def _take_known(tree, expansions):
-    """The last one of the frontier whose rows were partitioned; the others stay in their order."""
+    """Remove and return the last node of the frontier that was partitioned, or -1; the others stay
+    in order."""
     frontier, state = tree.frontier, tree.state[0]
     k = state.n_frontier - 1
     while k >= 0 and expansions.entries[frontier[k]] == UNKNOWN:
@@ -300,9 +300,9 @@ def _split(table, rules, tree, space, expansions, node):
 
 @kernel(inner=True)
 def _take_sums(table, tree, space, expansions, entry, counted):
-    """The sums of the child that was counted, and of the other what is left of their parent's.
+    """Set the histograms of both children: one was counted, the other is the difference.
 
-    Which one has fewer rows is not known before: the large one may be counted.
+    The counted child may be the larger one, because numbers of rows are not known in advance.
     """
     nodes, state = tree.nodes, tree.state[0]
     other = state.small + state.large - counted
@@ -320,14 +320,14 @@ def _take_sums(table, tree, space, expansions, entry, counted):
 
 @kernel(bare=True)
 def write_values(rules, tree, leaves, sums):
-    """The values of leaves by the sums of all shards, int64 (leaves, 2)."""
+    """Write the values of leaves from the sums over all shards, int64 (leaves, 2)."""
     for k in range(len(leaves)):
         write_value(rules, tree, leaves[k], sums[k])
 
 
 @kernel(bare=True)
-def _number_anew(tree, numbers):
-    """The numbers that nodes have where the smaller one of two children is always split first."""
+def _renumber(tree, numbers):
+    """Write the numbers that nodes have if the smaller of two children is always split first."""
     nodes, stack = tree.nodes, tree.frontier
     numbers[0] = 0
     n, n_waiting = np.int64(1), np.int64(0)
@@ -348,10 +348,10 @@ def _number_anew(tree, numbers):
 
 
 def in_usual_order(tree: BoostedTree, expansions: Expansions) -> None:
-    """Number the nodes of a grown tree as if it had been grown smaller children first."""
+    """Renumber the nodes of a grown tree as if smaller children had been split first."""
     n = tree.n_nodes
     numbers = np.empty(n, np.int64)
-    _number_anew(tree, numbers)
+    _renumber(tree, numbers)
     order = np.argsort(numbers)
     tree.nodes[:n] = tree.nodes[order]
     left = tree.nodes.left[:n]

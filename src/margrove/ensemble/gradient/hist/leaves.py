@@ -1,4 +1,4 @@
-"""The values of leaves, by sums of gradients of 50 bits, and how scores of rows change by them."""
+"""Leaf values from exact sums of gradients, and their addition to the scores of the rows."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ __all__ = [
 
 @kernel(inner=True)
 def fill_leaves(team, rank, size, source, rules, tree, space):
-    """A core's share of: the value of each leaf, and its addition to the scores of its rows."""
+    """A thread's share of computing leaf values and adding them to the scores."""
     nodes, n, n_nodes = tree.nodes, len(tree.rows), tree.state[0].n_nodes
     start, end = share_of(n, rank, size), share_of(n, rank + 1, size)
-    own = space.leaf_sums[rank]
+    sums = space.leaf_sums[rank]
     for node in range(n_nodes):
-        own[node, 0] = own[node, 1] = 0
+        sums[node, 0] = sums[node, 1] = 0
         begin, stop = max(nodes.start[node], start), min(nodes.end[node], end)
         if nodes.left[node] < 0 and begin < stop:
-            add_up_leaf(source, tree.rows, begin, stop, tree.scales, own[node])
+            add_up_leaf(source, tree.rows, begin, stop, tree.scales, sums[node])
     barrier(team, size)
     if rank == 0:
         for other in range(1, size):
             for node in range(n_nodes):
-                own[node, 0] += space.leaf_sums[other, node, 0]
-                own[node, 1] += space.leaf_sums[other, node, 1]
+                sums[node, 0] += space.leaf_sums[other, node, 0]
+                sums[node, 1] += space.leaf_sums[other, node, 1]
         for node in range(n_nodes):
             if nodes.left[node] < 0:
-                write_value(rules, tree, node, own[node])
+                write_value(rules, tree, node, sums[node])
     barrier(team, size)
     _add_to(tree, start, end, source.raw)
 
 
 @kernel(inner=True)
 def add_up_leaf(source, rows, begin, stop, scales, sums):
-    """sums int64 (2,): gradients and hessians of rows[begin:stop], by scales float64 (2,)."""
+    """Write sums int64 (2,) of gradients and hessians of rows[begin:stop], times scales (2,)."""
     g, h = np.int64(0), np.int64(0)
     has_copies = len(source.copies) > 0
     for p in range(begin, stop):
@@ -62,16 +62,16 @@ def add_up_leaf(source, rows, begin, stop, scales, sums):
 
 @kernel(inner=True)
 def write_value(rules, tree, node, sums):
-    """The value of a leaf by the sums of its gradients and hessians, int64 (2,)."""
-    own, hessian = tree.nodes[node], float(sums[1]) / tree.scales[1]
-    own.hessian = hessian
+    """Write the value of a leaf from the sums of its gradients and hessians, int64 (2,)."""
+    record, hessian = tree.nodes[node], float(sums[1]) / tree.scales[1]
+    record.hessian = hessian
     total = hessian + rules.l2
     value = -(float(sums[0]) / tree.scales[0]) / total if total > 0.0 else 0.0
     if abs(value) > rules.longest_step:
         beyond = math.log1p(abs(value) - rules.longest_step)
         value = math.copysign(rules.longest_step + beyond, value)
-    value = min(max(value, own.low), own.high)
-    own.value = min(max(rules.rate * value, -LARGEST_VALUE), LARGEST_VALUE)
+    value = min(max(value, record.low), record.high)
+    record.value = min(max(rules.rate * value, -LARGEST_VALUE), LARGEST_VALUE)
 
 
 @kernel(inner=True)
@@ -92,22 +92,22 @@ def add_values(tree, raw):
 
 @kernel(bare=True)
 def add_to_others(table, tree, rows, raw):
-    """The same for other rows."""
+    """raw[i] += the value of row i's leaf, for rows that the tree was not grown on."""
     for p in range(len(rows)):
         row = np.int64(rows[p])
         node = np.int64(0)
         while tree.nodes.left[node] >= 0:
-            own = tree.nodes[node]
-            code = code_of(table, own.place, row)
-            is_left = is_code_left(own, code, table.n_codes[own.place])
-            node = own.left + 1 - np.int64(is_left)
+            record = tree.nodes[node]
+            code = code_of(table, record.place, row)
+            is_left = is_code_left(record, code, table.n_codes[record.place])
+            node = record.left + 1 - np.int64(is_left)
         raw[row] += tree.nodes.value[node]
 
 
 def make_monotonic(tree: BoostedTree, signs: np.ndarray) -> None:
-    """Move leaves on both sides of monotonic splits that are in the wrong order to their middle.
+    """Clip leaves on the two sides of a monotonic split at the middle if their order is wrong.
 
-    From the bottom up: what moves all leaves of a side leaves their own order as it is.
+    Nodes are visited from the bottom up: clipping a side does not change the order within it.
     """
     grown = tree.grown_nodes
     value, is_leaf = grown.value, grown.left < 0

@@ -1,4 +1,4 @@
-"""The nodes of a tree of histogram boosting while it grows, and all that is needed to split them.
+"""The arrays of a tree of histogram boosting while it grows.
 
 Nodes, splits and counters are structured arrays: `nodes.gain[i]` is the gain of node i.
 """
@@ -37,23 +37,23 @@ __all__ = [
     "share_of",
 ]
 
-LARGEST_VALUE = 1e290  # of a leaf: sums of them are finite
+LARGEST_VALUE = 1e290  # limit of a leaf value, so that sums are finite
 
 # phases of a tree
 NEW, GROWING, GROWN, ADDED, TOO_UNEVEN = range(5)
-# order in which leaves are split
+# orders in which leaves are split
 BEST_FIRST, LEVEL_BY_LEVEL, SMALL_FIRST = range(3)
-# roles of a core
+# roles of a thread
 ALONE, LEADS, ASSISTS = range(3)
 
 _WORDS_OF_A_SET = 8  # of 32 bits, one for each code
 
 
 _SPLIT_FIELDS = [
-    ("place", np.int64),  # of the feature in the table; -1: there is no split
-    ("code", np.int64),  # the highest one that goes left
+    ("place", np.int64),  # place of the feature in the table; -1 if there is no split
+    ("code", np.int64),  # the highest code that goes left
     ("missing_left", np.int64),  # whether rows without a value go left
-    ("is_set", np.int64),  # whether `codes_left` counts, instead of `code`
+    ("is_set", np.int64),  # whether `codes_left` is used instead of `code`
     ("codes_left", np.uint32, (_WORDS_OF_A_SET,)),  # a bit for each code
     ("left_g", np.int64),  # sums of the rows that go left
     ("left_h", np.int64),
@@ -65,16 +65,16 @@ SPLIT = record_type(_SPLIT_FIELDS)
 
 NODE = record_type(
     [
-        ("left", np.int64),  # the left child, next to which is the right one; -1: a leaf
+        ("left", np.int64),  # the left child, followed by the right one; -1 for a leaf
         *_SPLIT_FIELDS,
         ("start", np.int64),  # its rows are rows[start:end] of the tree
         ("end", np.int64),
         ("depth", np.int64),
-        ("total_g", np.int64),  # sums of all rows
+        ("total_g", np.int64),  # sums over its rows
         ("total_h", np.int64),
-        ("count", np.int64),  # samples
-        ("slot", np.int64),  # of its histogram
-        ("is_packed", np.int64),  # whether that is one of packed words
+        ("count", np.int64),  # number of samples
+        ("slot", np.int64),  # slot of its histogram
+        ("is_packed", np.int64),  # whether the histogram consists of packed words
         ("low", np.float64),  # bounds of its value
         ("high", np.float64),
         ("value", np.float64),  # of a leaf
@@ -85,33 +85,40 @@ NODE = record_type(
 STATE = record_type(
     [
         ("phase", np.int64),
-        ("job", np.int64),  # the step that is next: see `trees`
-        ("step", np.int64),  # number of the last step that cores have shared
+        ("job", np.int64),  # the next step, see `trees`
+        ("step", np.int64),  # number of the last step that threads have shared
         ("n_nodes", np.int64),
         ("n_leaves", np.int64),
-        ("n_frontier", np.int64),  # leaves that have a split
-        ("n_free", np.int64),  # histograms that are not in use
-        ("node", np.int64),  # that is split now
+        ("n_frontier", np.int64),  # number of leaves for which a split was found
+        ("n_free", np.int64),  # number of free slots
+        ("node", np.int64),  # the node that is being split
         ("middle", np.int64),  # where the rows of its right child begin
         ("small", np.int64),  # its children by the number of rows; -1 if they are not searched
         ("large", np.int64),
-        ("n_searchers", np.int64),  # cores that have shared the last search
-        ("copies", np.int64),  # the most samples that a row stands for
+        ("n_searchers", np.int64),  # number of threads that have shared the last search
+        ("copies", np.int64),  # the largest number of samples that a row represents
         ("is_wide", np.int64),  # whether gradients are not packed into words
-        ("is_uneven", np.int64),  # whether they differ too much in size for that
+        ("is_uneven", np.int64),  # whether they differ too much in size to be packed
     ]
 )
 
 
 class GrowthRules(NamedTuple):
-    """order: of splitting; max_leaves, max_depth; min_samples, min_hessian: of a leaf; min_worth:
-    samples of a node whose share of the hessian a child must have; l2: regularization;
-    longest_step: beyond which values grow like a logarithm only; rate: factor of the values; tried:
-    the share of features that a node may be split by; seed of the draw of these; adds: whether the
-    values of the leaves are written, and added to the scores.
+    """The growth rules.
 
-    signs        int64 (d,) by place, -1, 0 or 1: which way predictions may go; empty without
-    sets         bool (sets, d) by place: features that may be on one path; empty without
+    order                     the order in which leaves are split
+    max_leaves, max_depth     limits of the tree
+    min_samples, min_hessian  minimum of a leaf
+    min_worth                 a child must have the share of the hessian that this number of samples
+                              of its node would have
+    l2                        regularization
+    longest_step              longer steps grow only like a logarithm
+    rate                      factor on the values
+    tried, seed               the share of features that are searched for a node, and its seed
+    adds                      whether leaf values are computed, and added to the scores
+    signs                     int64 (d,) by place, -1, 0 or 1: monotonic constraints; may be empty
+    sets                      bool (sets, d) by place: features that may be on one path; may be
+                              empty
     """
 
     order: int
@@ -131,13 +138,14 @@ class GrowthRules(NamedTuple):
 
 
 class Source(NamedTuple):
-    """What a tree is grown on.
+    """The data that a tree is grown on.
 
-    rows       int32 (m,) ascending: the rows that count
+    rows       int32 (m,) ascending: the rows of the tree
     gradient, hessian    float64 (n,)
-    copies     int64 (n,) samples that each row stands for, or empty: one each
-    raw        float64 (n,)  scores that the values of leaves are added to
-    packed     int64 (n,), g, h int64 (n,): as integers, packed or not; what is not used is empty
+    copies     int64 (n,) the number of samples that each row represents; empty: one each
+    raw        float64 (n,)  the scores to which leaf values are added
+    packed     int64 (n,)  gradients and hessians as packed integers
+    g, h       int64 (n,)  the same as separate integers; arrays that are not used are empty
     """
 
     rows: np.ndarray
@@ -154,13 +162,13 @@ class BoostedTree(NamedTuple):
     """A tree while it grows.
 
     nodes      NODE (nodes,)
-    open_sets  bool (nodes, sets)  sets of features that a node may still be split by
-    rows       int32 (m,)  by leaves; spare int32 (m,)
-    frontier   int64 (nodes,)  leaves that have a split
-    free       int64 (slots,)  histograms that are not in use
+    open_sets  bool (nodes, sets)  sets of features by which a node may still be split
+    rows       int32 (m,)  rows sorted by leaves; spare int32 (m,) is a buffer
+    frontier   int64 (nodes,)  leaves for which a split was found
+    free       int64 (slots,)  free slots
     state      STATE (1,)
-    units      float64 (3,)  what 1 of the integers g and h, and a gain of 1, is worth
-    scales     float64 (2,)  factors of the wider sums of leaves
+    units      float64 (3,)  the real values of g = 1, h = 1 and gain = 1
+    scales     float64 (2,)  factors for the more precise sums of leaves
     """
 
     nodes: np.recarray
@@ -179,23 +187,23 @@ class BoostedTree(NamedTuple):
 
     @property
     def grown_nodes(self) -> np.recarray:
-        """The nodes that are there."""
+        """The nodes in use."""
         return first_records(self.nodes, self.n_nodes)
 
 
 class Workspace(NamedTuple):
-    """What a search needs; the first index of arrays for each core is its rank.
+    """Buffers for growing a tree; where the first axis is cores, it is the rank of a thread.
 
-    sums       int64 (slots, 3, cells)  histograms: of g, h and samples, for each leaf
-    partial    int64 (cores, 3, cells)  of some rows
-    words      int64 (cores, cells)  packed sums of some rows
-    scratch    float64 (cores, 4, 256), order int64 (cores, 256): of a search
+    sums       int64 (slots, 3, cells)  histograms of g, h and samples
+    partial    int64 (cores, 3, cells)  histograms of some of the rows
+    words      int64 (cores, cells)  packed sums of some of the rows
+    scratch    float64 (cores, 4, 256), order int64 (cores, 256): for the search
     best       SPLIT (cores, 2)  the best splits of two nodes
-    allowed    bool (2, d)  places that two nodes may be split by; shuffle int64 (d,)
-    counts     int64 (cores, 4)  results of a core
-    largest    float64 (cores, 2)  gradient and hessian
+    allowed    bool (2, d)  places by which two nodes may be split; shuffle int64 (d,)
+    counts     int64 (cores, 4)  results of a thread
+    largest    float64 (cores, 2)  largest gradient and hessian
     leaf_sums  int64 (cores, nodes, 2)
-    goes_left  uint8 (256,)  of the codes of a feature
+    goes_left  uint8 (256,)  for each code of a feature
     """
 
     sums: np.ndarray
@@ -248,5 +256,5 @@ def new_workspace(table: GradientTable, max_leaves: int, n_slots: int, n_cores: 
 
 @kernel(inner=True)
 def share_of(total, rank, size):
-    """Where the share of a core begins."""
+    """Where the share of a thread begins."""
     return (total * rank) // size

@@ -1,9 +1,9 @@
-"""Gradients, hessians and numbers of samples, packed into one word.
+"""Gradient, hessian and number of samples, packed into one 64-bit word.
 
     g of 11 bits and a sign | h of 11 bits | 1
 
-has room for the sums of 8192 samples, which are added up by one addition each. The sums of a node
-of that size are such words as well.
+The word has enough bits for the sums of 8192 samples, so a sample needs one addition. The sums of a
+node of up to that size are also packed words.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["BITS", "SAMPLES_OF_A_WORD", "packed_word", "sums_of_cell", "unpacked
 SAMPLES_OF_A_WORD = 8192
 BITS = 11
 
-_H_AT, _G_AT = 14, 39  # places in a word
+_H_AT, _G_AT = 14, 39  # bit positions in a word
 _H_MASK = (1 << (_G_AT - _H_AT)) - 1
 _N_MASK = (1 << _H_AT) - 1
 
@@ -35,7 +35,7 @@ def unpacked(word):
 
 @kernel(inlined=True)
 def sums_of_cell(sums, is_packed, cell):
-    """The sums of a code; of a packed histogram the first row holds words."""
+    """The sums of a code; in a packed histogram the first row contains words."""
     if is_packed:
         g, h, count = unpacked(sums[0, cell])
     else:

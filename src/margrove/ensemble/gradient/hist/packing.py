@@ -1,4 +1,4 @@
-"""Boosted trees in the form that ensembles keep: thresholds and categories instead of codes."""
+"""Grown trees as packed trees for prediction: thresholds and categories instead of codes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _LARGEST_GAIN = 1e300
 
 
 class Meanings(NamedTuple):
-    """What the codes of all features stand for.
+    """The values of the codes of all features.
 
-    features         int64 (d,)  which feature is at a place
+    features         int64 (d,)  the feature at each place
     first            int64 (d + 1,)  where the codes of a feature begin in lows and highs
     lows, highs      float64
     category_first   int64 (d + 1,)  where its categories begin in category_codes
@@ -37,19 +37,19 @@ class Meanings(NamedTuple):
 
 def meanings_of(bins: GradientBins, table: GradientTable) -> Meanings:
     none = np.empty(0, np.int64)
-    categories = [none if own is None else own for own in bins.codes]
+    categories = [none if codes is None else codes for codes in bins.codes]
     return Meanings(
         table.features,
         np.concatenate([[0], np.cumsum(bins.n_codes)]).astype(np.int64),
         np.concatenate([*bins.lows, np.empty(0)]),
         np.concatenate([*bins.highs, np.empty(0)]),
-        np.cumsum([0] + [len(own) for own in categories]).astype(np.int64),
+        np.cumsum([0] + [len(codes) for codes in categories]).astype(np.int64),
         np.concatenate([*categories, none]),
     )
 
 
 def packed(tree: BoostedTree, meanings: Meanings) -> PackedTree:
-    """Gains are the tree's decreases, and samples its weights."""
+    """The packed tree; gains become its decreases, and numbers of samples its weights."""
     n = tree.n_nodes
     nodes = np.empty(2 * n, np.int64)
     samples, gains = np.empty(n, np.int64), np.empty(n)
@@ -62,9 +62,9 @@ def packed(tree: BoostedTree, meanings: Meanings) -> PackedTree:
 def _n_words(tree, meanings):
     total = 0
     for node in range(tree.state[0].n_nodes):
-        own = tree.nodes[node]
-        if own.left >= 0 and own.is_set == 1:
-            feature = meanings.features[own.place]
+        record = tree.nodes[node]
+        if record.left >= 0 and record.is_set == 1:
+            feature = meanings.features[record.place]
             first = meanings.category_first
             total += (first[feature + 1] - first[feature]) // 32 + 1
     return total
@@ -72,32 +72,32 @@ def _n_words(tree, meanings):
 
 @kernel(bare=True)
 def _write_nodes(tree, meanings, nodes, samples, gains, words):
-    """Two words a node, see `grove.serve.packed_trees`."""
+    """Write two words for each node, see `grove.serve.packed_trees`."""
     numbers = nodes.view(np.float64)
     place = 0
     for node in range(tree.state[0].n_nodes):
-        own = tree.nodes[node]
-        samples[node] = own.count
+        record = tree.nodes[node]
+        samples[node] = record.count
         gains[node] = 0.0
-        if own.left < 0:
-            numbers[2 * node] = own.value
+        if record.left < 0:
+            numbers[2 * node] = record.value
             nodes[2 * node + 1] = node
             continue
-        gains[node] = min(own.gain * tree.units[2], _LARGEST_GAIN)
-        feature = meanings.features[own.place]
-        link = own.left | (feature << FEATURE_AT) | ((own.missing_left & 1) << MISSING_AT)
-        if own.is_set == 1:
+        gains[node] = min(record.gain * tree.units[2], _LARGEST_GAIN)
+        feature = meanings.features[record.place]
+        link = record.left | (feature << FEATURE_AT) | ((record.missing_left & 1) << MISSING_AT)
+        if record.is_set == 1:
             numbers[2 * node] = float(place)
             link |= np.int64(1) << SET_AT
-            place += _write_set(own, meanings, feature, words[place:])
+            place += _write_set(record, meanings, feature, words[place:])
         else:
-            numbers[2 * node] = _threshold(meanings, feature, own.code)
+            numbers[2 * node] = _threshold(meanings, feature, record.code)
         nodes[2 * node + 1] = link
 
 
 @kernel(inner=True)
 def _write_set(node, meanings, feature, words):
-    """Categories that go left; those without rows go where what is missing goes."""
+    """Write the bits of categories that go left; those without rows go with missing values."""
     first, last = meanings.category_first[feature], meanings.category_first[feature + 1]
     for category in range(last - first):
         code = meanings.category_codes[first + category]
@@ -112,7 +112,7 @@ def _write_set(node, meanings, feature, words):
 
 @kernel(inner=True)
 def _threshold(meanings, feature, code):
-    """Halfway to the next code; beyond all values where only what is missing goes right."""
+    """The midpoint to the next code; infinity if only missing values go right."""
     at = meanings.first[feature] + code
     if at + 1 >= meanings.first[feature + 1]:
         return np.inf

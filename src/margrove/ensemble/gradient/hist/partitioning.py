@@ -1,4 +1,4 @@
-"""Rows of a split: which of them go left, and all in their order."""
+"""Partitions the rows of a node by its split; both children keep the order of the rows."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ __all__ = [
 
 @kernel(inner=True)
 def mark_codes(table, node, goes_left):
-    """goes_left uint8 (256,): 1 for what goes left, by the bytes of the feature's column; by its
-    codes, if it is in a list."""
+    """Write goes_left uint8 (256,): 1 for bytes of the feature's column that go left, or for codes
+    if the feature is stored as a list."""
     place = node.place
     n_codes, at = table.n_codes[place], table.bytes_at[place]
     if table.omitted[place] >= 0:
@@ -44,10 +44,11 @@ def is_code_left(node, code, n_codes):
 
 @kernel(inner=True)
 def partition_rows(team, rank, size, table, tree, space):
-    """Rows that go left come first, all in their order: the others are written backwards first."""
+    """Move rows that go left to the front; both sides keep their order. (In the buffer, rows that
+    go right are written backwards.)"""
     state = tree.state[0]
-    own = tree.nodes[state.node]
-    begin, length, place = own.start, own.end - own.start, own.place
+    node = tree.nodes[state.node]
+    begin, length, place = node.start, node.end - node.start, node.place
     start, end = begin + share_of(length, rank, size), begin + share_of(length, rank + 1, size)
     column = table.columns[place]
     if column >= 0:
@@ -73,7 +74,7 @@ def partition_rows(team, rank, size, table, tree, space):
 
 @kernel(inner=True)
 def _partition_by_bytes(column, goes_left, rows, spare, start, end):
-    """Without a branch: each row is written to both sides, and one of them moves on."""
+    """Without a branch: each row is written to both sides, and one of the positions advances."""
     low, high = np.uint64(start), np.uint64(end - 1)
     one = np.uint64(1)
     for p in range(start, end):
@@ -88,9 +89,9 @@ def _partition_by_bytes(column, goes_left, rows, spare, start, end):
 
 @kernel(inner=True)
 def partition_by_list(table, place, goes_left, rows, spare, start, end):
-    """Rows that go left from the front, others from the end; how many go left.
+    """Write rows that go left from the front, others from the end; returns how many go left.
 
-    The rows of the node and those of the list both ascend.
+    The rows of the node and those of the list are ascending.
     """
     k = place - table.places_at[-1]
     at, stop = table.list_starts[k], table.list_starts[k + 1]
@@ -113,7 +114,7 @@ def partition_by_list(table, place, goes_left, rows, spare, start, end):
 
 @kernel(inner=True)
 def advance_to(list_rows, at, stop, row):
-    """The first entry from `at` on of this row or a later one, in growing strides."""
+    """The first entry from `at` on of this row or a later one (exponential search)."""
     stride = 1
     while at + stride < stop and list_rows[at + stride] < row:
         at += stride
@@ -130,7 +131,7 @@ def advance_to(list_rows, at, stop, row):
 
 @kernel(inner=True)
 def code_of(table, place, row):
-    """The code of a row, of the feature at a place."""
+    """The code of a row for the feature at a place."""
     column = table.columns[place]
     if column >= 0:
         code = np.int64(table.by_columns[column, row]) - table.bytes_at[place]

@@ -1,8 +1,8 @@
-"""The root of a tree: gradients and hessians as integers, and a node of all rows.
+"""The root of a tree: gradients and hessians as integers, and a node with all rows.
 
-Integers add up to the same in any order, so that neither threads nor the order of rows show in a
-tree. They have 11 bits and are packed into words, see `packed_words`. Where gradients differ too
-much in size for that, they have up to 40 bits and are not packed.
+Sums of integers do not depend on their order, so neither threads nor the order of rows change a
+tree. The integers have 11 bits and are packed into words, see `packed_words`. If gradients differ
+too much in size for that, the integers have up to 40 bits and are not packed.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ __all__ = [
 
 _WIDE_BITS = 40
 _BITS_OF_SUMS = 61
-_LEAST_MEAN = 4  # of packed gradients and hessians: with less, too many of them would be 0
-_FEW_SAMPLES = 1024  # which are never packed: one of them may be a thousand times the others
-_MOST_COPIES = 16  # samples that a row may stand for in a packed word
+_LEAST_MEAN = 4  # of packed gradients and hessians: below it, too many of them would be 0
+_FEW_SAMPLES = 1024  # are never packed, because one may be a thousand times larger than the others
+_MOST_COPIES = 16  # limit of the samples that a row may represent in a packed word
 
 
 @kernel(inner=True)
 def make_root(team, rank, size, source, rules, tree, space):
-    """A core's share of: gradients as integers, and a root of all rows."""
+    """A thread's share of writing gradients as integers, and the root."""
     n = len(source.rows)
     start, end = share_of(n, rank, size), share_of(n, rank + 1, size)
     find_largest(source, start, end, space.largest[rank], space.counts[rank])
@@ -50,7 +50,7 @@ def make_root(team, rank, size, source, rules, tree, space):
     is_wide = len(source.g) > 0
     bits = bits_of_gradients(tree, is_wide, count)
     g_scale, h_scale = power_for(largest_g, bits), power_for(largest_h, bits)
-    barrier(team, size)  # all have read what is overwritten now
+    barrier(team, size)  # all threads have read the counts, which are overwritten now
     if is_wide:
         write_wide(source, start, end, g_scale, h_scale, tree.rows, space.counts[rank])
     else:
@@ -68,8 +68,8 @@ def make_root(team, rank, size, source, rules, tree, space):
 
 @kernel(inner=True)
 def find_largest(source, start, end, largest, counts):
-    """largest float64 (2,): gradient and hessian; counts int64 (2,): samples, and the most that a
-    row stands for."""
+    """Write largest float64 (2,), of gradients and hessians, and counts int64 (2,): the number of
+    samples, and the largest number that a row represents."""
     largest_g, largest_h, count, copies = 0.0, 0.0, np.int64(0), np.int64(1)
     for p in range(start, end):
         row = np.uint64(source.rows[p])
@@ -77,9 +77,9 @@ def find_largest(source, start, end, largest, counts):
         largest_h = max(largest_h, source.hessian[row])
     if len(source.copies):
         for p in range(start, end):
-            own = source.copies[np.uint64(source.rows[p])]
-            count += own
-            copies = max(copies, own)
+            times = source.copies[np.uint64(source.rows[p])]
+            count += times
+            copies = max(copies, times)
     else:
         count = end - start
     largest[0], largest[1] = largest_g, largest_h
@@ -88,7 +88,7 @@ def find_largest(source, start, end, largest, counts):
 
 @kernel(inner=True)
 def bits_of_gradients(tree, is_wide, count):
-    """As integers."""
+    """The number of bits of gradients as integers."""
     bits = BITS
     if is_wide and tree.state[0].is_uneven == 1:
         bits = min(_WIDE_BITS, _BITS_OF_SUMS - _length_in_bits(count))
@@ -106,7 +106,7 @@ def _length_in_bits(number):
 
 @kernel(inner=True)
 def power_for(largest, bits):
-    """The largest power of two that keeps products with numbers up to this within so many bits."""
+    """The largest power of two whose product with `largest` has at most `bits` bits."""
     if largest == 0.0:
         return 1.0
     return math.ldexp(1.0, min(bits - math.frexp(largest)[1], 1000))
@@ -114,7 +114,7 @@ def power_for(largest, bits):
 
 @kernel(inner=True)
 def write_packed(source, start, end, g_scale, h_scale, rows, totals):
-    """totals int64 (3,): sums of g, h and the size of g."""
+    """Write packed integers, and totals int64 (3,): sums of g, h and abs(g)."""
     total_g, total_h, size_of_g = np.int64(0), np.int64(0), np.int64(0)
     has_copies = len(source.copies) > 0
     for p in range(start, end):
@@ -132,7 +132,7 @@ def write_packed(source, start, end, g_scale, h_scale, rows, totals):
 
 @kernel(inner=True)
 def write_wide(source, start, end, g_scale, h_scale, rows, totals):
-    """totals int64 (3,): sums of g, h, and 0."""
+    """Write separate integers, and totals int64 (3,): sums of g, h, and 0."""
     total_g, total_h = np.int64(0), np.int64(0)
     has_copies = len(source.copies) > 0
     for p in range(start, end):
@@ -148,10 +148,9 @@ def write_wide(source, start, end, g_scale, h_scale, rows, totals):
 
 @kernel(inner=True)
 def start_root(rules, tree, n, is_wide, largest, counts, totals):
-    """Write the root of n rows, if the integers are precise enough; else the tree is TOO_UNEVEN.
+    """Write the root of n rows if the integers are precise enough; else the tree is TOO_UNEVEN.
 
-    largest: gradient and hessian; counts: samples, and the most that a row stands for; totals:
-    sums of g, h and the size of g.
+    For `largest` and `counts` see `find_largest`, for `totals` see `write_packed`.
     """
     state = tree.state[0]
     count, copies = counts[0], counts[1]
@@ -192,6 +191,6 @@ def _write_root(tree, n, g, h, count):
 
 @kernel(inner=True)
 def is_packed_node(tree, node):
-    """Whether the histogram of a node is one of words."""
+    """Whether the histogram of a node consists of packed words."""
     is_small = tree.nodes.count[node] <= SAMPLES_OF_A_WORD
     return np.int64(is_small and tree.state[0].is_wide == 0)

@@ -1,7 +1,7 @@
-"""Gradient boosting, round by round: a process for `slices.drive`.
+"""The rounds of histogram gradient boosting: a process for `slices.drive`.
 
-A round takes the gradients of the loss at the scores so far, grows a tree for each score, and adds
-what the leaves say to the scores.
+A round computes the gradients of the loss at the current scores, grows a tree for each score, and
+adds the leaf values to the scores.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 _MOST_LEAVES = 2**20
-_SLOTS_OF_A_PATH = 48  # pending larger halves of at most 2^31 rows, and some
+_SLOTS_OF_A_PATH = 48  # enough for the pending larger children of at most 2^31 rows
 _CELLS_TO_SHARE_A_TREE = 1 << 15
 _ROWS_OF_A_TILE = 1 << 15
 _TREES_AT_ONCE = 8
@@ -41,9 +41,10 @@ _NO_WORDS = np.empty(0, np.int64)
 
 @dataclass(frozen=True)
 class GradientSettings:
-    """How trees are grown; the names are scikit-learn's.
+    """How trees are grown; most names are those of scikit-learn's parameters.
 
-    signs    int64 (d,) of each feature, or None: which way predictions may go
+    tried    the share of features that are searched for the split of a node
+    signs    int64 (d,) for each feature, -1, 0 or 1, or None: monotonic constraints
     sets     bool (sets, d), or None: features that may be on one path
     """
 
@@ -62,7 +63,7 @@ class GradientSettings:
 
 @dataclass
 class _TreeBuffers:
-    """Memory for one tree at a time, and the number of cores that share it."""
+    """The memory for growing one tree, and the number of threads that share it."""
 
     tree: nodes.BoostedTree
     space: nodes.Workspace
@@ -72,7 +73,7 @@ class _TreeBuffers:
 
 @dataclass
 class _Growth:
-    """A tree on its way."""
+    """A tree that is growing."""
 
     tree: nodes.BoostedTree
     source: nodes.Source
@@ -81,7 +82,12 @@ class _Growth:
 
 @dataclass
 class BoostingRound:
-    """A round that is not complete: the trees that are grown, and the score of the next one."""
+    """A round that is not complete.
+
+    rows, others   int32, the rows that trees are grown on, and all other rows
+    grown          the trees that are grown, or None
+    score          the number of the next tree
+    """
 
     loss: GradientLoss
     rows: np.ndarray
@@ -92,11 +98,11 @@ class BoostingRound:
 
 
 class GradientRounds:
-    """The rounds of boosting on one table of codes.
+    """The process of the rounds, on one binned table.
 
-    `raw` float64 (scores, n) is where to start from, and what the rounds add to. `draw(t)` gives
-    the rows that the trees of round t are grown on, ascending, or None for all. `losses` are those
-    of earlier rounds.
+    `raw` float64 (n_scores, n) are the raw scores at the start, to which the rounds add. `draw(t)`
+    gives the rows that the trees of round t are grown on, ascending, or None for all. `losses` are
+    those of earlier rounds.
     """
 
     unit = "round"
@@ -132,20 +138,20 @@ class GradientRounds:
             16.0 * k * n, "The gradients of all classes", "Use fewer classes, or fewer rows."
         )
         self._gradient, self._hessian = np.empty((k, n)), np.empty((k, n))
-        self._everyone = np.arange(n, dtype=np.int32)
+        self._all_rows = np.arange(n, dtype=np.int32)
         self._most_leaves, self._n_slots, self._is_tight = self._sizes(n)
         self._tree_buffers = self._new_tree_buffers(k, n)
         self._team = Team(self._n_threads)
         self._round: BoostingRound | None = None
         self._is_kept = is_kept()
-        self._raw_before: np.ndarray | None = None  # of the round on its way, if that is kept
+        self._raw_before: np.ndarray | None = None  # scores before the round, for checkpoints
         self.trees: list[list[PackedTree]] = []
         self.losses = list(losses)
         if monitor is not None and not monitor.scores:
-            self._tell(monitor, [])
+            self._add_score(monitor, [])
 
     def _new_tree_buffers(self, k: int, n: int) -> list[_TreeBuffers]:
-        """Cores share each tree, or grow a tree each where there are enough small ones."""
+        """Threads share each tree, or grow one tree each if there are many small trees."""
         is_large = n * len(self._table.features) >= _CELLS_TO_SHARE_A_TREE
         shares_out_trees = k >= 2 * self._n_threads and n < _ROWS_OF_A_TILE
         n_buffers = min(self._n_threads, k) if shares_out_trees else 1
@@ -157,7 +163,7 @@ class GradientRounds:
         require_memory(
             24.0 * n_slots * self._table.n_cells,
             "The histograms of all leaves",
-            "Lower max_leaf_nodes, or let it be None.",
+            "Lower max_leaf_nodes, or set it to None.",
         )
         n_sets = 0 if self._settings.sets is None else len(self._settings.sets)
         return _TreeBuffers(
@@ -168,20 +174,19 @@ class GradientRounds:
         )
 
     def _sizes(self, n: int) -> tuple[int, int, bool]:
-        """The most leaves of a tree, histograms that it needs, and whether it may run out of
-        leaves."""
+        """(maximum number of leaves, number of histograms, whether max_leaf_nodes is the limit)."""
         settings = self._settings
         copies = self._rows.copies
         samples = n if copies is None else int(copies.sum())
         most = max(min(samples // max(settings.min_samples_leaf, 1), n, _MOST_LEAVES), 1)
         if settings.max_depth is not None:
             most = min(most, 2 ** min(settings.max_depth, 20))
-        asked = settings.max_leaf_nodes
-        if asked is not None and asked < most:
-            return asked, asked + 1, True
+        limit = settings.max_leaf_nodes
+        if limit is not None and limit < most:
+            return limit, limit + 1, True
         return most, min(most + 1, _SLOTS_OF_A_PATH), False
 
-    # -- a process --
+    # -- the process --
 
     @property
     def rounds(self) -> int:
@@ -193,7 +198,7 @@ class GradientRounds:
 
     @property
     def stopped_early(self) -> bool:
-        """Whether the last rounds of this run have made nothing better."""
+        """Whether the last rounds did not improve the score."""
         return self.rounds > 0 and self.monitor is not None and self.monitor.says_stop
 
     def figures(self) -> dict[str, float]:
@@ -206,45 +211,45 @@ class GradientRounds:
         return []
 
     def advance(self, work: float) -> float:
-        """A round, or a part of one where it takes long."""
+        """Run a round, or a part of it if it takes long."""
         if self._round is None:
             self._raw_before = self.raw.copy() if self._is_kept else None
             self._round = self._begin()
-        own = self._round
+        current = self._round
         if len(self._tree_buffers) > 1:
-            done = self._grow_side_by_side(own)
+            done = self._grow_in_parallel(current)
         else:
-            done = self._grow_together(own, work)
-        if own.score == len(self.raw):
-            self._end(own)
+            done = self._grow_one(current, work)
+        if current.score == len(self.raw):
+            self._end(current)
         return done
 
     def state(self) -> dict[str, Any]:
-        """After the last round that is complete."""
+        """The state after the last complete round."""
         return state_of_rounds(self, self.raw if self._raw_before is None else self._raw_before)
 
     def restore(self, state: dict[str, Any]) -> None:
         restore_rounds(self, state, self._form)
 
     def _begin(self) -> BoostingRound:
-        """Take gradients, and draw rows."""
+        """Compute gradients, and draw rows."""
         rows = self._rows
         loss = self._loss_of_round()
         loss_so_far = self._derive(loss)
         if len(self.losses) == self.first + self.rounds:
             self.losses.append(loss_so_far)
-        if loss.differs_from_mean:  # trees part the rows, leaves are renewed below
+        if loss.differs_from_mean:  # `_renew` computes the leaf values
             self._hessian[:] = 1.0 if rows.weight is None else rows.weight
         drawn = self._draw(self.first + self.rounds)
         if drawn is None:
-            return BoostingRound(loss, self._everyone, self._everyone[:0], [None] * len(self.raw))
-        others = np.setdiff1d(self._everyone, drawn, assume_unique=True)
+            return BoostingRound(loss, self._all_rows, self._all_rows[:0], [None] * len(self.raw))
+        others = np.setdiff1d(self._all_rows, drawn, assume_unique=True)
         return BoostingRound(loss, drawn, others, [None] * len(self.raw))
 
     def _derive(self, loss: GradientLoss) -> float:
-        """Write gradients and hessians; the loss of the scores so far.
+        """Write gradients and hessians; returns the loss of the current scores.
 
-        In tiles that do not depend on the number of threads, which then do not show in the loss.
+        Tiles do not depend on the number of threads, so neither does the loss.
         """
         rows, n = self._rows, len(self._rows.y)
         n_tiles = -(-n // _ROWS_OF_A_TILE)
@@ -263,14 +268,14 @@ class GradientRounds:
         total = float(n) if rows.weight is None else float(rows.weight.sum())
         return math.fsum(losses) / total
 
-    def _end(self, own: BoostingRound) -> None:
-        grown = [tree for tree in own.grown if tree is not None]
+    def _end(self, current: BoostingRound) -> None:
+        grown = [tree for tree in current.grown if tree is not None]
         if self.monitor is not None:
-            self._tell(self.monitor, grown)
+            self._add_score(self.monitor, grown)
         self.trees.append(grown)
         self._round = self._raw_before = None
 
-    def _tell(self, monitor: Monitor, grown: list[PackedTree]) -> None:
+    def _add_score(self, monitor: Monitor, grown: list[PackedTree]) -> None:
         training_loss = None
         if monitor.wants_training_loss:
             training_loss = self._loss_so_far()
@@ -284,48 +289,45 @@ class GradientRounds:
         return self._loss_of_round().value(self._rows.y, self.raw, self._weight)
 
     def all_losses(self) -> np.ndarray:
-        """The loss of the training set before the first round, and after each.
-
-        What an interrupted round has left does not count.
-        """
+        """The loss of the training set before the first round and after each complete round."""
         known = self.losses[: self.first + self.rounds + 1]
         is_known = len(known) == self.first + self.rounds + 1
         return np.array(known if is_known else [*known, self._loss_so_far()])
 
-    def _grow_side_by_side(self, own: BoostingRound) -> float:
-        """A tree on each core, some at a time."""
+    def _grow_in_parallel(self, current: BoostingRound) -> float:
+        """Grow some trees of the round, one on each thread."""
         free = list(self._tree_buffers)
-        first = own.score
+        first = current.score
         last = min(first + _TREES_AT_ONCE * len(free), len(self.raw))
 
         def grow(tile: int) -> None:
             buffers = free.pop()
-            self._go_on(self._start_tree(own, buffers, first + tile), buffers, np.inf)
-            self._keep(own, buffers.tree, first + tile)
+            self._advance_tree(self._start_tree(current, buffers, first + tile), buffers, np.inf)
+            self._keep(current, buffers.tree, first + tile)
             free.append(buffers)
 
         run_tiles(grow, last - first, len(self._tree_buffers))
-        own.score = last
-        return float((last - first) * len(own.rows) * len(self._table.features))
+        current.score = last
+        return float((last - first) * len(current.rows) * len(self._table.features))
 
-    def _grow_together(self, own: BoostingRound, work: float) -> float:
-        """One tree, or a part of it, on all cores."""
+    def _grow_one(self, current: BoostingRound, work: float) -> float:
+        """Grow one tree, or a part of it, on all threads."""
         buffers = self._tree_buffers[0]
-        if own.growth is None:
-            own.growth = self._start_tree(own, buffers, own.score)
-        if self._go_on(own.growth, buffers, work):
-            self._keep(own, own.growth.tree, own.score)
-            own.score, own.growth = own.score + 1, None
+        if current.growth is None:
+            current.growth = self._start_tree(current, buffers, current.score)
+        if self._advance_tree(current.growth, buffers, work):
+            self._keep(current, current.growth.tree, current.score)
+            current.score, current.growth = current.score + 1, None
         return work
 
     # -- a tree --
 
-    def _start_tree(self, own: BoostingRound, buffers: _TreeBuffers, score: int) -> _Growth:
-        m = len(own.rows)
+    def _start_tree(self, current: BoostingRound, buffers: _TreeBuffers, score: int) -> _Growth:
+        m = len(current.rows)
         tree = buffers.tree._replace(rows=buffers.tree.rows[:m], spare=buffers.tree.spare[:m])
         trees.begin(tree)
         source = nodes.Source(
-            own.rows,
+            current.rows,
             self._gradient[score],
             self._hessian[score],
             _NO_WORDS if self._rows.copies is None else self._rows.copies,
@@ -334,15 +336,15 @@ class GradientRounds:
             _NO_WORDS,
             _NO_WORDS,
         )
-        return _Growth(tree, source, self._rules(own, score))
+        return _Growth(tree, source, self._rules(current, score))
 
-    def _rules(self, own: BoostingRound, score: int) -> nodes.GrowthRules:
+    def _rules(self, current: BoostingRound, score: int) -> nodes.GrowthRules:
         settings, features = self._settings, self._table.features
         order = nodes.LEVEL_BY_LEVEL if settings.level_wise else nodes.BEST_FIRST
-        if not self._is_tight:  # all are split that can be: the order does not matter
+        if not self._is_tight:  # every leaf that can be split is split: the order does not matter
             order = nodes.SMALL_FIRST
         signs, sets = settings.signs, settings.sets
-        is_even = own.loss.is_constant_hessian or own.loss.differs_from_mean
+        is_even = current.loss.is_constant_hessian or current.loss.differs_from_mean
         number = (self.first + self.rounds) * self._n_scores + score
         return nodes.GrowthRules(
             order,
@@ -352,49 +354,49 @@ class GradientRounds:
             settings.min_hessian,
             0.0 if is_even else float(settings.min_samples_leaf),
             settings.l2_regularization,
-            own.loss.longest_step,
+            current.loss.longest_step,
             settings.learning_rate,
             settings.tried,
             seed_of_member(settings.seed, number) if settings.tried < 1.0 else 0,
-            not own.loss.differs_from_mean,
+            not current.loss.differs_from_mean,
             np.empty(0, np.int64) if signs is None else signs[features],
             np.empty((0, len(features)), np.bool_)
             if sets is None
             else np.ascontiguousarray(sets[:, features]),
         )
 
-    def _go_on(self, growth: _Growth, buffers: _TreeBuffers, work: float) -> bool:
-        """Grow a tree as far as the work allows; whether it is there."""
-        phase = self._lead(growth, buffers, work)
+    def _advance_tree(self, growth: _Growth, buffers: _TreeBuffers, work: float) -> bool:
+        """Grow a tree for about this amount of work; returns whether it is complete."""
+        phase = self._run_kernel(growth, buffers, work)
         if phase == nodes.TOO_UNEVEN:
             n = len(buffers.packed)
             growth.source = growth.source._replace(g=np.empty(n, np.int64), h=np.empty(n, np.int64))
             trees.begin(growth.tree)
-            phase = self._lead(growth, buffers, work)
+            phase = self._run_kernel(growth, buffers, work)
         return phase == (nodes.ADDED if growth.rules.adds else nodes.GROWN)
 
-    def _lead(self, growth: _Growth, buffers: _TreeBuffers, work: float) -> int:
-        given = (self._table, growth.source, growth.rules, growth.tree, buffers.space, float(work))
+    def _run_kernel(self, growth: _Growth, buffers: _TreeBuffers, work: float) -> int:
+        data = (self._table, growth.source, growth.rules, growth.tree, buffers.space, float(work))
         if buffers.n_cores == 1:
-            return int(trees.grow(_NO_TEAM, 0, _NO_TEAM, nodes.ALONE, *given))
+            return int(trees.grow(_NO_TEAM, 0, _NO_TEAM, nodes.ALONE, *data))
         return self._team.run(
-            lambda *team: int(trees.grow(*team, nodes.LEADS, *given)),
-            lambda *team: trees.grow(*team, nodes.ASSISTS, *given),
+            lambda *team: int(trees.grow(*team, nodes.LEADS, *data)),
+            lambda *team: trees.grow(*team, nodes.ASSISTS, *data),
         )
 
-    def _keep(self, own: BoostingRound, tree: nodes.BoostedTree, score: int) -> None:
-        """What a grown tree says is in the scores of all rows."""
+    def _keep(self, current: BoostingRound, tree: nodes.BoostedTree, score: int) -> None:
+        """Store a grown tree, and add its values to the scores of all rows."""
         raw = self.raw[score]
-        tree = tree._replace(rows=tree.rows[: len(own.rows)])
-        if own.loss.differs_from_mean:
-            self._renew(tree, own.loss, raw)
+        tree = tree._replace(rows=tree.rows[: len(current.rows)])
+        if current.loss.differs_from_mean:
+            self._renew(tree, current.loss, raw)
             leaves.add_values(tree, raw)
-        if len(own.others):
-            leaves.add_to_others(self._table, tree, own.others, raw)
-        own.grown[score] = packed(tree, self._meanings)
+        if len(current.others):
+            leaves.add_to_others(self._table, tree, current.others, raw)
+        current.grown[score] = packed(tree, self._meanings)
 
     def _renew(self, tree: nodes.BoostedTree, loss: GradientLoss, raw: np.ndarray) -> None:
-        """Leaves say what fits the residuals of their rows best."""
+        """Set the leaf values by the residuals of their rows, see `GradientLoss.leaf_values`."""
         grown = tree.grown_nodes
         ends = np.flatnonzero(grown.left < 0)
         ends = ends[np.argsort(grown.start[ends])]

@@ -1,11 +1,12 @@
-"""Shards of the rows of histogram boosting: what a machine does that has some of the rows.
+"""Growing a tree whose rows are on several workers: a worker with a shard of the rows.
 
-It does as the leader says (`leader`): it partitions the rows of a node, and counts the histogram of
-one of its children. Its nodes have numbers of their own, as not all of them become nodes of the
-tree: the root is 0, and the children of the k-th node that is partitioned are 2 k + 1 and 2 k + 2.
+It follows the orders of the leader (`leader`): it partitions the rows of a node, and counts the
+histogram of one of its children. Its node numbers differ from those of the tree, because not all of
+them become nodes of the tree: the root is 0, and the children of the k-th node that is partitioned
+are 2 k + 1 and 2 k + 2.
 
-The table of a shard is a byte a cell: `by_rows` are bytes, uint8 (n, columns), and `by_columns` is
-empty.
+The table of a shard has one byte for each cell: `by_rows` is uint8 (n, columns), and `by_columns`
+is empty.
 """
 
 from __future__ import annotations
@@ -35,19 +36,19 @@ __all__ = [
     "write_rows",
 ]
 
-# to partition the rows of a node, and to count one of its children
+# an order to partition the rows of a node, and to count one of its children
 ORDER = record_type(
     [
-        ("node", np.int64),  # its number here
-        ("number", np.int64),  # its number where the tree is
+        ("node", np.int64),  # its number on the shards
+        ("number", np.int64),  # its number in the tree of the leader
         ("place", np.int64),  # the split: see `nodes.SPLIT`
         ("code", np.int64),
         ("missing_left", np.int64),
         ("is_set", np.int64),
         ("codes_left", np.uint32, (8,)),
         ("counted", np.int64),  # which child is counted: 0 or 1, -1 for none
-        ("is_packed", np.int64),  # whether in packed words
-        ("at", np.int64),  # where in the reply its sums begin
+        ("is_packed", np.int64),  # whether it is counted in packed words
+        ("at", np.int64),  # where its sums begin in the reply
     ]
 )
 
@@ -56,14 +57,14 @@ _BEYOND_CACHES = 1 << 24  # bytes
 
 @kernel(bare=True)
 def find_largest_of_rows(source, largest, counts):
-    """largest float64 (2,): gradient and hessian; counts int64 (2,): samples, and the most that a
-    row stands for."""
+    """Write largest float64 (2,), of gradients and hessians, and counts int64 (2,): the number of
+    samples, and the largest number that a row represents."""
     find_largest(source, 0, len(source.rows), largest, counts)
 
 
 @kernel(bare=True)
 def write_rows(source, is_wide, copies, g_scale, h_scale, tree, totals):
-    """Gradients as integers, and a root of all rows; totals int64 (3,)."""
+    """Write gradients as integers, the root, and totals int64 (3,), see `root.write_packed`."""
     n = len(source.rows)
     if is_wide:
         write_wide(source, 0, n, g_scale, h_scale, tree.rows, totals)
@@ -84,22 +85,22 @@ def count_root(table, source, tree, space, in_words, reply):
 def split_nodes(table, source, tree, space, orders, reply):
     """Partition the rows of nodes, one after the other, and count a child of each.
 
-    orders ORDER (k,). reply int64: rows that go left, and sums from where the orders say.
+    orders ORDER (k,). reply int64: numbers of rows that go left, then sums at `order.at`.
     """
     state, nodes = tree.state[0], tree.nodes
     for k in range(len(orders)):
         order = orders[k]
-        own, first = nodes[order.node], state.n_nodes
-        own.place, own.code = order.place, order.code
-        own.missing_left, own.is_set = order.missing_left, order.is_set
+        record, first = nodes[order.node], state.n_nodes
+        record.place, record.code = order.place, order.code
+        record.missing_left, record.is_set = order.missing_left, order.is_set
         for word in range(len(order.codes_left)):
-            own.codes_left[word] = order.codes_left[word]
-        mark_codes(table, own, space.goes_left)
-        middle = _partition_node(table, tree, own, space.goes_left, order.counted == 0)
-        nodes.start[first], nodes.end[first] = own.start, middle
-        nodes.start[first + 1], nodes.end[first + 1] = middle, own.end
+            record.codes_left[word] = order.codes_left[word]
+        mark_codes(table, record, space.goes_left)
+        middle = _partition_node(table, tree, record, space.goes_left, order.counted == 0)
+        nodes.start[first], nodes.end[first] = record.start, middle
+        nodes.start[first + 1], nodes.end[first + 1] = middle, record.end
         state.n_nodes += 2
-        reply[k] = middle - own.start
+        reply[k] = middle - record.start
         if order.counted >= 0:
             counted = first + order.counted
             in_words = order.is_packed == 1
@@ -108,7 +109,7 @@ def split_nodes(table, source, tree, space, orders, reply):
 
 @kernel(inner=True)
 def _count_node(table, source, tree, space, node, in_words, reply):
-    """The histogram of a node, without the codes that have no entries: words, or sums of three."""
+    """Count the histogram of a node, without omitted codes: packed words, or three sums."""
     start, end = tree.nodes.start[node], tree.nodes.end[node]
     cells, words = table.first[len(table.features)], space.words[0]
     if in_words:
@@ -132,7 +133,7 @@ def _count_node(table, source, tree, space, node, in_words, reply):
 
 @kernel(inner=True)
 def _count_words(table, packed, rows, start, end, words):
-    """Hot: one addition for each row and column."""
+    """The hottest loop: one addition for each row and column."""
     by_rows, cells_at = table.by_rows, table.cells_at
     n_columns, is_scattered = len(cells_at), are_scattered(rows, start, end)
     for p in range(start, end):
@@ -152,7 +153,7 @@ def _count_words(table, packed, rows, start, end, words):
 
 @kernel(inner=True)
 def _count_widely(table, source, rows, start, end, sums):
-    """sums: of gradients, hessians and samples, one after the other."""
+    """Add to sums: those of gradients, then of hessians, then of samples."""
     cells = np.uint64(table.first[len(table.features)])
     has_copies, has_lists = len(source.copies) > 0, len(table.list_starts) > 1
     two = np.uint64(2)
@@ -176,10 +177,10 @@ def _count_widely(table, source, rows, start, end, sums):
 
 @kernel(inner=True)
 def _partition_node(table, tree, node, goes_left, is_left_small):
-    """Rows that go left come first, all in their order; where the others begin.
+    """Move rows that go left to the front; both sides keep their order. Returns where the others
+    begin.
 
-    Those of the larger child, as far as that is known, are moved up where they lie; the others are
-    put aside meanwhile.
+    Rows of the child that is probably larger are moved in place; the others go to a buffer first.
     """
     start, end, place = node.start, node.end, node.place
     rows, spare, column = tree.rows, tree.spare, table.columns[place]
@@ -193,12 +194,12 @@ def _partition_node(table, tree, node, goes_left, is_left_small):
     is_scattered = table.by_rows.size > _BEYOND_CACHES and are_scattered(rows, start, end)
     if is_left_small:
         n_left = _partition_backwards(table.by_rows, column, goes_left, rows, spare, start, end,
-                                 is_scattered)  # fmt: skip
+                                      is_scattered)  # fmt: skip
         for k in range(n_left):
             rows[start + k] = spare[n_left - 1 - k]
         return start + n_left
     middle = _partition_forwards(table.by_rows, column, goes_left, rows, spare, start, end,
-                            is_scattered)  # fmt: skip
+                                 is_scattered)  # fmt: skip
     for k in range(end - middle):
         rows[middle + k] = spare[k]
     return middle
@@ -206,8 +207,8 @@ def _partition_node(table, tree, node, goes_left, is_left_small):
 
 @kernel(inner=True)
 def _partition_forwards(by_rows, column, goes_left, rows, spare, start, end, is_scattered):
-    """Who goes left is moved to the front, who goes right is put aside. Without a branch: each row
-    is written to both places, and one of them moves on."""
+    """Move rows that go left to the front, and others to the buffer. Without a branch: each row is
+    written to both places, and one of the positions advances."""
     place, aside = np.uint64(start), np.uint64(0)
     one, at = np.uint64(1), np.uint64(column)
     for p in range(start, end):
@@ -224,7 +225,7 @@ def _partition_forwards(by_rows, column, goes_left, rows, spare, start, end, is_
 
 @kernel(inner=True)
 def _partition_backwards(by_rows, column, goes_left, rows, spare, start, end, is_scattered):
-    """Who goes right is moved to the end, who goes left is put aside, the last one first."""
+    """Move rows that go right to the end, and others to the buffer in reverse order."""
     place, aside = np.uint64(end), np.uint64(0)
     one, at = np.uint64(1), np.uint64(column)
     for k in range(end - start):
@@ -242,15 +243,15 @@ def _partition_backwards(by_rows, column, goes_left, rows, spare, start, end, is
 
 @kernel(bare=True)
 def add_to_others(table, tree, rows, raw):
-    """raw[i] += what the tree says of row i; for rows that it was not grown on."""
+    """raw[i] += the value of row i's leaf, for rows that the tree was not grown on."""
     for p in range(len(rows)):
         row = np.int64(rows[p])
         node = np.int64(0)
         while tree.nodes.left[node] >= 0:
-            own = tree.nodes[node]
-            code = _code_of(table, own.place, row)
-            is_left = is_code_left(own, code, table.n_codes[own.place])
-            node = own.left + 1 - np.int64(is_left)
+            record = tree.nodes[node]
+            code = _code_of(table, record.place, row)
+            is_left = is_code_left(record, code, table.n_codes[record.place])
+            node = record.left + 1 - np.int64(is_left)
         raw[row] += tree.nodes.value[node]
 
 
@@ -270,7 +271,7 @@ def _code_of(table, place, row):
 
 @kernel(bare=True)
 def add_up_leaves(source, tree, handles, scales, sums):
-    """sums int64 (leaves, 2): of gradients and hessians, by scales float64 (2,)."""
+    """Write sums int64 (leaves, 2) of gradients and hessians, times scales float64 (2,)."""
     for k in range(len(handles)):
         node = handles[k]
         start, end = tree.nodes.start[node], tree.nodes.end[node]

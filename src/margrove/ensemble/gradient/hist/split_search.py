@@ -1,12 +1,12 @@
-"""The best split of a node of histogram boosting, from the sums of its codes.
+"""The search for the best split of a node, from its histogram.
 
-A split is worth
+The worth of a split is
 
     G_l^2 / (H_l + l2) + G_r^2 / (H_r + l2)
 
-in whole numbers of gradients and hessians: twice what the loss falls by when both children take a
-Newton step. Under monotonic constraints the values of children are held between bounds, and a split
-is worth what the loss falls by with these.
+in integer gradients and hessians. It is twice the decrease of the loss by Newton steps of both
+children. With monotonic constraints the values of the children are clipped at bounds, and the worth
+is the decrease of the loss with these values.
 
 The sums of a small node are packed, see `packed_words`.
 """
@@ -22,14 +22,14 @@ from margrove.ensemble.gradient.hist.packed_words import sums_of_cell, unpacked
 
 __all__ = ["MISSING_UNSEEN", "gain_of_node", "search_features", "unit_of_gain", "value_of"]
 
-MISSING_UNSEEN = 2  # no row of the node lacks the feature: such rows go where most are
-_SMOOTH = 10.0  # hessian by which categories of few rows are drawn to the mean
-_BARELY = 1.0 + 1e-12  # a gain of less is rounding
+MISSING_UNSEEN = 2  # the node has no missing values: they will go to the larger child
+_SMOOTH = 10.0  # added to hessians, which shrinks the means of categories with few rows
+_BARELY = 1.0 + 1e-12  # a smaller relative gain may be a rounding error
 
 
 @kernel(inner=True)
 def value_of(g, h, rules, units, low, high):
-    """The Newton step of a node, held between its bounds."""
+    """The Newton step of a node, clipped at its bounds."""
     total = float(h) * units[1] + rules.l2
     value = -(float(g) * units[0]) / total if total > 0.0 else 0.0
     return min(max(value, low), high)
@@ -37,13 +37,13 @@ def value_of(g, h, rules, units, low, high):
 
 @kernel(inner=True)
 def _worth(g, h, value, rules, units):
-    """Twice what the loss falls by when a node takes this value."""
+    """Twice the decrease of the loss if a node has this value."""
     return -value * (2.0 * float(g) * units[0] + (float(h) * units[1] + rules.l2) * value)
 
 
 @kernel(inner=True)
 def gain_of_node(node, rules, units):
-    """What a node is worth as it is, in the same unit as its splits."""
+    """The worth of a node without a split, in the unit of the worth of splits."""
     g, h = node.total_g, node.total_h
     if len(rules.signs) > 0:
         return _worth(g, h, value_of(g, h, rules, units, node.low, node.high), rules, units)
@@ -53,16 +53,16 @@ def gain_of_node(node, rules, units):
 
 @kernel(inner=True)
 def unit_of_gain(rules, units):
-    """What a gain of 1 is worth, at most what is still a number."""
+    """The real value of a gain of 1, at most 1e300."""
     return 1.0 if len(rules.signs) > 0 else min(units[0] * (units[0] / units[1]), 1e300)
 
 
 @kernel(inner=True)
 def search_features(table, rules, units, node, sums, first, last, allowed, scratch, order, best):
-    """The best split of a node by the features at the places first .. last - 1.
+    """Find the best split of a node by the features at the places first .. last - 1.
 
-    node NODE: its sums and bounds; sums int64 (3, cells): its histogram, if packed only the first
-    row; allowed bool (d,); scratch float64 (4, 256); order int64 (256,); best SPLIT: what is found.
+    node NODE; sums int64 (3, cells): its histogram, if packed only the first row; allowed bool
+    (d,); scratch float64 (4, 256); order int64 (256,); best SPLIT: the result.
     """
     best.place = -1
     best.gain = gain_of_node(node, rules, units) * _BARELY
@@ -85,7 +85,7 @@ def search_features(table, rules, units, node, sums, first, last, allowed, scrat
 
 @kernel(inner=True)
 def _is_even(table, place, worth, best):
-    """Of splits that are worth the same, that by the first feature is taken."""
+    """Whether a split is worth the same as the best, but has a lower feature number."""
     return (
         best.place >= 0
         and worth == best.gain
@@ -100,7 +100,7 @@ def _worth_of_steps(left_g, right_g, left_h, right_h):
 
 @kernel(inner=True)
 def _search_numbers(table, rules, units, node, place, missing, sums, scratch, best):
-    """Plain loops, one after the other, so that most of them run several codes at a time."""
+    """Consider the splits of a numeric feature, in several simple loops that are vectorised."""
     g, h, count, is_packed = node.total_g, node.total_h, node.count, node.is_packed == 1
     first, n_codes = table.first[place], table.n_codes[place]
     last = n_codes if missing == 0 else n_codes - 1
@@ -110,9 +110,9 @@ def _search_numbers(table, rules, units, node, place, missing, sums, scratch, be
     least_n = float(rules.min_samples)
     l2, least_h = rules.l2 / units[1], _least_hessian(h, count, rules, units)
     for code in range(last):
-        own, other = gs[code], all_g - gs[code]
+        left, right = gs[code], all_g - gs[code]
         a, b = hs[code] + l2, (all_h - hs[code]) + l2
-        worth = _worth_of_steps(own, other, a, b)
+        worth = _worth_of_steps(left, right, a, b)
         is_allowed = (
             (ns[code] >= least_n)
             & (all_n - ns[code] >= least_n)
@@ -120,7 +120,7 @@ def _search_numbers(table, rules, units, node, place, missing, sums, scratch, be
             & (all_h - hs[code] >= least_h)
         )
         gains[code] = worth if is_allowed else -1.0
-    # Numbers from 0 on are in the order of their bits, whose largest is found much faster.
+    # Floats >= 0 have the same order as their bits, whose maximum is found much faster.
     bits, largest = gains.view(np.int64), np.int64(-1)
     for code in range(last):
         largest = max(largest, bits[code])
@@ -137,7 +137,7 @@ def _search_numbers(table, rules, units, node, place, missing, sums, scratch, be
 
 @kernel(inner=True)
 def _add_up_from_left(sums, is_packed, first, n_codes, last, missing, scratch):
-    """scratch[:3, code] = g, h and samples of all codes up to this one."""
+    """Write scratch[:3, code]: cumulative sums of g, h and samples."""
     gs, hs, ns = scratch[0], scratch[1], scratch[2]
     if is_packed:
         words = scratch[3].view(np.int64)
@@ -161,23 +161,23 @@ def _add_up_from_left(sums, is_packed, first, n_codes, last, missing, scratch):
 
 @kernel(inner=True)
 def _write_best(best, place, code, missing, sums, is_packed, first, n_codes):
-    """A split at a code, and the sums of what goes left."""
+    """Store a split at a code, and the sums of the rows that go left."""
     best.place, best.code, best.missing_left, best.is_set = place, code, missing, 0
     g, h, count = np.int64(0), np.int64(0), np.int64(0)
     if missing == 1:
         g, h, count = sums_of_cell(sums, is_packed, first + n_codes)
-    for own in range(code + 1):
-        more_g, more_h, more = sums_of_cell(sums, is_packed, first + own)
+    for lower in range(code + 1):
+        more_g, more_h, more = sums_of_cell(sums, is_packed, first + lower)
         g, h, count = g + more_g, h + more_h, count + more
     best.left_g, best.left_h, best.left_count = g, h, count
 
 
 @kernel(inner=True)
 def _least_hessian(h, count, rules, units):
-    """What a child must have: also the share that so many samples of the node would have.
+    """The minimum hessian of a child, which includes the share of `min_worth` samples of the node.
 
-    Rows of which all is known already have next to no hessian; a leaf of such rows and a few others
-    would take a huge step.
+    Rows that are already predicted with certainty have almost no hessian. A leaf of such rows and a
+    few others would make a huge step.
     """
     share = rules.min_worth * float(h) / float(count)
     return max(rules.min_hessian / units[1], share, 1e-300)
@@ -212,7 +212,7 @@ def _search_within_bounds(table, rules, units, node, place, missing, sums, best)
 
 @kernel(inner=True)
 def _worth_of_pair(left_g, left_h, right_g, right_h, node, sign, rules, units):
-    """-1 if the children would be in the wrong order."""
+    """The worth of two children with clipped values; -1 if they violate the constraint."""
     left = value_of(left_g, left_h, rules, units, node.low, node.high)
     right = value_of(right_g, right_h, rules, units, node.low, node.high)
     if float(sign) * (right - left) < 0.0:
@@ -224,10 +224,8 @@ def _worth_of_pair(left_g, left_h, right_g, right_h, node, sign, rules, units):
 
 @kernel(inner=True)
 def _search_categories(table, rules, units, node, place, sums, means, order, best):
-    """Categories by their mean gradient; those that go left are the first ones of that order.
-
-    Missing is one of them.
-    """
+    """Consider the splits of a categorical feature: sorted by mean gradient, the first ones go
+    left. Missing values are one more category."""
     first, n_codes = table.first[place], table.n_codes[place]
     g, h, count, is_packed = node.total_g, node.total_h, node.count, node.is_packed == 1
     n = _in_order(sums, is_packed, first, n_codes + 1, units, means, order)
@@ -269,7 +267,7 @@ def _search_categories(table, rules, units, node, place, sums, means, order, bes
 
 @kernel(inner=True)
 def _in_order(sums, is_packed, first, n_codes, units, means, order):
-    """Codes that have rows, by rising mean gradient; how many there are."""
+    """Sort the codes that have rows by ascending mean gradient; returns their number."""
     n = 0
     for code in range(n_codes):
         g, h, count = sums_of_cell(sums, is_packed, first + code)

@@ -1,10 +1,10 @@
-"""Tables as histogram boosting reads them: codes of at most 255 values, row by row.
+"""The binned table of histogram boosting: codes of at most 255 values, by rows and by columns.
 
-Rows are visited in small parts of the table, node by node, and asked for all features at once, so
-the codes of a row lie side by side. Columns that have the same code in most rows (one-hot columns,
-counts of words) are sparse: that code is left out, being what the rest leaves of the node. Sparse
-columns which never have an entry in the same row share a byte; if too few of them do, rows have
-lists of entries instead. Sparse matrices are read without being filled up.
+Histograms read all features of the rows of a node, so the codes of a row are contiguous. Columns
+that have the same code in most rows (one-hot columns, counts of words) are sparse: that code is
+omitted, and its sums are those of the node minus the others. Sparse columns that never have an
+entry in the same row share a byte; if too few of them do, rows have lists of entries instead.
+Sparse matrices are never converted to dense ones.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ __all__ = [
     "lists_of",
 ]
 
-MOST_BINS = 255  # and one for what is missing
-COLUMNS_OF_A_BLOCK = 256  # whose cells have numbers of 16 bits
+MOST_BINS = 255  # and one for missing values
+COLUMNS_OF_A_BLOCK = 256  # the cells of a block have numbers of 16 bits
 _COLUMNS_AT_ONCE = 8  # a cache line of float64
-_CELLS_AT_ONCE = 1 << 24  # fewer columns of many rows, between which an interrupt is heard
-# Reading a row's list takes as long as some bytes, and so does each entry of it.
+_CELLS_AT_ONCE = 1 << 24  # limit between two checks for an interrupt
+# Reading the list of a row takes as long as reading some bytes, and so does each entry.
 BYTES_OF_A_LIST = 4
 BYTES_OF_AN_ENTRY = 2
 
 
 @dataclass(frozen=True)
 class GradientBins:
-    """What the codes of d features stand for.
+    """The values of the codes of d features.
 
-    lows, highs      the smallest and largest value of each code, a pair of arrays a feature; of
-                     categories their numbers, where each has a code of its own
-    codes            of categories, int64 (categories,): their codes, -1 of those without rows;
-                     None for numbers
-    n_codes          int64 (d,)  codes of values that are there; code n_codes[j] is "missing"
+    lows, highs      for each feature, the smallest and the largest value of each code; for
+                     categories, their numbers
+    codes            for each categorical feature, int64 (categories,): the code of each category,
+                     -1 for those without rows; None for numbers
+    n_codes          int64 (d,)  number of codes of values; the code n_codes[j] is "missing"
     """
 
     lows: list[np.ndarray]
@@ -69,22 +69,22 @@ class GradientBins:
 
 
 class GradientTable(NamedTuple):
-    """n rows, d features: each has a place, the dense ones first.
+    """A table of n rows and d features. Each feature has a place, dense features first.
 
     n_rows
-    n_dense        features that have a byte of their own; the others are sparse
-    features       int64 (d,)  which feature is at a place; places int64 (d,): the reverse
-    by_columns     uint8 (m, n)  bytes that stand for codes
-    cells_at       int64 (m,)  the cell of byte 0 of a column
-    by_rows        uint16 (n, m)  cells of each row, counted from the first of a block of columns
-    columns        int64 (d,)  in which column a feature is, -1 for those that are in lists
-    bytes_at       int64 (d,)  the byte that stands for its code 0
-    places_at      int64 (m + 1,)  the first place of a column
+    n_dense        number of features that have their own byte; the others are sparse
+    features       int64 (d,)  the feature at each place; places int64 (d,): the reverse
+    by_columns     uint8 (m, n)  bytes that represent codes
+    cells_at       int64 (m,)  the cell of byte 0 of each column
+    by_rows        uint16 (n, m)  cells of each row, relative to the first of a block of columns
+    columns        int64 (d,)  the column of each feature, -1 for features that are stored as lists
+    bytes_at       int64 (d,)  the byte that represents code 0 of each feature
+    places_at      int64 (m + 1,)  the first place of each column
     starts         int64 (n + 1,)  entries[starts[i] : starts[i + 1]] are the other cells of row i
     entries        uint32
-    list_starts    int64 (lists + 1,)  rows and codes of a feature that is in a list
+    list_starts    int64 (lists + 1,)  where the rows and codes of each listed feature begin
     list_rows      int32, ascending; list_codes uint8
-    first          int64 (d + 1,)  where the cells of the feature at a place begin
+    first          int64 (d + 1,)  the first cell of the feature at each place
     n_codes        int64 (d,)  of the feature at a place; the code n_codes is "missing"
     omitted        int64 (d,)  the code without entries, -1 for dense features
     is_category    bool (d,)
@@ -123,10 +123,10 @@ def bins_and_table(
     weight: np.ndarray | None = None,
     n_threads: int = 1,
 ) -> tuple[GradientBins, GradientTable]:
-    """Code a checked table, dense or CSR, in which NaN is missing.
+    """Bin a checked table, dense or CSR, where NaN is missing.
 
-    n_categories int64 (d,): of categorical columns, 0 of numbers. Values share bins of about equal
-    weight where there are more than `max_bins`.
+    n_categories int64 (d,): 0 for numeric columns. If a column has more than `max_bins` different
+    values, bins have about equal weight.
     """
     n, d = X.shape
     require_memory(3.0 * n * d, "The codes of all columns", "Drop columns, or use fewer rows.")
@@ -137,49 +137,51 @@ def bins_and_table(
         X = X.tocsc()
         X.sort_indices()
     step = 1 if is_sparse else max(1, min(_COLUMNS_AT_ONCE, _CELLS_AT_ONCE // max(n, 1)))
-    rooms: list[np.ndarray] = []  # of threads that have done a tile: new memory is slow
+    buffers: list[np.ndarray] = []  # reused by the threads, because new memory is slow
 
     def code(tile: int) -> None:
         first = tile * step
         if is_sparse:
-            part = slice(X.indptr[first], X.indptr[first + 1])
-            columns[first] = code_sparse_column(X.data[part], X.indices[part], n, max_bins, weight)
+            column = slice(X.indptr[first], X.indptr[first + 1])
+            columns[first] = code_sparse_column(
+                X.data[column], X.indices[column], n, max_bins, weight
+            )
             return
-        room = rooms.pop() if rooms else np.empty((step, n))
-        block = room[: min(step, d - first)]
+        buffer = buffers.pop() if buffers else np.empty((step, n))
+        block = buffer[: min(step, d - first)]
         copy_columns(X, first, block)
         for j, values in enumerate(block, start=first):
             columns[j] = code_column(values, int(n_categories[j]), max_bins, weight)
-        rooms.append(room)
+        buffers.append(buffer)
 
     run_tiles(code, -(-d // step), n_threads)
     bins = GradientBins(
-        [own.lows for own in columns],
-        [own.highs for own in columns],
-        [own.of_categories for own in columns],
-        np.array([len(own.lows) for own in columns], np.int64),
+        [column.lows for column in columns],
+        [column.highs for column in columns],
+        [column.of_categories for column in columns],
+        np.array([len(column.lows) for column in columns], np.int64),
     )
     return bins, _table(columns, n, n_categories > 0)
 
 
 def _whole_weights(weight: np.ndarray) -> np.ndarray:
-    """In units so small that hardly any weight is lost, but sums are exact in any order."""
+    """Weights as whole numbers of a very small unit, whose sums are exact in any order."""
     largest = float(weight.max())
     bits = 52 - len(weight).bit_length() - int(np.frexp(largest)[1])
     return np.asarray(np.rint(np.ldexp(weight, bits)))
 
 
 def _table(columns: list[CodedColumn], n: int, is_category: np.ndarray) -> GradientTable:
-    sparse = [j for j, own in enumerate(columns) if own.rows is not None]
+    sparse = [j for j, column in enumerate(columns) if column.rows is not None]
     return lay_out(columns, find_bundles(columns, sparse, n), n, is_category)
 
 
 def lay_out(
     columns: list[CodedColumn], bundles: list[list[int]], n: int, is_category: np.ndarray
 ) -> GradientTable:
-    """Sparse columns are in bundles; in lists, if there are no bundles."""
-    dense = [j for j, own in enumerate(columns) if own.rows is None]
-    sparse = [j for j, own in enumerate(columns) if own.rows is not None]
+    """The table; sparse columns are stored in bundles, or as lists if there are no bundles."""
+    dense = [j for j, column in enumerate(columns) if column.rows is None]
+    sparse = [j for j, column in enumerate(columns) if column.rows is not None]
     bundled = [j for bundle in bundles for j in bundle]
     listed = [] if bundled else sparse
     features = np.array(dense + bundled + listed, np.int64)
@@ -209,13 +211,13 @@ def lay_out(
 
 
 def _size(column: CodedColumn) -> int:
-    """Cells: its codes, and missing."""
+    """The number of cells of a column: its codes, and missing."""
     return len(column.lows) + 1
 
 
 def find_bundles(columns: list[CodedColumn], sparse: list[int], n: int) -> list[list[int]]:
-    """Sparse columns of which no two have an entry in the same row, and room in a byte; none, if
-    that takes more bytes than lists take time."""
+    """Bundles of sparse columns that never have an entry in the same row and whose codes fit into a
+    byte; no bundles if lists are faster."""
     entries = sum(len(columns[j].codes) for j in sparse)
     most = int(BYTES_OF_A_LIST + BYTES_OF_AN_ENTRY * entries / max(n, 1))
     bundles: list[list[int]] = []
@@ -239,19 +241,20 @@ def find_bundles(columns: list[CodedColumn], sparse: list[int], n: int) -> list[
     return bundles
 
 
-def fill_bundle(columns: list[CodedColumn], bundle: list[int], found: np.ndarray) -> None:
-    """The cell of each row's entry, counted from the first of the bundle; the last is for none."""
-    found[:] = sum(_size(columns[j]) for j in bundle)
+def fill_bundle(columns: list[CodedColumn], bundle: list[int], cells: np.ndarray) -> None:
+    """Write the cell of each row's entry, relative to the first cell of the bundle; the last cell
+    means no entry."""
+    cells[:] = sum(_size(columns[j]) for j in bundle)
     begin = 0
     for j in bundle:
-        found[columns[j].rows] = columns[j].codes + np.uint8(begin)
+        cells[columns[j].rows] = columns[j].codes + np.uint8(begin)
         begin += _size(columns[j])
 
 
 def layout_of(
     columns: list[CodedColumn], dense: list[int], bundles: list[list[int]], listed: list[int]
 ) -> dict[str, np.ndarray]:
-    """Where cells, bytes and places begin."""
+    """Where the cells, bytes and places of features and columns begin, see `GradientTable`."""
     first: list[int] = []
     column_of, bytes_at, cells_at, places_at = [], [], [], []
     cell = 0
@@ -263,29 +266,29 @@ def layout_of(
             column_of.append(k)
             bytes_at.append(cell - cells_at[-1])
             cell += _size(columns[j])
-        cell += int(k >= len(dense))  # for rows without an entry
+        cell += int(k >= len(dense))  # the cell of rows without an entry
     places_at.append(len(first))
     for j in listed:
         first.append(cell)
         column_of.append(-1)
         bytes_at.append(0)
         cell += _size(columns[j])
-    found = {
+    layout = {
         "first": [*first, cell],
         "columns": column_of,
         "bytes_at": bytes_at,
         "cells_at": cells_at,
         "places_at": places_at,
     }
-    return {name: np.array(own, np.int64) for name, own in found.items()}
+    return {name: np.array(numbers, np.int64) for name, numbers in layout.items()}
 
 
 def lists_of(columns: list[CodedColumn], n: int, first: np.ndarray) -> dict[str, np.ndarray]:
-    """Entries column by column, and their cells row by row."""
-    rows: list[Any] = [own.rows for own in columns]
+    """The entries by columns, and their cells by rows, see `GradientTable`."""
+    rows: list[Any] = [column.rows for column in columns]
     list_rows = np.concatenate([*rows, np.empty(0, np.int32)]).astype(np.int32)
-    list_codes = np.concatenate([*(own.codes for own in columns), np.empty(0, np.uint8)])
-    list_starts = np.cumsum([0] + [len(own.codes) for own in columns]).astype(np.int64)
+    list_codes = np.concatenate([*(column.codes for column in columns), np.empty(0, np.uint8)])
+    list_starts = np.cumsum([0] + [len(column.codes) for column in columns]).astype(np.int64)
     starts = np.zeros(n + 1 if columns else 1, np.int64)
     entries = np.empty(len(list_rows), np.uint32)
     if columns:
@@ -302,7 +305,7 @@ def lists_of(columns: list[CodedColumn], n: int, first: np.ndarray) -> dict[str,
 
 @kernel
 def _transpose(columns, cells_at, rows):
-    """Bytes as cells; some rows at a time, which stay in the cache."""
+    """Write bytes as cells by rows; some rows at a time, which stay in the cache."""
     d, n = columns.shape
     for start in range(0, n, 512):
         for k in range(d):

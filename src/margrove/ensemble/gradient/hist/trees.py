@@ -1,9 +1,9 @@
-"""Trees of histogram boosting: split node by node in one compiled loop, on one core or several.
+"""Grows a tree of histogram boosting in one compiled loop, on one thread or several.
 
-A row has a gradient g and a hessian h, as integers: see `root`. Of two children, the histogram of
-the smaller one is counted, and that of the other is what is left of their parent's. Cores share a
-step by features, each counting and searching its own; the rows of a large node are shared instead,
-and their counts put together.
+A row has a gradient g and a hessian h as integers, see `root`. The histogram of the smaller of two
+children is counted; that of the other is the difference to their parent. Threads share a step by
+features: each counts and searches its own features. For a large node, they share the rows instead
+and add their counts.
 """
 
 from __future__ import annotations
@@ -44,25 +44,25 @@ from margrove.ensemble.gradient.hist.root import make_root
 
 __all__ = ["FILL_LEAVES", "MAKE_ROOT", "NO_JOB", "PARTITION", "SEARCH", "begin", "grow"]
 
-_ROWS_TO_PARTITION = 16000  # of a node whose rows cores partition together
-_COST_OF_FEATURE = 16  # of a search, besides its cells
+_ROWS_TO_PARTITION = 16000  # with more rows, threads partition a node together
+_COST_OF_FEATURE = 16  # cost of searching a feature, in addition to its cells
 
-# steps that are shared
+# steps that threads may share
 NO_JOB, MAKE_ROOT, PARTITION, SEARCH, FILL_LEAVES = range(5)
 
 
 def begin(tree: BoostedTree) -> None:
-    """Forget what was grown before."""
+    """Reset a tree, so that a new one can be grown."""
     tree.state.phase[0], tree.state.job[0] = NEW, MAKE_ROOT
 
 
 @kernel(bare=True)
 def grow(bell, call, team, role, table, source, rules, tree, space, work):
-    """Grow a tree, or go on for about so many cells; the phase that it is in afterwards.
+    """Grow a tree for about `work` cells; returns its phase afterwards.
 
-    A new one is prepared by `begin`. If it is TOO_UNEVEN, begin again with arrays for the integers
-    g and h in the source. `role` is ALONE, or that in a team (see `team`); ASSISTS does its share
-    of the steps until the leader needs no help.
+    `begin` prepares a new tree. If it is TOO_UNEVEN, begin again with arrays for the integers g and
+    h in the source. `role` is ALONE, or the role of a thread in a team; a thread that ASSISTS does
+    its share of the steps until the leader is done.
     """
     state = tree.state[0]
     order, rank, size = np.int64(0), np.int64(0), np.int64(1)
@@ -116,7 +116,7 @@ def _n_rows(tree, node):
 
 @kernel(inner=True)
 def _cells_of_job(table, tree):
-    """What a step costs, about."""
+    """The approximate cost of a step."""
     state = tree.state[0]
     if state.job == SEARCH:
         return _n_rows(tree, state.small) * len(table.features) + table.first[-1]
@@ -127,7 +127,7 @@ def _cells_of_job(table, tree):
 
 @kernel(inner=True)
 def _next_job(table, rules, tree, space):
-    """What is to be done after the step that has just been done, once that is written down."""
+    """Store the results of the step that was done, and return the next step."""
     state = tree.state[0]
     if state.job == MAKE_ROOT:
         if state.phase == TOO_UNEVEN:
@@ -168,7 +168,7 @@ def _do(team, rank, size, table, source, rules, tree, space):
 
 @kernel(inner=True)
 def _search(team, rank, size, table, source, rules, tree, space):
-    """A core's share: histograms and best splits by its own features."""
+    """A thread's share of a search: histograms and best splits of its features."""
     nodes, state = tree.nodes, tree.state[0]
     small, large = state.small, state.large
     first, last = _first_place(table, rank, size), _first_place(table, rank + 1, size)
@@ -184,7 +184,7 @@ def _search(team, rank, size, table, source, rules, tree, space):
 
 @kernel(inner=True)
 def _first_place(table, rank, size):
-    """Where the places of a core begin: all have about as many cells, and bytes are not shared."""
+    """The first place of a thread: all threads have about as many cells, and do not share bytes."""
     d = len(table.features)
     wanted = ((table.first[d] + _COST_OF_FEATURE * d) * rank) // size
     low, high = 0, d

@@ -1,6 +1,6 @@
-"""The losses of gradient boosting, by name; each is a file of this folder.
+"""The losses of gradient boosting, one file each.
 
-Every file is read, so that a new one needs to be named nowhere else: see `registry`.
+Every file of this folder is imported, so a new loss needs no other change: see `registry`.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ import importlib
 import pkgutil
 
 from margrove.ensemble.gradient.losses.absolute_error import AbsoluteError
-from margrove.ensemble.gradient.losses.asked_losses import class_loss_of, regression_loss_of
+from margrove.ensemble.gradient.losses.custom import CustomLoss
 from margrove.ensemble.gradient.losses.exponential import Exponential
 from margrove.ensemble.gradient.losses.gamma import Gamma
 from margrove.ensemble.gradient.losses.gradient_loss import GradientLoss
 from margrove.ensemble.gradient.losses.huber import Huber
 from margrove.ensemble.gradient.losses.log_link import LogLinkLoss
 from margrove.ensemble.gradient.losses.log_loss import LogLoss, MulticlassLogLoss
-from margrove.ensemble.gradient.losses.own import OwnLoss
 from margrove.ensemble.gradient.losses.poisson import Poisson
 from margrove.ensemble.gradient.losses.quantile import Quantile
 from margrove.ensemble.gradient.losses.registry import (
     GRADIENT_LOSSES,
     LOSS_CLASSES,
+    class_loss_of,
     gradient_loss_of,
     is_registered,
     loss_names,
@@ -29,6 +29,7 @@ from margrove.ensemble.gradient.losses.registry import (
     parameters_of,
     register_gradient_loss,
     registered_loss,
+    regression_loss_of,
 )
 from margrove.ensemble.gradient.losses.squared_error import SquaredError
 from margrove.ensemble.gradient.losses.tweedie import Tweedie
@@ -37,6 +38,7 @@ __all__ = [
     "GRADIENT_LOSSES",
     "LOSS_CLASSES",
     "AbsoluteError",
+    "CustomLoss",
     "Exponential",
     "Gamma",
     "GradientLoss",
@@ -44,7 +46,6 @@ __all__ = [
     "LogLinkLoss",
     "LogLoss",
     "MulticlassLogLoss",
-    "OwnLoss",
     "Poisson",
     "Quantile",
     "SquaredError",
@@ -62,7 +63,7 @@ __all__ = [
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
-# in the order of menus: numbers before classes, and what is usual first
+# the order in menus: regression before classification, defaults first
 _BY_NAME = sorted(
     GRADIENT_LOSSES.items(),
     key=lambda pair: (pair[1].for_classes, not pair[1].is_usual, pair[0]),

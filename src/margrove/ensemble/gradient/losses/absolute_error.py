@@ -17,7 +17,7 @@ __all__ = ["AbsoluteError"]
 @registered_loss
 @dataclass(frozen=True)
 class AbsoluteError(GradientLoss):
-    """abs(y - raw); at 0 the gradient is -1. A leaf is worth the median of its residuals."""
+    """abs(y - raw); at 0 the gradient is -1. The value of a leaf is the median of its residuals."""
 
     name = "absolute_error"
     summary = "numbers; predicts medians"
@@ -44,15 +44,15 @@ class AbsoluteError(GradientLoss):
 
 @kernel
 def _losses(y, raw, start, end, losses):
-    own_y, score = y[start:end], raw[0, start:end]
-    for i in range(len(own_y)):
-        losses[i] = abs(score[i] - own_y[i])
+    target, score = y[start:end], raw[0, start:end]
+    for i in range(len(target)):
+        losses[i] = abs(score[i] - target[i])
 
 
 @kernel
 def _derivatives(y, raw, gradient, hessian, start, end):
-    own_y, score = y[start:end], raw[0, start:end]
+    target, score = y[start:end], raw[0, start:end]
     first = gradient[0, start:end]
-    for i in range(len(own_y)):
-        first[i] = 1.0 if score[i] > own_y[i] else -1.0
+    for i in range(len(target)):
+        first[i] = 1.0 if score[i] > target[i] else -1.0
     hessian[0, start:end] = 1.0

@@ -16,7 +16,7 @@ __all__ = ["Exponential"]
 @registered_loss
 @dataclass(frozen=True)
 class Exponential(TwoClassLoss):
-    """exp(-raw) of the second class, exp(raw) of the first; so is the second derivative."""
+    """exp(-raw) for the second class, exp(raw) for the first, as is the second derivative."""
 
     name = "exponential"
     summary = "two classes; predicts probabilities, by AdaBoost's loss"
@@ -33,16 +33,16 @@ class Exponential(TwoClassLoss):
 
 @kernel
 def _losses(y, raw, start, end, losses):
-    own_y, score = y[start:end], raw[0, start:end]
-    for i in range(len(own_y)):
-        losses[i] = exp_of(-score[i] if own_y[i] > 0.0 else score[i])
+    target, score = y[start:end], raw[0, start:end]
+    for i in range(len(target)):
+        losses[i] = exp_of(-score[i] if target[i] > 0.0 else score[i])
 
 
 @kernel
 def _derivatives(y, raw, gradient, hessian, start, end):
-    own_y, score = y[start:end], raw[0, start:end]
+    target, score = y[start:end], raw[0, start:end]
     first, second = gradient[0, start:end], hessian[0, start:end]
-    for i in range(len(own_y)):
-        size = bounded(exp_of(-score[i] if own_y[i] > 0.0 else score[i]))
-        first[i] = -size if own_y[i] > 0.0 else size
+    for i in range(len(target)):
+        size = bounded(exp_of(-score[i] if target[i] > 0.0 else score[i]))
+        first[i] = -size if target[i] > 0.0 else size
         second[i] = size

@@ -1,4 +1,4 @@
-"""Half the gamma deviance, for targets > 0 whose spread grows with their size."""
+"""Half the gamma deviance, for targets > 0 whose standard deviation grows with the mean."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Gamma(LogLinkLoss):
             targets,
             targets == 0.0,
             self.required,
-            "Drop these rows, or use loss='poisson' or loss='tweedie', which know 0",
+            "Drop these rows, or use loss='poisson' or loss='tweedie', which allow 0",
         )
         return targets
 
@@ -45,16 +45,16 @@ class Gamma(LogLinkLoss):
 
 @kernel
 def _losses(y, raw, start, end, losses):
-    own_y, score = y[start:end], raw[0, start:end]
-    for i in range(len(own_y)):
-        losses[i] = score[i] + own_y[i] * exp_of(-score[i])
+    target, score = y[start:end], raw[0, start:end]
+    for i in range(len(target)):
+        losses[i] = score[i] + target[i] * exp_of(-score[i])
 
 
 @kernel
 def _derivatives(y, raw, gradient, hessian, start, end):
-    own_y, score = y[start:end], raw[0, start:end]
+    target, score = y[start:end], raw[0, start:end]
     first, second = gradient[0, start:end], hessian[0, start:end]
-    for i in range(len(own_y)):
-        ratio = bounded(own_y[i] * bounded(exp_of(-score[i])))
+    for i in range(len(target)):
+        ratio = bounded(target[i] * bounded(exp_of(-score[i])))
         first[i] = 1.0 - ratio
         second[i] = ratio

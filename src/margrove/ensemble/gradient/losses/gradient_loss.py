@@ -1,8 +1,8 @@
-"""What a loss of gradient boosting is: values and derivatives in the raw scores, row by row.
+"""Base class of the losses: values and derivatives with respect to the raw scores, for each row.
 
-Targets are float64 (n,), of classes their numbers 0, 1, ...; raw scores and derivatives are
-C-contiguous float64 (n_scores, n). Definitions are those of scikit-learn's losses: halves where
-it has halves, without the terms that no score changes.
+Conventions: targets are float64 (n,), for classes their codes 0, 1, ...; raw scores and derivatives
+are C-contiguous float64 (n_scores, n). Losses are defined as in scikit-learn: with the same factors
+1/2, and without terms that do not depend on the scores.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ __all__ = [
     "require_open_interval",
 ]
 
-LONGEST_LOG_STEP = 16.0  # of raw scores that are logarithms
-LARGEST = 1e302  # of a derivative: a million of them still have a finite sum
-LARGEST_EXPONENT = 695.0  # whose exponential is just below
+LONGEST_LOG_STEP = 16.0  # for raw scores that are logarithms
+LARGEST = 1e302  # limit of a derivative: a million of them still have a finite sum
+LARGEST_EXPONENT = 695.0  # its exponential is just below LARGEST
 
-_SCORES_OF_A_TILE = 16384  # which are in the cache from one pass to the next
+_SCORES_OF_A_TILE = 16384  # they stay in the cache from one pass to the next
 _ROWS_OF_A_TILE = 64  # at least
-_LANES = 64  # sums side by side, so that vector registers add them up
+_LANES = 64  # parallel sums, for vector registers
 
 
 class GradientLoss(ABC):
-    """A loss; its parameters are fields of a frozen dataclass.
+    """A loss. Subclasses are frozen dataclasses whose fields are the parameters.
 
-    name       what `loss=` says
-    summary    a line for menus and the documentation: of what targets, and what it predicts
-    scoring    the score of scikit-learn's by which the number of rounds is tuned
+    name       the value of the parameter `loss`
+    summary    a line for menus and the documentation: for which targets, and what it predicts
+    scoring    the scikit-learn score by which the number of rounds is tuned
     is_usual   whether it is the default of its task
-    reported_factor   what scikit-learn's classic boosting reports this loss times
+    reported_factor   the factor by which scikit-learn's classic boosting reports this loss
     """
 
     name: str
@@ -53,38 +53,37 @@ class GradientLoss(ABC):
 
     @property
     def for_classes(self) -> bool:
-        """Whether targets are numbers of classes."""
+        """Whether targets are codes of classes."""
         return False
 
     @property
     def n_scores(self) -> int:
-        """Raw scores a row has, which is also the number of trees of a round."""
+        """The number of raw scores of a row, which is also the number of trees in a round."""
         return 1
 
     @property
     def degree(self) -> int:
-        """What power of their size losses grow with, where targets twice as large make all scores
-        twice as large; else 0."""
+        """The power by which losses scale with the targets, if scores scale with them; else 0."""
         return 0
 
     @property
     def longest_step(self) -> float:
-        """Newton steps beyond are not to be trusted: second derivatives change as scores do.
+        """Longer Newton steps are damped, because second derivatives change with the scores.
 
-        A step of 16 takes odds of 1 : 1 to ten million : 1.
+        For logarithms of odds, a step of 16 changes odds of 1 : 1 to ten million : 1.
         """
         return math.inf
 
     @property
     def is_constant_hessian(self) -> bool:
-        """Whether every second derivative is taken for 1, before weights."""
+        """Whether every second derivative is taken as 1, before weights."""
         return False
 
     @property
     def differs_from_mean(self) -> bool:
-        """Whether a Newton step is no good, and `leaf_value` tells what a leaf is worth.
+        """Whether `leaf_value` gives the values of leaves, because a Newton step is not suitable.
 
-        Trees are then grown as for squared errors, with weights for second derivatives.
+        Trees are then grown as for the squared error, with weights as second derivatives.
         """
         return False
 
@@ -101,14 +100,14 @@ class GradientLoss(ABC):
         name: str = "own",
         summary: str = "",
     ) -> GradientLoss:
-        """A loss of your own; see `register_gradient_loss` for what the functions are."""
-        from margrove.ensemble.gradient.losses.own import OwnLoss, OwnTwoClassLoss
+        """A loss made of your functions; see `register_gradient_loss` for their meaning."""
+        from margrove.ensemble.gradient.losses.custom import CustomLoss, CustomTwoClassLoss
 
-        kind = OwnTwoClassLoss if for_classes else OwnLoss
+        kind = CustomTwoClassLoss if for_classes else CustomLoss
         return kind(name, value, gradient, hessian, link_inverse, start, leaf_value, summary)
 
     def with_classes(self, n_classes: int) -> GradientLoss:
-        """The loss for so many classes."""
+        """The loss for this number of classes."""
         if self.for_classes and n_classes > 2:
             raise InvalidDataError(
                 f"loss={self.name!r} is only suitable for a binary classification problem: it is "
@@ -118,23 +117,23 @@ class GradientLoss(ABC):
         return self
 
     def for_round(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None) -> GradientLoss:
-        """The loss of the round that begins with these scores; most never change."""
+        """The loss of the round that begins with these scores; most losses never change."""
         return self
 
     def check_targets(self, y: Any) -> np.ndarray:
-        """Targets as float64 (n,), or an error that names the first row which does not fit."""
+        """Targets as float64 (n,); raises an error that names the first invalid row."""
         targets = np.ascontiguousarray(y, dtype=np.float64)
         if targets.ndim != 1:
             raise InvalidDataError(
-                f"y has shape {targets.shape}, but loss={self.name!r} requires one target a row. "
-                "Fit one model for each column."
+                f"y has shape {targets.shape}, but loss={self.name!r} requires one target for each "
+                "row. Fit one model for each column."
             )
         self._refuse(targets, ~np.isfinite(targets), "finite numbers", "Drop these rows")
         return targets
 
     @abstractmethod
     def start(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-        """The raw scores before the first round, (n_scores,): the same for any order of rows."""
+        """The raw scores before the first round, (n_scores,), independent of the order of rows."""
 
     def gradients(
         self,
@@ -147,7 +146,7 @@ class GradientLoss(ABC):
         end: int,
     ) -> None:
         """Write first and second derivatives of the rows start .. end - 1, times their weights."""
-        y, raw, weight = read_only(y), read_only(raw), _given_or_none(weight)
+        y, raw, weight = read_only(y), read_only(raw), _weight_or_empty(weight)
         for first, last in self._tiles(start, end):
             self.write_derivatives(y, raw, gradient, hessian, first, last)
             _times_weights(weight[first:last], gradient, hessian, first, last)
@@ -162,33 +161,33 @@ class GradientLoss(ABC):
         start: int,
         end: int,
     ) -> float:
-        """Do what `gradients` does, and return the weighted sum of the losses of these rows.
+        """Do the same as `gradients`, and return the weighted sum of the losses of these rows.
 
-        Rows of weight 0 do not count, whatever they lose.
+        Rows of weight 0 do not count, even if their loss is infinite.
         """
-        y, raw, weight = read_only(y), read_only(raw), _given_or_none(weight)
+        y, raw, weight = read_only(y), read_only(raw), _weight_or_empty(weight)
         losses, sums = self._new_losses(end - start), np.zeros((2, _LANES))
         for first, last in self._tiles(start, end):
-            own = losses[: last - first]
-            self.write_derivatives_and_losses(y, raw, gradient, hessian, first, last, own)
+            row_losses = losses[: last - first]
+            self.write_derivatives_and_losses(y, raw, gradient, hessian, first, last, row_losses)
             _times_weights(weight[first:last], gradient, hessian, first, last)
-            _add_up(own, weight[first:last], 1.0, sums)
-        return float(_whole_sum(sums))
+            _add_up(row_losses, weight[first:last], 1.0, sums)
+        return float(_total_of(sums))
 
     def value(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None) -> float:
-        """The weighted mean of the losses; rows of weight 0 do not count, whatever they lose."""
+        """The weighted mean of the losses; rows of weight 0 do not count."""
         total = float(len(y)) if weight is None else float(weight.sum())
         if total == 0.0:
             return 0.0
-        # Divided by a power of two beforehand: the mean may be finite where the sum is not.
+        # Divided by a power of two before summing: the mean may be finite although the sum is not.
         mantissa, exponent = math.frexp(total)
-        y, raw, weight = read_only(y), read_only(raw), _given_or_none(weight)
+        y, raw, weight = read_only(y), read_only(raw), _weight_or_empty(weight)
         losses, sums = self._new_losses(len(y)), np.zeros((2, _LANES))
         for first, last in self._tiles(0, len(y)):
-            own = losses[: last - first]
-            self.write_losses(y, raw, first, last, own)
-            _add_up(own, weight[first:last], 0.5**exponent, sums)
-        return float(_whole_sum(sums)) / mantissa
+            row_losses = losses[: last - first]
+            self.write_losses(y, raw, first, last, row_losses)
+            _add_up(row_losses, weight[first:last], 0.5**exponent, sums)
+        return float(_total_of(sums)) / mantissa
 
     @property
     def _rows_of_a_tile(self) -> int:
@@ -229,16 +228,16 @@ class GradientLoss(ABC):
         end: int,
         losses: np.ndarray,
     ) -> None:
-        """Do both; for losses which have a shorter way than one after the other."""
+        """Write both; losses override it if there is a faster way than one after the other."""
         self.write_derivatives(y, raw, gradient, hessian, start, end)
         self.write_losses(y, raw, start, end, losses)
 
     def link_inverse(self, raw: np.ndarray) -> np.ndarray:
-        """Predictions (n,), or probabilities of the classes (n, classes)."""
+        """Predictions (n,), or probabilities of the classes (n, n_classes)."""
         return raw[0].copy()
 
     def leaf_value(self, residuals: np.ndarray, weights: np.ndarray | None) -> float:
-        """What is best added to the scores of a leaf's rows, from y - raw."""
+        """The best value of a leaf from the residuals y - raw of its rows."""
         raise NotImplementedError
 
     def leaf_values(
@@ -250,12 +249,13 @@ class GradientLoss(ABC):
     ) -> np.ndarray:
         """`leaf_value` of each leaf k, whose rows are rows[starts[k] : starts[k + 1]].
 
-        residual float64 (n,) and weight are those of all rows; rows int32, starts int64.
+        residual and weight, float64 (n,), are those of all rows; rows int32, starts int64.
         """
         values = np.empty(len(starts) - 1)
         for leaf in range(len(values)):
-            own = rows[starts[leaf] : starts[leaf + 1]]
-            values[leaf] = self.leaf_value(residual[own], None if weight is None else weight[own])
+            chosen = rows[starts[leaf] : starts[leaf + 1]]
+            weights = None if weight is None else weight[chosen]
+            values[leaf] = self.leaf_value(residual[chosen], weights)
         return values
 
     def _refuse(self, y: np.ndarray, bad: np.ndarray, required: str, way_out: str) -> None:
@@ -274,7 +274,7 @@ def require_open_interval(name: str, given: float, low: float, high: float) -> N
         )
 
 
-def _given_or_none(weight: np.ndarray | None) -> np.ndarray:
+def _weight_or_empty(weight: np.ndarray | None) -> np.ndarray:
     return read_only(np.empty(0) if weight is None else weight)
 
 
@@ -294,22 +294,22 @@ def _times_weights(weight, gradient, hessian, start, end):
 
 @kernel
 def _add_up(losses, weight, scale, sums):
-    """Add losses, times weights and scale, to sums[0], and what that rounds off to sums[1]."""
+    """Add losses * weights * scale to sums[0], and the rounding errors to sums[1]."""
     if len(weight):
         for i in range(len(losses)):
             losses[i] = losses[i] * scale * weight[i] if weight[i] > 0.0 else 0.0
         scale = 1.0
     totals, lost = sums[0], sums[1]
     for first in range(0, len(losses), _LANES):
-        some = losses[first : first + _LANES]
-        for lane in range(len(some)):
-            total, term = totals[lane], some[lane] * scale
+        batch = losses[first : first + _LANES]
+        for lane in range(len(batch)):
+            total, term = totals[lane], batch[lane] * scale
             totals[lane] = total + term
             lost[lane] += _rounded_off(total, term, total + term)
 
 
 @kernel
-def _whole_sum(sums):
+def _total_of(sums):
     total, lost = 0.0, 0.0
     for lane in range(_LANES):
         added = total + sums[0, lane]
@@ -320,8 +320,8 @@ def _whole_sum(sums):
 
 @kernel
 def _rounded_off(a, b, added):
-    """Knuth's: what a sum has lost; of an infinite one nothing."""
+    """The rounding error of added = a + b (Knuth's TwoSum); 0 if it is infinite."""
     if not math.isfinite(added):
         return 0.0
-    part = added - a
-    return (a - (added - part)) + (b - part)
+    b_added = added - a
+    return (a - (added - b_added)) + (b - b_added)

@@ -1,4 +1,4 @@
-"""Huber's loss: squared errors up to a bend, absolute ones beyond."""
+"""Huber's loss: squared for small errors, linear for large ones."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ __all__ = ["Huber"]
 @registered_loss
 @dataclass(frozen=True)
 class Huber(GradientLoss):
-    """r^2 / 2 where abs(r) <= delta, delta (abs(r) - delta / 2) elsewhere.
+    """r^2 / 2 if abs(r) <= delta, else delta (abs(r) - delta / 2).
 
-    alpha   the quantile of abs(r) that each round takes for delta
-    delta   the bend of this round; 0 before the first, which starts from the median
+    alpha   each round uses this quantile of abs(r) as delta
+    delta   the delta of this round; 0 before the first round, which starts from the median
 
-    A leaf is worth Friedman's step: the median of its residuals, and the mean of what they differ
-    from it, cut off at delta. The second derivative beyond the bend is 0.
+    The value of a leaf is Friedman's step: the median of its residuals plus the mean of their
+    differences from it, clipped at delta. The second derivative is 0 for abs(r) > delta.
     """
 
     alpha: float = 0.9
     delta: float = 0.0
 
     name = "huber"
-    summary = "numbers, some far off; predicts means of what is not too far off"
+    summary = "numbers with outliers; predicts means that outliers influence little"
     scoring = "neg_mean_absolute_error"
     degree = 2
     differs_from_mean = True
@@ -62,17 +62,17 @@ class Huber(GradientLoss):
 
 @kernel
 def _losses(y, raw, delta, start, end, losses):
-    own_y, score = y[start:end], raw[0, start:end]
-    for i in range(len(own_y)):
-        size = abs(own_y[i] - score[i])
+    target, score = y[start:end], raw[0, start:end]
+    for i in range(len(target)):
+        size = abs(target[i] - score[i])
         losses[i] = 0.5 * size * size if size <= delta else delta * (size - 0.5 * delta)
 
 
 @kernel
 def _derivatives(y, raw, delta, gradient, hessian, start, end):
-    own_y, score = y[start:end], raw[0, start:end]
+    target, score = y[start:end], raw[0, start:end]
     first, second = gradient[0, start:end], hessian[0, start:end]
-    for i in range(len(own_y)):
-        residual = score[i] - own_y[i]
+    for i in range(len(target)):
+        residual = score[i] - target[i]
         first[i] = bounded(min(max(residual, -delta), delta))
         second[i] = 1.0 if abs(residual) <= delta else 0.0

@@ -1,4 +1,4 @@
-"""What losses of positive predictions share: raw scores are logarithms."""
+"""Base class of losses for positive predictions: raw scores are logarithms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from margrove.exceptions import InvalidDataError
 
 __all__ = ["LogLinkLoss"]
 
-_LEAST_TARGET, _LARGEST_TARGET = 1e-6, 1e100  # of the largest one
+_LEAST_TARGET, _LARGEST_TARGET = 1e-6, 1e100  # limits of the largest target
 _LEAST_MEAN = 10 * np.finfo(np.float64).eps
 
 
@@ -25,7 +25,7 @@ class LogLinkLoss(GradientLoss):
     """Targets >= 0 that are not all 0, predictions exp(raw)."""
 
     longest_step = LONGEST_LOG_STEP
-    required = "non-negative y and sum(y) > 0"  # in scikit-learn's words
+    required = "non-negative y and sum(y) > 0"  # the wording of scikit-learn
 
     def check_targets(self, y: Any) -> np.ndarray:
         targets = super().check_targets(y)
@@ -44,8 +44,8 @@ class LogLinkLoss(GradientLoss):
         largest = float(targets.max())
         if not _LEAST_TARGET <= largest <= _LARGEST_TARGET:
             raise InvalidDataError(
-                f"y is {largest!r} at most, but loss={self.name!r} takes logarithms of predictions "
-                f"between {_LEAST_TARGET:g} and {_LARGEST_TARGET:g}. Multiply y by a constant."
+                f"The largest y is {largest!r}, but loss={self.name!r} needs one between "
+                f"{_LEAST_TARGET:g} and {_LARGEST_TARGET:g}. Multiply y by a constant."
             )
         return targets
 
@@ -53,5 +53,5 @@ class LogLinkLoss(GradientLoss):
         return np.array([math.log(max(mean_of(y, weight), _LEAST_MEAN))])
 
     def link_inverse(self, raw: np.ndarray) -> np.ndarray:
-        found: np.ndarray = np.exp(np.minimum(raw[0], LARGEST_EXPONENT))
-        return found
+        predictions: np.ndarray = np.exp(np.minimum(raw[0], LARGEST_EXPONENT))
+        return predictions

@@ -1,4 +1,4 @@
-"""The log loss: one raw score for two classes, the log of the odds; more classes have one each."""
+"""The log loss: two classes have one raw score, the log of the odds; more have one each."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LogLoss(TwoClassLoss):
     summary = "classes; predicts probabilities"
     scoring = "neg_log_loss"
     is_usual = True
-    reported_factor = 2.0  # this one is reported as it is, others as halves
+    reported_factor = 2.0  # scikit-learn reports twice this loss
     longest_step = LONGEST_LOG_STEP
 
     def with_classes(self, n_classes: int) -> GradientLoss:
@@ -51,7 +51,7 @@ class LogLoss(TwoClassLoss):
 @registered_loss
 @dataclass(frozen=True)
 class MulticlassLogLoss(GradientLoss):
-    """log(sum_k exp(raw_k)) - raw_y; of the second derivatives the diagonal."""
+    """log(sum_k exp(raw_k)) - raw_y; the second derivatives are the diagonal of the Hessian."""
 
     n_classes: int = field(default=3, metadata={"least": 2})
 
@@ -79,7 +79,7 @@ class MulticlassLogLoss(GradientLoss):
             targets,
             ~known,
             f"the classes 0 .. {self.n_classes - 1}",
-            "Number the classes, for example with sklearn.preprocessing.LabelEncoder",
+            "Encode the classes, for example with sklearn.preprocessing.LabelEncoder",
         )
         return targets
 
@@ -109,7 +109,7 @@ class MulticlassLogLoss(GradientLoss):
 
 @kernel
 def _odds(raw, start, end, odds):
-    """Of the class that is less likely."""
+    """The odds of the less likely class."""
     score = raw[0, start:end]
     for i in range(len(score)):
         odds[i] = exp_of(-abs(score[i]))
@@ -117,28 +117,28 @@ def _odds(raw, start, end, odds):
 
 @kernel
 def _odds_to_losses(y, raw, start, end, odds):
-    own_y, score = y[start:end], raw[0, start:end]
-    for i in range(len(own_y)):
-        is_likely = (score[i] > 0.0) == (own_y[i] > 0.0)
+    target, score = y[start:end], raw[0, start:end]
+    for i in range(len(target)):
+        is_likely = (score[i] > 0.0) == (target[i] > 0.0)
         odds[i] = log_of_one_plus(odds[i]) + (0.0 if is_likely else abs(score[i]))
 
 
 @kernel
 def _derivatives(y, raw, gradient, hessian, start, end, odds):
     _odds(raw, start, end, odds)
-    own_y, score = y[start:end], raw[0, start:end]
+    target, score = y[start:end], raw[0, start:end]
     first, second = gradient[0, start:end], hessian[0, start:end]
-    for i in range(len(own_y)):
+    for i in range(len(target)):
         larger = 1.0 / (1.0 + odds[i])
         smaller = odds[i] * larger
-        of_others = smaller if (score[i] > 0.0) == (own_y[i] > 0.0) else larger
-        first[i] = -of_others if own_y[i] > 0.0 else of_others
+        of_others = smaller if (score[i] > 0.0) == (target[i] > 0.0) else larger
+        first[i] = -of_others if target[i] > 0.0 else of_others
         second[i] = smaller * larger
 
 
 @kernel
 def _largest(raw, start, end, largest):
-    """Of the scores of each row; class by class, as rows are side by side in memory."""
+    """The largest score of each row; class by class, because rows are contiguous in memory."""
     largest[:] = -math.inf
     for k in range(len(raw)):
         scores = raw[k, start:end]
@@ -148,7 +148,7 @@ def _largest(raw, start, end, largest):
 
 @kernel
 def _totals(raw, start, end, largest, totals):
-    """The sums of exponentials, where the largest is 1."""
+    """The sums of exponentials, scaled such that the largest is 1."""
     _largest(raw, start, end, largest)
     totals[:] = 0.0
     for k in range(len(raw)):

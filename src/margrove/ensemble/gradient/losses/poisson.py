@@ -32,17 +32,17 @@ class Poisson(LogLinkLoss):
 
 @kernel
 def _losses(y, raw, start, end, losses):
-    own_y, score = y[start:end], raw[0, start:end]
-    for i in range(len(own_y)):
+    target, score = y[start:end], raw[0, start:end]
+    for i in range(len(target)):
         mean = exp_of(score[i])
-        losses[i] = mean - own_y[i] * score[i] if mean < math.inf else math.inf
+        losses[i] = mean - target[i] * score[i] if mean < math.inf else math.inf
 
 
 @kernel
 def _derivatives(y, raw, gradient, hessian, start, end):
-    own_y, score = y[start:end], raw[0, start:end]
+    target, score = y[start:end], raw[0, start:end]
     first, second = gradient[0, start:end], hessian[0, start:end]
-    for i in range(len(own_y)):
+    for i in range(len(target)):
         mean = bounded(exp_of(score[i]))
-        first[i] = bounded(mean - own_y[i])
+        first[i] = bounded(mean - target[i])
         second[i] = mean

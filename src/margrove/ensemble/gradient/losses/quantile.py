@@ -17,15 +17,15 @@ __all__ = ["Quantile"]
 @registered_loss
 @dataclass(frozen=True)
 class Quantile(GradientLoss):
-    """q (y - raw) above the prediction and (1 - q) (raw - y) below it.
+    """q (y - raw) if y is above the prediction, else (1 - q) (raw - y).
 
-    At 0 the gradient is -q. A leaf is worth the quantile of its residuals.
+    At 0 the gradient is -q. The value of a leaf is the quantile of its residuals.
     """
 
     quantile: float = 0.5
 
     name = "quantile"
-    summary = "numbers; predicts what a share of them stay below"
+    summary = "numbers; predicts a quantile"
     degree = 1
     is_constant_hessian = True
     differs_from_mean = True
@@ -51,16 +51,16 @@ class Quantile(GradientLoss):
 
 @kernel
 def _losses(y, raw, quantile, start, end, losses):
-    own_y, score = y[start:end], raw[0, start:end]
-    for i in range(len(own_y)):
-        residual = own_y[i] - score[i]
+    target, score = y[start:end], raw[0, start:end]
+    for i in range(len(target)):
+        residual = target[i] - score[i]
         losses[i] = quantile * residual if residual >= 0.0 else (quantile - 1.0) * residual
 
 
 @kernel
 def _derivatives(y, raw, quantile, gradient, hessian, start, end):
-    own_y, score = y[start:end], raw[0, start:end]
+    target, score = y[start:end], raw[0, start:end]
     first = gradient[0, start:end]
-    for i in range(len(own_y)):
-        first[i] = -quantile if own_y[i] >= score[i] else 1.0 - quantile
+    for i in range(len(target)):
+        first[i] = -quantile if target[i] >= score[i] else 1.0 - quantile
     hessian[0, start:end] = 1.0

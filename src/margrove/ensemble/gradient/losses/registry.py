@@ -1,10 +1,10 @@
-"""The registry of losses: what `loss=` may say, and what else is known of each loss.
+"""The registry of losses: the possible values of the parameter `loss`.
 
-A loss is one file. It says its name, its parameters (fields of a frozen dataclass), values and
-derivatives, the link, for which task it is, a line for menus and the documentation, and by which
-score it is tuned. Both boostings, the command line, the studio, model files, tuning, the
-documentation and the tests read it here. A model file holds the name and the parameters of a loss,
-and never its code.
+A loss is one file. It defines its name, its parameters (fields of a frozen dataclass), values and
+derivatives, the link, its task, a line for menus and the documentation, and the score by which it
+is tuned. All estimators, the command line, the studio, model files, tuning, the documentation and
+the tests read the registry. A model file contains the name and the parameters of a loss, never its
+code.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from margrove.ensemble.gradient.losses.custom import CustomLoss
 from margrove.ensemble.gradient.losses.gradient_loss import GradientLoss
 
 __all__ = [
     "GRADIENT_LOSSES",
     "LOSS_CLASSES",
+    "class_loss_of",
     "gradient_loss_of",
     "is_registered",
     "loss_names",
@@ -27,18 +29,19 @@ __all__ = [
     "parameters_of",
     "register_gradient_loss",
     "registered_loss",
+    "regression_loss_of",
 ]
 
 GRADIENT_LOSSES: dict[str, GradientLoss] = {}
-LOSS_CLASSES: list[type[GradientLoss]] = []  # also those that a loss becomes for many classes
+LOSS_CLASSES: list[type[GradientLoss]] = []  # including variants for more than two classes
 
 Class = TypeVar("Class", bound=type[GradientLoss])
 
 
 def registered_loss(loss: Class) -> Class:
-    """Decorate a class of losses: `loss=name` means one with its default parameters.
+    """Register a class of losses: `loss=name` means an instance with default parameters.
 
-    A class of the same name in the same module is what the first one becomes by `with_classes`.
+    A second class of the same name in the same module is the variant that `with_classes` returns.
 
     Examples
     --------
@@ -70,7 +73,7 @@ def registered_loss(loss: Class) -> Class:
 
 def _checked_name(name: Any) -> str:
     if not isinstance(name, str) or not name:
-        raise ValueError(f"name must be a string by which the loss is asked for. Got {name!r}.")
+        raise ValueError(f"name must be a string that is not empty. Got {name!r}.")
     return name
 
 
@@ -79,13 +82,13 @@ def _name_is_taken(name: str) -> ValueError:
 
 
 def is_registered(loss: GradientLoss) -> bool:
-    """Whether the name of a loss, with its parameters, stands for it."""
+    """Whether a loss can be made again from its name and parameters."""
     known = GRADIENT_LOSSES.get(loss.name)
     return type(known) is type(loss) and gradient_loss_of(loss.name, **parameters_of(loss)) == loss
 
 
 def parameters_of(loss: GradientLoss) -> dict[str, Any]:
-    """The parameters of a loss, by name; one that is made of functions has none."""
+    """The parameters of a loss, by name; a loss made of functions has none."""
     fields: Any = dataclasses.fields(loss)  # type: ignore[arg-type]
     if any(field.name == "name" for field in fields):
         return {}
@@ -97,20 +100,20 @@ def loss_table() -> str:
     rows = ["| `loss=` | parameters | what it is for |", "|---|---|---|"]
     for name, loss in GRADIENT_LOSSES.items():
         default = " (default)" if loss.is_usual else ""
-        parameters = ", ".join(f"`{own}`" for own in parameters_of(loss))
+        parameters = ", ".join(f"`{parameter}`" for parameter in parameters_of(loss))
         rows.append(f'| `"{name}"`{default} | {parameters} | {loss.summary} |')
     return "\n".join(rows)
 
 
 def loss_names(*, for_classes: bool) -> list[str]:
-    """The names that are registered at the moment."""
-    return [name for name, one in GRADIENT_LOSSES.items() if one.for_classes == for_classes]
+    """The names of the registered losses for a task."""
+    return [name for name, loss in GRADIENT_LOSSES.items() if loss.for_classes == for_classes]
 
 
 def gradient_loss_of(
     loss: str | GradientLoss, *, n_classes: int | None = None, **parameters: Any
 ) -> GradientLoss:
-    """What `loss` asks for: by name with these parameters, or a loss itself.
+    """The loss of a name with these parameters, or the given loss.
 
     Examples
     --------
@@ -145,6 +148,30 @@ def _with_parameters(loss: Any, parameters: dict[str, Any]) -> GradientLoss:
     return changed
 
 
+def regression_loss_of(loss: str | GradientLoss) -> GradientLoss:
+    """The loss for the parameter `loss` of a regressor; raises if it is for classification."""
+    usable = _usable(gradient_loss_of(loss))
+    if usable.for_classes:
+        names = loss_names(for_classes=False)
+        raise ValueError(f"loss={usable.name!r} is for classification. Use one of {names}.")
+    return usable
+
+
+def class_loss_of(loss: str | GradientLoss, n_classes: int) -> GradientLoss:
+    """The loss for the parameter `loss` of a classifier; raises if it is for regression."""
+    usable = _usable(gradient_loss_of(loss))
+    if not usable.for_classes:
+        names = loss_names(for_classes=True)
+        raise ValueError(f"loss={usable.name!r} is for regression. Use one of {names}.")
+    return usable.with_classes(n_classes)
+
+
+def _usable(loss: GradientLoss) -> GradientLoss:
+    if isinstance(loss, CustomLoss):
+        loss.require_numbers()
+    return loss
+
+
 def register_gradient_loss(
     name: str,
     value: Callable[[float, float], float],
@@ -157,31 +184,31 @@ def register_gradient_loss(
     for_classes: bool = False,
     summary: str = "",
 ) -> GradientLoss:
-    """Make `loss=name` mean your own loss.
+    """Register your own loss, which can then be used as `loss=name`.
 
-    A model file holds its name: register it before you load the model elsewhere.
+    A model file contains its name only: register it before you load the model in another process.
 
     Parameters
     ----------
     name : str
         A new name.
     value, gradient, hessian : callable
-        Functions of the numbers `(y, raw)`: the loss of a row with the raw score `raw`, and its
-        first and second derivative in `raw`, the latter >= 0. They are compiled; those that are
-        compiled already are taken as they are.
+        Functions of two numbers `(y, raw)`: the loss of a row with the raw score `raw`, and its
+        first and second derivative with respect to `raw`; the latter must be >= 0. They are
+        compiled with Numba, unless they already are.
     link_inverse : callable, optional
-        The prediction from a raw score, compiled as well. Without it raw scores are predictions,
-        or, with `for_classes`, the logarithms of the odds.
+        The prediction for a raw score; it is compiled as well. By default raw scores are
+        predictions or, with `for_classes`, logarithms of odds.
     start : callable, optional
-        `start(y, weight)` returns the raw score before the first round, from two arrays. Without
-        it the constant at which the gradients of all rows add up to 0 is looked for.
+        `start(y, weight)` returns the raw score before the first round, from two arrays. By default
+        it is the constant at which the sum of the gradients is 0.
     leaf_value : callable, optional
-        `leaf_value(residuals, weights)` returns what a leaf is worth, from the arrays y - raw and
-        weights of its rows. Without it that is a Newton step.
+        `leaf_value(residuals, weights)` returns the value of a leaf from the arrays y - raw and
+        weights of its rows. By default it is a Newton step.
     for_classes : bool, default=False
         Whether it is for two classes: y is 0 or 1, and predictions are probabilities of 1.
     summary : str, optional
-        A line for menus: what it is for.
+        A line for menus that describes the loss.
 
     Examples
     --------

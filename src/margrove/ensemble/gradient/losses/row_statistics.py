@@ -1,7 +1,7 @@
-"""Means of numbers with weights: the same for any order of the rows.
+"""Weighted means that do not depend on the order of the rows; 0 if all weights are 0.
 
-Where no row has any weight they are 0. Sums are whole numbers: terms up to 1 are cut into digits
-of 32 bits, far more of them than a float64 has.
+Sums are exact: numbers up to 1 are split into digits of 32 bits, with more bits than a float64 has,
+and the digits are summed as whole numbers.
 """
 
 from __future__ import annotations
@@ -16,44 +16,44 @@ from margrove._runtime import kernel
 __all__ = ["class_shares", "mean_of"]
 
 _DIGITS = 4
-_BASE = 2.0**32  # so that the digits of 2^30 rows have a sum in int64
-_SPLITTER = 2.0**27 + 1.0  # halves the bits of a float64
+_BASE = 2.0**32  # the sum of the digits of 2^30 rows fits into int64
+_SPLITTER = 2.0**27 + 1.0  # splits a float64 into two halves of its bits
 
 
 def mean_of(values: np.ndarray, weight: np.ndarray | None) -> float:
-    """The exact mean, rounded once: a weight of k is k rows, and equal numbers are their mean."""
+    """The exact mean, rounded once: a weight of k is the same as k rows."""
     values = read_only(values)
     weight = read_only(np.empty(0) if weight is None else weight)
     exponent = math.frexp(_largest(values, weight))[1]
     sums = np.zeros((2, _DIGITS), np.int64)
     _add_up(values, exponent, weight, _unit(weight), sums)
-    total, count = _whole(sums[0]), _whole(sums[1])
+    total, count = _integer_of(sums[0]), _integer_of(sums[1])
     return math.ldexp(total / count, exponent) if count else 0.0
 
 
 def class_shares(y: np.ndarray, weight: np.ndarray | None, n_classes: int) -> np.ndarray:
-    """The weight of each class 0 .. n_classes - 1 in that of all."""
+    """The share of each class 0 .. n_classes - 1 in the total weight."""
     weight = read_only(np.empty(0) if weight is None else weight)
     sums = np.zeros((n_classes, _DIGITS), np.int64)
     _add_up_classes(read_only(y), weight, _unit(weight), sums)
-    counts = [_whole(own) for own in sums]
-    return np.array([own / max(sum(counts), 1) for own in counts])
+    counts = [_integer_of(digits) for digits in sums]
+    return np.array([count / max(sum(counts), 1) for count in counts])
 
 
 def _unit(weight: np.ndarray) -> int:
     return math.frexp(float(np.max(weight)))[1] if len(weight) else 0
 
 
-def _whole(digits: np.ndarray) -> int:
-    whole = 0
+def _integer_of(digits: np.ndarray) -> int:
+    integer = 0
     for digit in digits.tolist():
-        whole = (whole << 32) + digit
-    return whole
+        integer = (integer << 32) + digit
+    return integer
 
 
 @kernel
 def _largest(values, weight):
-    """The largest size among the rows that have weight."""
+    """The largest absolute value among the rows of positive weight."""
     largest = 0.0
     for i in range(len(values)):
         if not len(weight) or weight[i] > 0.0:
@@ -63,7 +63,7 @@ def _largest(values, weight):
 
 @kernel
 def _add_up(values, exponent, weight, unit, sums):
-    """Add values / 2^exponent times weights to sums[0], and weights / 2^unit to sums[1]."""
+    """Add values / 2^exponent * weights / 2^unit to sums[0], and weights / 2^unit to sums[1]."""
     for i in range(len(values)):
         if not len(weight):
             _add(math.ldexp(values[i], -exponent), sums[0])
@@ -93,7 +93,7 @@ def _add(term, digits):
 
 @kernel
 def _lost(a, b, product):
-    """Dekker's: what rounding took from a product."""
+    """The rounding error of a product (Dekker)."""
     a_high, b_high = _upper_half(a), _upper_half(b)
     a_low, b_low = a - a_high, b - b_high
     return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low

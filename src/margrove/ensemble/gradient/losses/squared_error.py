@@ -22,7 +22,7 @@ class SquaredError(GradientLoss):
     name = "squared_error"
     summary = "numbers; predicts means"
     is_usual = True
-    reported_factor = 2.0  # this one is reported as it is, others as halves
+    reported_factor = 2.0  # scikit-learn reports twice this loss
     degree = 2
     is_constant_hessian = True
 
@@ -41,27 +41,27 @@ class SquaredError(GradientLoss):
 
 @kernel
 def _losses(y, raw, start, end, losses):
-    own_y, score = y[start:end], raw[0, start:end]
-    for i in range(len(own_y)):
-        residual = score[i] - own_y[i]
+    target, score = y[start:end], raw[0, start:end]
+    for i in range(len(target)):
+        residual = score[i] - target[i]
         losses[i] = 0.5 * residual * residual
 
 
 @kernel
 def _derivatives(y, raw, gradient, hessian, start, end):
-    own_y, score = y[start:end], raw[0, start:end]
+    target, score = y[start:end], raw[0, start:end]
     first = gradient[0, start:end]
-    for i in range(len(own_y)):
-        first[i] = bounded(score[i] - own_y[i])
+    for i in range(len(target)):
+        first[i] = bounded(score[i] - target[i])
     hessian[0, start:end] = 1.0
 
 
 @kernel
 def _derivatives_and_losses(y, raw, gradient, hessian, start, end, losses):
-    own_y, score = y[start:end], raw[0, start:end]
+    target, score = y[start:end], raw[0, start:end]
     first = gradient[0, start:end]
-    for i in range(len(own_y)):
-        residual = score[i] - own_y[i]
+    for i in range(len(target)):
+        residual = score[i] - target[i]
         first[i] = bounded(residual)
         losses[i] = 0.5 * residual * residual
     hessian[0, start:end] = 1.0

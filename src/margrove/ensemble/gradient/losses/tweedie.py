@@ -1,4 +1,4 @@
-"""Half the Tweedie deviance, for sums of a random number of amounts: many zeros, a long tail."""
+"""Half the Tweedie deviance, for targets with many zeros and a long tail, such as claim amounts."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ class Tweedie(LogLinkLoss):
 @kernel
 def _losses(y, raw, power, start, end, losses):
     to_mean, to_target = 2.0 - power, 1.0 - power
-    own_y, score = y[start:end], raw[0, start:end]
-    for i in range(len(own_y)):
+    target, score = y[start:end], raw[0, start:end]
+    for i in range(len(target)):
         loss = exp_of(to_mean * score[i]) / to_mean
         of_target = exp_of(to_target * score[i]) / to_target
-        losses[i] = loss - (own_y[i] * of_target if own_y[i] > 0.0 else 0.0)  # where 0 inf is 0
+        losses[i] = loss - (target[i] * of_target if target[i] > 0.0 else 0.0)  # 0 * inf is 0
 
 
 @kernel
 def _derivatives(y, raw, power, gradient, hessian, start, end):
     to_mean, to_target = 2.0 - power, 1.0 - power
-    own_y, score = y[start:end], raw[0, start:end]
+    target, score = y[start:end], raw[0, start:end]
     first, second = gradient[0, start:end], hessian[0, start:end]
-    for i in range(len(own_y)):
+    for i in range(len(target)):
         of_mean = bounded(exp_of(to_mean * score[i]))
-        of_target = bounded(own_y[i] * bounded(exp_of(to_target * score[i])))
+        of_target = bounded(target[i] * bounded(exp_of(to_target * score[i])))
         first[i] = of_mean - of_target
         second[i] = to_mean * of_mean - to_target * of_target

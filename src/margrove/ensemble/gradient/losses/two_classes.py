@@ -1,4 +1,4 @@
-"""What losses of two classes with one raw score share."""
+"""Base class of losses for two classes, with one raw score."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LEAST_SHARE = 10 * np.finfo(np.float64).eps
 
 
 class TwoClassLoss(GradientLoss):
-    """Targets 0 and 1; the second class has probability expit(slope raw)."""
+    """Targets are 0 and 1; the probability of the second class is expit(slope raw)."""
 
     for_classes = True
     slope = 1.0
@@ -27,7 +27,7 @@ class TwoClassLoss(GradientLoss):
             targets,
             (targets != 0.0) & (targets != 1.0),
             "the classes 0 and 1",
-            "Number the two classes, for example with sklearn.preprocessing.LabelEncoder",
+            "Encode the classes, for example with sklearn.preprocessing.LabelEncoder",
         )
         return targets
 
@@ -40,5 +40,5 @@ class TwoClassLoss(GradientLoss):
 
 
 def both_probabilities(log_odds: np.ndarray) -> np.ndarray:
-    """(n, 2); the small ones of either class keep their digits."""
+    """Probabilities of both classes, (n, 2); small ones of either class are accurate."""
     return np.stack([expit(-log_odds), expit(log_odds)], axis=1)

@@ -23,11 +23,11 @@ from margrove.grove.table import (
     which_count,
 )
 
-__all__ = ["ClassForest"]
+__all__ = ["ForestClassifier"]
 
 
-class ClassForest(ClassifierMixin, Forest):
-    """A forest that votes."""
+class ForestClassifier(ClassifierMixin, Forest):
+    """Base class of the forests for classification."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = FOREST_PARAMETERS | {
         "criterion": [CriterionNames(for_classes=True)],
@@ -42,33 +42,33 @@ class ClassForest(ClassifierMixin, Forest):
         outputs = columns_of_labels(y)
         self._check_scored(outputs)
         by_tree = self.class_weight == "balanced_subsample" and self.bootstrap
-        wish = "balanced" if self.class_weight == "balanced_subsample" else self.class_weight
-        wishes = class_weights_of_outputs(None if by_tree else wish, len(outputs))
+        wanted = "balanced" if self.class_weight == "balanced_subsample" else self.class_weight
+        class_weights = class_weights_of_outputs(None if by_tree else wanted, len(outputs))
         found = [
-            check_training_labels(own, sample_weight, weights, n, min_classes=1)
-            for own, weights in zip(outputs, wishes, strict=True)
+            check_training_labels(output, sample_weight, weights, n, min_classes=1)
+            for output, weights in zip(outputs, class_weights, strict=True)
         ]
         given = found[0].weight
         kept = which_count(given)
         table, weight = table.of_rows(kept), given[kept]
         codes = np.stack([labels.codes for labels in found], axis=1)[kept]
         factors = np.ones(len(weight))
-        for labels, own in zip(found, codes.T, strict=True):
-            factors = moderate(factors * labels.factors[own])
+        for labels, codes_of_output in zip(found, codes.T, strict=True):
+            factors = moderate(factors * labels.factors[codes_of_output])
         target = codes[:, 0] if len(outputs) == 1 else codes
-        order, line, places = self._ordered(table, target, weight)
+        order, merged, places = self._ordered(table, target, weight)
         data = self._coded(table, order, weight)
         classes = [labels.classes for labels in found]
-        counts = [len(own) for own in classes]
-        samples = samples_of(line, sample_weight)
-        targets = class_targets(codes[order], counts, moderate(line * factors[order]), samples)
+        counts = [len(labels) for labels in classes]
+        samples = samples_of(merged, sample_weight)
+        targets = class_targets(codes[order], counts, moderate(merged * factors[order]), samples)
         single = len(classes) == 1
         training = ForestTraining(
             table,
             order,
             data,
             targets,
-            self._sampled(seed, order, line, kept, places, n),
+            self._sampled(seed, order, merged, kept, places, n),
             None if np.all(factors == 1.0) else factors[order],
             by_tree,
         )
@@ -79,7 +79,7 @@ class ClassForest(ClassifierMixin, Forest):
         }
 
     def _check_scored(self, outputs: list[Any]) -> None:
-        """Refuse an accuracy of labels for which `score` has none."""
+        """Raise if the accuracy for `oob_score` is not defined for these outputs."""
         if not self.oob_score or callable(self.oob_score) or len(outputs) == 1:
             return
         kind = type_of_target(np.stack(outputs, axis=1))
@@ -101,7 +101,7 @@ class ClassForest(ClassifierMixin, Forest):
 
     def _signature(self) -> dict[str, Any]:
         classes = [self.classes_] if self.n_outputs_ == 1 else self.classes_
-        return super()._signature() | {"classes_": [list(own) for own in classes]}
+        return super()._signature() | {"classes_": [list(labels) for labels in classes]}
 
     def _scored_out_of_bag(
         self, predictions: np.ndarray, training: ForestTraining, learnt: dict[str, Any], y: Any
@@ -112,8 +112,8 @@ class ClassForest(ClassifierMixin, Forest):
         known = ~np.isnan(predictions[:, 0])
         winners = np.stack(
             [
-                own[np.argmax(np.nan_to_num(share), axis=1)]
-                for own, share in zip(classes, shares, strict=True)
+                labels[np.argmax(np.nan_to_num(share), axis=1)]
+                for labels, share in zip(classes, shares, strict=True)
             ],
             axis=1,
         )[known]
@@ -122,37 +122,36 @@ class ClassForest(ClassifierMixin, Forest):
         }
         if not self.oob_score or not known.any():
             return attributes
-        truth = np.stack([np.asarray(own).ravel() for own in columns_of_labels(y)], axis=1)[known]
+        columns = [np.asarray(column).ravel() for column in columns_of_labels(y)]
+        truth = np.stack(columns, axis=1)[known]
         if callable(self.oob_score):
-            given = (truth[:, 0], winners[:, 0]) if single else (truth, winners)
-            attributes["oob_score_"] = self.oob_score(*given)
+            arguments = (truth[:, 0], winners[:, 0]) if single else (truth, winners)
+            attributes["oob_score_"] = self.oob_score(*arguments)
         else:
-            is_right = (truth == winners).all(axis=1)  # the accuracy of `score`
+            is_right = (truth == winners).all(axis=1)  # the same accuracy as in `score`
             weight = weights_of_rows(training)[known]
             attributes["oob_score_"] = float(np.average(is_right, weights=weight))
         return attributes
 
     def predict_proba(self, X: Any) -> Any:
-        """The mean of the trees' shares of the classes, or the shares of their votes."""
+        """The mean of the trees' class probabilities, or with voting="hard" the share of votes."""
         shares = self._means(X)
         return shares if self.n_outputs_ == 1 else _by_output(shares, dict(vars(self)))
 
     def predict_log_proba(self, X: Any) -> Any:
-        """The logarithms of the shares."""
+        """The logarithms of `predict_proba`."""
         shares = self.predict_proba(X)
         with np.errstate(divide="ignore"):
-            return np.log(shares) if self.n_outputs_ == 1 else [np.log(own) for own in shares]
+            return np.log(shares) if self.n_outputs_ == 1 else [np.log(share) for share in shares]
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class with the largest share; of equally large ones the first."""
+        """The class with the highest probability; the first of several equal ones."""
         shares = self.predict_proba(X)
         if self.n_outputs_ == 1:
-            found: np.ndarray = self.classes_[np.argmax(shares, axis=1)]
-            return found
-        return np.stack(
-            [own[np.argmax(s, axis=1)] for own, s in zip(self.classes_, shares, strict=True)],
-            axis=1,
-        )
+            predicted: np.ndarray = self.classes_[np.argmax(shares, axis=1)]
+            return predicted
+        pairs = zip(self.classes_, shares, strict=True)
+        return np.stack([labels[np.argmax(share, axis=1)] for labels, share in pairs], axis=1)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -166,6 +165,6 @@ def _by_output(shares: np.ndarray, learnt: dict[str, Any]) -> list[np.ndarray]:
 
 
 def _padded(shares: list[np.ndarray]) -> list[np.ndarray]:
-    """As many columns for each output."""
-    most = max(own.shape[1] for own in shares)
-    return [np.pad(own, ((0, 0), (0, most - own.shape[1]))) for own in shares]
+    """Shares (n, n_classes) of each output, padded with zeros to the same number of columns."""
+    most = max(share.shape[1] for share in shares)
+    return [np.pad(share, ((0, 0), (0, most - share.shape[1]))) for share in shares]

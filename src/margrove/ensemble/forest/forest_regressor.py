@@ -27,11 +27,11 @@ from margrove.grove.table import (
     which_count,
 )
 
-__all__ = ["NumberForest"]
+__all__ = ["ForestRegressor"]
 
 
-class NumberForest(RegressorMixin, Forest):
-    """A forest that averages."""
+class ForestRegressor(RegressorMixin, Forest):
+    """Base class of the forests for regression."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = FOREST_PARAMETERS | {
         "criterion": [CriterionNames(for_classes=False)],
@@ -50,13 +50,13 @@ class NumberForest(RegressorMixin, Forest):
         CRITERIA[self.criterion].check_targets(numbers)
         scale = power_of_two_near(numbers)
         target = numbers[:, 0] if numbers.shape[1] == 1 else numbers
-        order, line, places = self._ordered(table, target, weight)
+        order, merged, places = self._ordered(table, target, weight)
         data = self._coded(table, order, weight)
         is_median = CRITERIA[self.criterion].has_medians
         targets = number_targets(
             numbers[order] / scale,
-            line,
-            samples_of(line, sample_weight),
+            merged,
+            samples_of(merged, sample_weight),
             **({"bits": MEDIAN_WEIGHT_BITS} if is_median else {}),
         )
         training = ForestTraining(
@@ -64,7 +64,7 @@ class NumberForest(RegressorMixin, Forest):
             order,
             data,
             targets,
-            self._sampled(seed, order, line, kept, places, n),
+            self._sampled(seed, order, merged, kept, places, n),
             None,
             False,
             scale,
@@ -85,14 +85,14 @@ class NumberForest(RegressorMixin, Forest):
         if not self.oob_score or known.sum() < 2:
             return attributes
         truth = np.asarray(y, dtype=np.float64).reshape(len(predictions), -1)[known]
-        found = predictions[known]
+        predicted = predictions[known]
         if callable(self.oob_score):
-            given = (truth[:, 0], found[:, 0]) if single else (truth, found)
-            attributes["oob_score_"] = self.oob_score(*given)
+            arguments = (truth[:, 0], predicted[:, 0]) if single else (truth, predicted)
+            attributes["oob_score_"] = self.oob_score(*arguments)
         else:
             weight, scale = weights_of_rows(training)[known], training.scale
             attributes["oob_score_"] = float(
-                r2_score(truth / scale, found / scale, sample_weight=weight)
+                r2_score(truth / scale, predicted / scale, sample_weight=weight)
             )
         return attributes
 
@@ -115,7 +115,9 @@ class NumberForest(RegressorMixin, Forest):
         if not self.keep_samples:
             return {}
         if kind.n_outputs > 1:
-            raise ValueError("keep_samples=True takes one output. Fit one forest for each.")
+            raise ValueError(
+                "keep_samples=True supports one output only. Fit one forest for each output."
+            )
         return {
             "leaf_samples_": keep_leaf_samples(
                 trees,
@@ -129,7 +131,7 @@ class NumberForest(RegressorMixin, Forest):
         }
 
     def predict(self, X: Any) -> np.ndarray:
-        """The mean of what the trees say."""
+        """The mean of the predictions of the trees."""
         means = self._means(X)
         return means[:, 0] if self.n_outputs_ == 1 else means
 
@@ -159,10 +161,10 @@ class NumberForest(RegressorMixin, Forest):
         return found[:, 0] if wanted.ndim == 0 else found
 
     def predict_variance(self, X: Any) -> np.ndarray:
-        """How much the prediction of each row would vary with the training set.
+        """The variance of the prediction of each row over random training sets.
 
-        The infinitesimal jackknife, with the noise of a finite number of trees taken off. This is
-        not the spread of y: see `predict_interval` for that.
+        This is the infinitesimal jackknife, corrected for the finite number of trees. It is not
+        the variance of y: see `predict_interval` for that.
 
         Parameters
         ----------
@@ -177,10 +179,12 @@ class NumberForest(RegressorMixin, Forest):
         if sampled is None or sampled.n_draws is None:
             raise ValueError(
                 "predict_variance needs the bootstrap samples of the trees. Fit with "
-                "bootstrap=True, and ask the forest itself, not a part or a sum of forests."
+                "bootstrap=True, and use the fitted forest, not a slice or a sum of forests."
             )
         if self.n_outputs_ > 1:
-            raise ValueError("predict_variance takes one output. Fit one forest for each.")
+            raise ValueError(
+                "predict_variance supports one output only. Fit one forest for each output."
+            )
         values = self._values_of_trees(X)[:, :, 0]
         n_threads = resolve_n_jobs(self.n_jobs, unset="all")
         return jackknife_variance(sampled, len(self.trees_), values, n_threads)
@@ -188,10 +192,10 @@ class NumberForest(RegressorMixin, Forest):
     def predict_interval(
         self, X: Any, confidence: float = 0.9, *, method: Literal["conformal", "local"] = "local"
     ) -> np.ndarray:
-        """Bounds between which y lies, for a new row, with the given confidence.
+        """Intervals that contain the y of a new row with the given confidence.
 
-        Conformal intervals from out-of-bag residuals: "conformal" ones are equally wide everywhere,
-        "local" ones are as wide as the trees disagree.
+        Conformal intervals from out-of-bag residuals: "conformal" intervals have the same width
+        everywhere, "local" ones a width proportional to the standard deviation of the trees.
 
         Parameters
         ----------

@@ -1,6 +1,6 @@
 """Losses made of a user's functions.
 
-They are compiled once a process, with the loops around them; equal losses share these.
+The functions and the loops around them are compiled once in a process; equal losses share them.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from margrove._runtime import compiled_for_user
 from margrove.ensemble.gradient.losses.gradient_loss import GradientLoss, bounded
 from margrove.ensemble.gradient.losses.two_classes import TwoClassLoss, both_probabilities
 
-__all__ = ["OwnLoss", "OwnTwoClassLoss"]
+__all__ = ["CustomLoss", "CustomTwoClassLoss"]
 
-_FARTHEST = 2.0**60  # a first score beyond it is not looked for
+_FARTHEST = 2.0**60  # limit of the search for the start score
 
 
 @dataclass(frozen=True)
-class OwnLoss(GradientLoss):
-    """Functions of (y, raw), and those of `register_gradient_loss` that may be left out."""
+class CustomLoss(GradientLoss):
+    """A loss by functions of (y, raw), see `register_gradient_loss`; the last ones are optional."""
 
     name: str
     value_at: Callable[[float, float], float]
@@ -52,7 +52,7 @@ class OwnLoss(GradientLoss):
                 raise TypeError(f"{what} must be callable. Got {given!r} instead.")
 
     def require_numbers(self) -> None:
-        """Raise unless the functions can be compiled, and are of numbers."""
+        """Raise if the functions cannot be compiled or do not return numbers."""
         functions: list[tuple[str, Any, tuple[float, ...]]] = [
             ("value", self.value_at, (1.0, 0.5)),
             ("gradient", self.gradient_at, (1.0, 0.5)),
@@ -64,7 +64,7 @@ class OwnLoss(GradientLoss):
             try:
                 float(_compiled(function)(*given))
             except ArithmeticError:
-                continue  # of these numbers, not of all
+                continue  # it may be defined for other numbers
             except Exception as error:
                 reason = str(error).strip().splitlines()[-1:] or [type(error).__name__]
                 raise TypeError(
@@ -79,17 +79,17 @@ class OwnLoss(GradientLoss):
     def start(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         if self.start_of is None:
             return np.array([self._best_constant(y, weight)])
-        found = float(self.start_of(read_only(y), read_only(_given_or_ones(weight, len(y)))))
-        if not math.isfinite(found):
+        score = float(self.start_of(read_only(y), read_only(_weight_or_ones(weight, len(y)))))
+        if not math.isfinite(score):
             raise ValueError(
-                f"start of loss={self.name!r} returned {found!r}. Let it return a finite number."
+                f"start of loss={self.name!r} returned {score!r}. It must return a finite number."
             )
-        return np.array([found])
+        return np.array([score])
 
     def leaf_value(self, residuals: np.ndarray, weights: np.ndarray | None) -> float:
         if self.leaf_value_of is None:
             raise NotImplementedError
-        return float(self.leaf_value_of(residuals, _given_or_ones(weights, len(residuals))))
+        return float(self.leaf_value_of(residuals, _weight_or_ones(weights, len(residuals))))
 
     def link_inverse(self, raw: np.ndarray) -> np.ndarray:
         if self.prediction_at is None:
@@ -103,7 +103,7 @@ class OwnLoss(GradientLoss):
         if row >= 0:
             raise ValueError(
                 f"The value of loss={self.name!r} is NaN for y={y[row]!r} and raw={raw[0, row]!r}. "
-                "Let it return a number for every y and raw."
+                "It must return a number for every y and raw."
             )
 
     def write_derivatives(self, y, raw, gradient, hessian, start, end) -> None:
@@ -111,8 +111,8 @@ class OwnLoss(GradientLoss):
         if row >= 0:
             raise ValueError(
                 f"For y={y[row]!r} and raw={raw[0, row]!r}, loss={self.name!r} has the gradient "
-                f"{gradient[0, row]!r} and the hessian {hessian[0, row]!r}. Let the gradient be "
-                "a number and the hessian one >= 0, if need be an upper bound on the true one."
+                f"{gradient[0, row]!r} and the hessian {hessian[0, row]!r}. The gradient must be "
+                "a number, and the hessian a number >= 0; it may be an upper bound of the true one."
             )
 
     def _derivatives(self, y, raw, gradient, hessian, start, end) -> int:
@@ -120,7 +120,7 @@ class OwnLoss(GradientLoss):
         return int(loop(y, raw, gradient, hessian, start, end))
 
     def _best_constant(self, y: np.ndarray, weight: np.ndarray | None) -> float:
-        """Where the gradients of all rows add up to 0; 0 where that is not found."""
+        """The score at which the sum of the gradients is 0; 0 if there is none."""
         from scipy.optimize import brentq
 
         raw, gradient, hessian = (np.empty((1, len(y))) for _ in range(3))
@@ -136,16 +136,16 @@ class OwnLoss(GradientLoss):
         if at_zero == 0.0:
             return 0.0
         near, far = 0.0, -math.copysign(1.0, at_zero)
-        while at_zero * (there := slope(far)) > 0.0 and abs(far) < _FARTHEST:
+        while at_zero * (at_far := slope(far)) > 0.0 and abs(far) < _FARTHEST:
             near, far = far, 2.0 * far
-        if not at_zero * there < 0.0:
-            return far if there == 0.0 else 0.0
+        if not at_zero * at_far < 0.0:
+            return far if at_far == 0.0 else 0.0
         return float(brentq(slope, near, far, xtol=1e-14, rtol=1e-14))
 
 
 @dataclass(frozen=True)
-class OwnTwoClassLoss(OwnLoss, TwoClassLoss):
-    """The same for targets 0 and 1; predictions are probabilities of the second class."""
+class CustomTwoClassLoss(CustomLoss, TwoClassLoss):
+    """A custom loss for targets 0 and 1; predictions are probabilities of the second class."""
 
     def link_inverse(self, raw: np.ndarray) -> np.ndarray:
         if self.prediction_at is None:
@@ -159,13 +159,13 @@ def _compiled(function: Callable[..., Any]) -> Any:
     return compiled_for_user(function)
 
 
-def _given_or_ones(weight: np.ndarray | None, n_rows: int) -> np.ndarray:
+def _weight_or_ones(weight: np.ndarray | None, n_rows: int) -> np.ndarray:
     return np.ones(n_rows) if weight is None else weight
 
 
 @functools.lru_cache(maxsize=64)
 def _losses_by(value: Callable[[float, float], float]) -> Any:
-    """A loop that returns the first row without a loss, or -1."""
+    """A compiled loop that writes losses and returns the first row with NaN, or -1."""
     value_at = compiled_for_user(value)
 
     @compiled_for_user
@@ -183,7 +183,7 @@ def _losses_by(value: Callable[[float, float], float]) -> Any:
 def _derivatives_by(
     gradient: Callable[[float, float], float], hessian: Callable[[float, float], float]
 ) -> Any:
-    """A loop that returns the first row whose derivatives are of no use, or -1."""
+    """A compiled loop that writes derivatives and returns the first invalid row, or -1."""
     gradient_at, hessian_at = compiled_for_user(gradient), compiled_for_user(hessian)
 
     @compiled_for_user

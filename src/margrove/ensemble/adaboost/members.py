@@ -1,0 +1,272 @@
+"""The fitted members of a boosted model, and their answers: predictions for any rows.
+
+EstimatorMembers   any scikit-learn estimators
+TreeMembers        packed trees of this library
+StumpMembers       stumps of four numbers each
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from margrove._runtime import kernel
+from margrove.ensemble.adaboost.stump_kernels import Stumps
+from margrove.ensemble.adaboost.stump_tables import StumpTable
+from margrove.ensemble.bagging import onto_all_classes
+from margrove.grove import CRITERIA, DecisionTree
+from margrove.grove.grow import impurity_of_shares
+from margrove.grove.serve import (
+    LEAF,
+    THRESHOLD,
+    Kind,
+    PackedTree,
+    TreeArrays,
+    add_values,
+    leaves_of_rows,
+    unfolded,
+)
+
+__all__ = ["EstimatorMembers", "Members", "StumpMembers", "TreeMembers", "answers_of_estimators",
+           "answers_of_trees", "rows_at_once"]  # fmt: skip
+
+_CELLS_AT_ONCE = 1 << 18
+
+
+class Members(Protocol):
+    """The members of all rounds; a round has one member or one for each class.
+
+    `answers(rows, t)` are the predictions of round t: class codes (n,), probabilities (n, K) or
+    numbers (n, M). `first(count)` keeps the first rounds.
+    """
+
+    def __len__(self) -> int: ...
+    def answers(self, rows: Any, t: int) -> np.ndarray: ...
+    def estimators(self, t: int) -> list[Any]: ...
+    def first(self, count: int) -> Members: ...
+
+
+def rows_at_once(n_columns: int) -> int:
+    """The number of rows of a table that fit into the cache."""
+    return max(256, _CELLS_AT_ONCE // max(n_columns, 1))
+
+
+@dataclass(frozen=True)
+class EstimatorMembers:
+    """Fitted estimators: a list for each round.
+
+    answer is "labels", "shares" or "numbers".
+    """
+
+    answer: str
+    classes: np.ndarray | None
+    fitted: tuple[list[Any], ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.fitted)
+
+    def estimators(self, t: int) -> list[Any]:
+        return self.fitted[t]
+
+    def first(self, count: int) -> EstimatorMembers:
+        return replace(self, fitted=self.fitted[:count])
+
+    def answers(self, rows: Any, t: int) -> np.ndarray:
+        return answers_of_estimators(self.fitted[t], rows, self.answer, self.classes)
+
+
+def answers_of_estimators(
+    fitted: list[Any], rows: Any, answer: str, classes: np.ndarray | None
+) -> np.ndarray:
+    """The predictions of the estimators of a round, see `Members`."""
+    if answer == "numbers" or classes is None:
+        return np.stack([np.asarray(model.predict(rows), np.float64) for model in fitted], axis=1)
+    model = fitted[0]
+    if answer == "labels":
+        codes: np.ndarray = np.searchsorted(classes, np.asarray(model.predict(rows)))
+        return codes
+    known = np.searchsorted(classes, model.classes_)
+    return onto_all_classes(np.asarray(model.predict_proba(rows)), known, len(classes))
+
+
+@dataclass(frozen=True)
+class TreeMembers:
+    """Packed trees: a list for each round."""
+
+    answer: str
+    kind: Kind
+    template: DecisionTree
+    attributes: dict[str, Any]
+    trees: tuple[list[PackedTree], ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.trees)
+
+    def first(self, count: int) -> TreeMembers:
+        return replace(self, trees=self.trees[:count])
+
+    def answers(self, rows: Any, t: int) -> np.ndarray:
+        return answers_of_trees(self.trees[t], rows, self.kind, self.answer)
+
+    def estimators(self, t: int) -> list[Any]:
+        return [self._estimator(tree) for tree in self.trees[t]]
+
+    def _estimator(self, tree: PackedTree) -> DecisionTree:
+        tree.require_sound(self.kind, self.attributes["n_features_in_"])
+        estimator: DecisionTree = clone(self.template)
+        estimator._commit(self.attributes | {"arrays_": unfolded(tree, self.kind)})
+        return estimator
+
+    @property
+    def n_nodes(self) -> int:
+        return sum(len(tree) for trees in self.trees for tree in trees)
+
+
+def answers_of_trees(trees: list[PackedTree], rows: Any, kind: Kind, answer: str) -> np.ndarray:
+    """The predictions of the trees of a round, see `Members`."""
+    n, size = rows.shape[0], rows_at_once(rows.shape[1])
+    values = np.zeros((n, kind.n_values if kind.n_classes else len(trees)))
+    labels = np.empty(n, np.int64)
+    winners = _winners(trees[0], kind) if answer == "labels" else np.empty(0, np.int64)
+    for begin in range(0, n, size):
+        chosen = slice(begin, begin + size)
+        dense = rows[chosen].toarray() if sp.issparse(rows) else rows[chosen]
+        leaves = np.empty(len(dense), np.int32)
+        has_nan = bool(np.isnan(dense).any())
+        for k, tree in enumerate(trees):
+            leaves_of_rows(tree, dense, kind, leaves, has_nan=has_nan)
+            if answer == "labels":
+                labels[chosen] = winners[leaves]
+            elif answer == "shares":
+                add_values(tree, leaves, kind, None, values[chosen])
+            else:
+                add_values(tree, leaves, kind, None, values[chosen, k : k + 1])
+    return labels if answer == "labels" else values
+
+
+def _winners(tree: PackedTree, kind: Kind) -> np.ndarray:
+    """The largest class of each leaf, int64 (n_nodes,); the first of equal ones."""
+    winners = np.zeros(len(tree), np.int64)
+    leaf = np.flatnonzero(tree.is_leaf)
+    row = tree.nodes.view(np.float64)[0::2][leaf].astype(np.int64)
+    largest = np.argmax(tree.values, axis=1) if len(tree.values) else np.zeros(1, np.int64)
+    mixed = np.maximum(row - kind.n_pure, 0)
+    winners[leaf] = np.where(row < kind.n_pure, row, largest[mixed])
+    return winners
+
+
+@dataclass(frozen=True)
+class StumpMembers:
+    """Stumps, and the thresholds of their codes."""
+
+    found: Stumps
+    thresholds: np.ndarray
+    n_samples: int
+    template: DecisionTree
+    attributes: dict[str, Any]
+    _used: np.ndarray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_used", np.unique(np.maximum(self.found.feature, 0)))
+
+    @classmethod
+    def of(
+        cls,
+        found: Stumps,
+        table: StumpTable,
+        n_samples: int,
+        template: DecisionTree,
+        attributes: dict[str, Any],
+    ) -> StumpMembers:
+        thresholds = np.array([
+            table.threshold(int(feature), int(code)) if feature >= 0 else np.inf
+            for feature, code in zip(found.feature, found.code, strict=True)
+        ])  # fmt: skip
+        return cls(found, thresholds, n_samples, template, attributes)
+
+    def __len__(self) -> int:
+        return len(self.thresholds)
+
+    def first(self, count: int) -> StumpMembers:
+        return replace(self, found=self.found.first(count), thresholds=self.thresholds[:count])
+
+    def answers(self, rows: Any, t: int) -> np.ndarray:
+        feature = max(int(self.found.feature[t]), 0)
+        column = rows[:, [feature]].toarray()[:, 0] if sp.issparse(rows) else rows[:, feature]
+        on_left = np.where(np.isnan(column), self._nan_left[t], column <= self.thresholds[t])
+        left, right = self.found.classes[t]
+        return np.where(on_left, left, right).astype(np.int64)
+
+    @property
+    def _nan_left(self) -> np.ndarray:
+        """Whether missing values go to the left: to the larger side, bool (T,)."""
+        return (2 * self.found.n_left > self.n_samples) | (self.found.feature < 0)
+
+    def votes(self, rows: Any, weights: np.ndarray, n_classes: int) -> np.ndarray:
+        """The total weight of the stumps that vote for each class, (n, K)."""
+        n = rows.shape[0]
+        votes = np.zeros((n, n_classes))
+        place = np.zeros(rows.shape[1], np.int64)
+        place[self._used] = np.arange(len(self._used))
+        features = place[np.maximum(self.found.feature, 0)]
+        size = rows_at_once(len(self._used))
+        for begin in range(0, n, size):
+            chosen = slice(begin, begin + size)
+            X = rows[chosen][:, self._used]
+            X = X.toarray() if sp.issparse(X) else X
+            _vote(np.ascontiguousarray(X, np.float64), features, self.thresholds,
+                  self.found.classes, self._nan_left, weights, votes[chosen])  # fmt: skip
+        return votes
+
+    def estimators(self, t: int) -> list[Any]:
+        estimator: DecisionTree = clone(self.template)
+        estimator._commit(self.attributes | {"arrays_": self._arrays(t)})
+        return [estimator]
+
+    def _arrays(self, t: int) -> TreeArrays:
+        """The stump as a tree of three nodes, or of one node."""
+        is_leaf = self.found.feature[t] < 0
+        sides = self.found.shares[t]
+        sums = np.stack([sides.sum(axis=0), *sides])[: 1 if is_leaf else 3]
+        weight = sums.sum(axis=1)
+        n, n_left = self.n_samples, int(self.found.n_left[t])
+        shares = sums / weight[:, None]
+        impurity = impurity_of_shares(CRITERIA[self.template.criterion].code, shares)
+        size = len(sums)
+        inner = np.array([not is_leaf, False, False])[:size]
+        lost = weight * impurity
+        return TreeArrays(
+            kind=np.where(inner, THRESHOLD, LEAF).astype(np.int8),
+            feature=np.where(inner, self.found.feature[t], -1).astype(np.int32),
+            threshold=np.where(inner, self.thresholds[t], np.nan),
+            first_child=np.array([0, size - 1, size - 1], np.int64)[:size],
+            n_children=np.where(inner, 2, 0).astype(np.int32),
+            children=np.arange(1, size, dtype=np.int64),
+            parent=np.array([-1, 0, 0], np.int64)[:size],
+            missing_child=np.array([int(not self._nan_left[t]), 0, 0], np.int32)[:size],
+            set_start=np.zeros(size, np.int64),
+            set_size=np.zeros(size, np.int64),
+            words=np.empty(0, np.uint32),
+            branches=np.empty(0, np.int32),
+            coef=np.empty((0, 0)),
+            weight=weight,
+            n_samples=np.array([n, n_left, n - n_left], np.int64)[:size],
+            value=shares,
+            impurity=impurity,
+            decrease=np.where(inner, max(lost[0] - lost[1:].sum(), 0.0), 0.0),
+        )
+
+
+@kernel
+def _vote(X, features, thresholds, classes, nan_left, weights, votes):
+    for i in range(X.shape[0]):
+        for t in range(len(features)):
+            value = X[i, features[t]]
+            on_left = value <= thresholds[t]
+            if value != value:  # noqa: PLR0124
+                on_left = nan_left[t]
+            votes[i, classes[t, 0 if on_left else 1]] += weights[t]
