@@ -343,7 +343,7 @@ def test_oblique_splits_take_any_table(settings) -> None:
         model = DecisionTreeClassifier(splitter="oblique", categorical_features=[4], **settings)
         assert answer(model, given, TWO).score(given, TWO) == 1.0
     for refused in ({"max_features": 2}, {"max_bins": 5}, {"monotonic_cst": [1, 0, 0, 0, 0]}):
-        with pytest.raises(ValueError, match=f"does not go with {next(iter(refused))}"):
+        with pytest.raises(ValueError, match=f"cannot be combined with {next(iter(refused))}"):
             DecisionTreeClassifier(splitter="oblique", **refused).fit(data, TWO)
 
 

@@ -249,17 +249,17 @@ def test_pickles_are_made_of_trees() -> None:
     X = random_rows(12, 30)
     again = pickle.loads(pickle.dumps(found))
     assert np.array_equal(again.scores(X), found.scores(X))
-    assert not again._arena.links.flags.writeable
+    assert not again._joined.links.flags.writeable
 
 
 UNSOUND = {
-    "a link leads nowhere": lambda nodes: nodes.__setitem__(2 * 8 + 1, 8 | 1 << MISSING_AT),
+    "a link is invalid": lambda nodes: nodes.__setitem__(2 * 8 + 1, 8 | 1 << MISSING_AT),
     "a child does not come after": lambda nodes: nodes.__setitem__(2 * 8 + 1, 1),
     "its parent": lambda nodes: nodes.__setitem__(2 * 8 + 1, 99),
     "no parent, or several": lambda nodes: nodes.__setitem__(1, nodes[1] + 2),
-    "feature that is not there": lambda nodes: nodes.__setitem__(1, nodes[1] | 9 << FEATURE_AT),
+    "unknown feature": lambda nodes: nodes.__setitem__(1, nodes[1] | 9 << FEATURE_AT),
     "threshold is missing": lambda nodes: nodes.view(float).__setitem__(0, np.nan),
-    "longer than what there is": lambda nodes: nodes.__setitem__(1, nodes[1] | 1 << SET_AT),
+    "after the end of its array": lambda nodes: nodes.__setitem__(1, nodes[1] | 1 << SET_AT),
     "not finite": lambda nodes: nodes.view(float).__setitem__(2 * 8, np.inf),
 }
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_targets, check_weights
-from margrove.ensemble.gradient import GradientBoosted
+from margrove.ensemble.gradient import GradientBoosted, require_constant_start, starts_from_model
 from margrove.exceptions import InvalidDataError
 from margrove.facts.machine_values import WeightedFeature
 from margrove.facts.models.boosting_stages import checked_round
@@ -18,13 +18,7 @@ from margrove.facts.models.strongest import feature_names_of
 from margrove.facts.models.trees import class_codes
 from margrove.facts.plain_values import Plain, frozen
 from margrove.grove import DecisionTreeRegressor
-from margrove.grove.serve import (
-    LEAF,
-    THRESHOLD,
-    dense_rows,
-    require_constant_start,
-    starts_from_model,
-)
+from margrove.grove.serve import LEAF, THRESHOLD, dense_rows
 
 __all__ = [
     "GradientStages",
