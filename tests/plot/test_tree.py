@@ -36,7 +36,7 @@ from margrove.plot import (
     tree_svg,
 )
 from margrove.plot.drawing.canvas import class_style, tint
-from margrove.plot.trees.node_positions import tidy_positions
+from margrove.plot.trees.layout import tidy_positions
 
 mpl.use("Agg")
 

@@ -18,10 +18,12 @@ from margrove.grove.read import (
     Condition,
     TreeNames,
     branch_conditions,
+    branch_texts,
     names_of,
     number_text,
     prediction_text,
     shown,
+    split_text,
     tree_of,
 )
 from margrove.grove.serve import LEAF, MULTIWAY, TreeArrays
@@ -36,6 +38,7 @@ __all__ = [
     "tree_from_json",
 ]
 
+_MOST_LABELS = 5  # of the categories of a branch
 _MOST_BARS = 40  # deeper lines begin with their depth: indented, a chain takes quadratic space
 
 
@@ -146,11 +149,10 @@ def _node_lines(
     tree: TreeArrays, names: TreeNames, node: int, criterion: str, decimals: int
 ) -> list[str]:
     lines = []
-    if tree.kind[node] == MULTIWAY:
-        lines.append(shown(names.features[tree.feature[node]]))
-    elif tree.kind[node] != LEAF:
-        first = branch_conditions(tree, names, node)[0]
-        lines.append(first.in_words(decimals=decimals))
+    if tree.kind[node] != LEAF:
+        conditions = branch_conditions(tree, names, node)
+        is_multiway = tree.kind[node] == MULTIWAY
+        lines.append(split_text(conditions, is_multiway=is_multiway, decimals=decimals))
     lines.append(f"{shown(criterion)} = {number_text(float(tree.impurity[node]), decimals)}")
     lines.append(f"{int(tree.n_samples[node])} samples")
     prediction = names.prediction(tree.value[node].tolist())
@@ -162,8 +164,7 @@ def _branch_label(tree: TreeArrays, child: int, condition: Condition) -> str:
     parent = int(tree.parent[child])
     if tree.kind[parent] != MULTIWAY:
         return "yes" if tree.children_of(parent)[0] == child else "no"
-    labels = [shown(label) for label in condition.categories[:5]]
-    return ", ".join(labels) + (", ..." if len(condition.categories) > 5 else "")
+    return branch_texts([condition], is_multiway=True, most_labels=_MOST_LABELS)[0]
 
 
 def _dot_text(lines: list[str]) -> str:

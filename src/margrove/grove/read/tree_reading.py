@@ -7,6 +7,7 @@ names, numbers and labels unchanged.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,11 +37,13 @@ __all__ = [
     "Rule",
     "Step",
     "TreeReading",
+    "branch_texts",
     "explain",
     "leaf_probabilities",
     "read_tree",
     "regions",
     "rules",
+    "split_text",
 ]
 
 KIND_NAMES = ("leaf", "threshold", "subset", "multiway", "oblique")  # by the numbers of TreeArrays
@@ -69,9 +72,32 @@ class Question:
     @property
     def text(self) -> str:
         """The condition of the first branch; for a multiway split the feature."""
-        if self.kind == "multiway":
-            return shown(self.feature)
-        return self.conditions[0].text
+        return split_text(self.conditions, is_multiway=self.kind == "multiway")
+
+
+def split_text(
+    conditions: Sequence[Condition], *, is_multiway: bool, decimals: int | None = None
+) -> str:
+    """A split in words: the condition of its first branch; for a multiway split the feature."""
+    first = conditions[0]
+    return shown(first.feature) if is_multiway else first.in_words(decimals=decimals)
+
+
+def branch_texts(
+    conditions: Sequence[Condition], *, is_multiway: bool, most_labels: int | None = None
+) -> list[str]:
+    """The texts of the edges below a split: "yes" and "no", or the labels of each branch.
+
+    Of more than `most_labels` labels, the first ones and dots.
+    """
+    if not is_multiway:
+        return ["yes", "no"]
+    texts = []
+    for condition in conditions:
+        labels = [shown(label) for label in condition.categories[:most_labels]]
+        rest = [] if len(labels) == len(condition.categories) else ["..."]
+        texts.append(", ".join(labels + rest))
+    return texts
 
 
 @dataclass(frozen=True)

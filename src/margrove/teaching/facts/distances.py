@@ -166,7 +166,7 @@ def multiplier_facts(model: Any, X: Any, y: Any) -> MultiplierFacts:
     ----------
     model : SVC of two classes
     X, y
-        What it was fitted to.
+        The training data.
 
     Returns
     -------

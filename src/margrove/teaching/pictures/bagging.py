@@ -36,7 +36,7 @@ def bagged_boundaries(
 ) -> Picture:
     """Draw the boundaries of single members of a bag or a forest, thin, and that of their vote.
 
-    Parts can be found by their `gid`: "regions", "data", "member" and "vote".
+    Artists have a `gid`: "regions", "data", "member" and "vote".
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def _draw_edges(
 def member_votes(model: Any, row: Any, *, label: Any = None, ax: Axes | None = None) -> Picture:
     """Draw how likely each member of a bag or a forest finds a class for one row, and their mean.
 
-    Members that predict the class are blue, the others orange. Parts can be found by their `gid`:
+    Members that predict the class are blue, the others orange. Artists have a `gid`:
     "member" (bars), "average" and "half".
 
     Parameters
@@ -174,7 +174,7 @@ def bootstrap_histogram(
 ) -> Picture:
     """Draw how a statistic varies over bootstrap samples, with its standard error and interval.
 
-    Parts can be found by their `gid`: "resamples" (bars), "estimate", "mean" and "interval".
+    Artists have a `gid`: "resamples" (bars), "estimate", "mean" and "interval".
 
     Parameters
     ----------

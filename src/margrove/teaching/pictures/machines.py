@@ -37,7 +37,7 @@ def circle_to_line(
     """Draw how the map x -> (x1^2, x2^2) turns a circle into a line.
 
     The first panel has the rows, the second their squares; the boundary is that of a linear
-    machine over the squares. Parts can be found by their `gid`: "data", "regions" and "boundary".
+    machine over the squares. Artists have a `gid`: "data", "regions" and "boundary".
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def svm_and_bayes(
 ) -> Picture:
     """Draw the boundary of a machine beside that of the best possible classifier.
 
-    Parts can be found by their `gid`: "regions", "data", "support", "boundary" and "bayes".
+    Artists have a `gid`: "regions", "data", "support", "boundary" and "bayes".
 
     Parameters
     ----------

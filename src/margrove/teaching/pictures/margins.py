@@ -29,7 +29,7 @@ _LEAST_WRITTEN = 0.01  # below it a row is on its margin, as far as one can see
 def hulls(X: Any, y: Any, *, legend: bool = True, ax: Axes | None = None) -> Picture:
     """Draw the convex hulls of two classes, their nearest points, and the line in the middle.
 
-    Parts can be found by their `gid`: "hull", "data", "nearest", "shortest" (the segment between
+    Artists have a `gid`: "hull", "data", "nearest", "shortest" (the segment between
     the nearest points), "boundary" and "margins".
 
     Parameters
@@ -148,7 +148,7 @@ def distances(
     """Draw the distances of rows from the line of a linear machine.
 
     Each row is joined to its projection x - f(x) w / ||w||^2, at a distance of |f(x)| / ||w||.
-    Parts can be found by their `gid`: "data", "distances", "boundary" and "normal" (w, as an
+    Artists have a `gid`: "data", "distances", "boundary" and "normal" (w, as an
     arrow of length 1 / ||w||).
 
     Parameters
@@ -182,7 +182,7 @@ def slacks(model: Any, X: Any, y: Any, *, legend: bool = True, ax: Axes | None =
     """Draw the slacks of rows: by how much each misses the margin of its class.
 
     Rows with a slack are joined to the margin; few enough, they have their numbers beside them.
-    Parts can be found by their `gid`: "data", "slacks", "boundary", "margins" and "value".
+    Artists have a `gid`: "data", "slacks", "boundary", "margins" and "value".
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ def perceptron_steps(
 
     Arrows are the weights before a step, what is added to them (y x of the mistake, as an arrow
     from the tip of the first) and the weights after it, all on the same scale; lines are the
-    boundaries before and after. Parts can be found by their `gid`: "data", "mistake", "before",
+    boundaries before and after. Artists have a `gid`: "data", "mistake", "before",
     "added", "after", "line before" and "line after".
 
     Parameters

@@ -46,7 +46,7 @@ def smo_box(
 
     Grey lines are contours of the dual objective with all other multipliers fixed. The optimum on
     the line y_1 alpha_1 + y_2 alpha_2 = k may lie outside the box: it is clipped to the segment
-    between L and H. Parts can be found by their `gid`: "box", "objective", "segment", "ends",
+    between L and H. Artists have a `gid`: "box", "objective", "segment", "ends",
     "before", "unclipped" and "after".
 
     Parameters
@@ -202,7 +202,7 @@ def coordinate_ascent(
 ) -> Picture:
     """Draw coordinate ascent on the dual of a machine without a bias, over two rows.
 
-    Parts can be found by their `gid`: "box", "objective", "path", "start" and "end".
+    Artists have a `gid`: "box", "objective", "path", "start" and "end".
 
     Parameters
     ----------
@@ -271,13 +271,13 @@ def multipliers(model: Any, X: Any, y: Any, *, ax: Axes | None = None) -> Pictur
     """Draw the multiplier of each row against its margin: the KKT conditions as a picture.
 
     Rows with a multiplier of 0 are right of 1, those between 0 and C are at 1, those at C are left
-    of it. Parts can be found by their `gid`: "rows", one for each kind, and "conditions".
+    of it. Artists have a `gid`: "rows", one for each kind, and "conditions".
 
     Parameters
     ----------
     model : SVC of two classes
     X, y
-        What it was fitted to.
+        The training data.
     ax : matplotlib Axes, optional
         By default those of a new figure.
 

@@ -45,7 +45,7 @@ def split_children(
 ) -> Picture:
     """Draw what a split by each categorical feature leaves: the classes in each child.
 
-    Titles say the mean impurity of the children and the gain. Parts can be found by their `gid`:
+    Titles say the mean impurity of the children and the gain. Artists have a `gid`:
     "children", the bars, and "impurity", the numbers beside them.
 
     Parameters
@@ -190,7 +190,7 @@ def tree_growth(
 def regression_blocks(model: Any, X: Any, y: Any = None, *, ax: Any = None) -> Picture:
     """Draw what a regression tree over two features says as blocks, their heights the predictions.
 
-    Parts can be found by their `gid`: "blocks" and "data".
+    Artists have a `gid`: "blocks" and "data".
 
     Parameters
     ----------
