@@ -151,8 +151,8 @@ def decision_boundary(
 def _require_features(summary: Outline) -> None:
     if summary.is_pairwise:
         raise InvalidDataError(
-            f"This {summary.estimator} has a precomputed kernel: X is a Gram matrix and there are no "
-            "features to draw. Fit it with the kernel itself, as a name, a Kernel or a function."
+            f"This {summary.estimator} has a precomputed kernel: X is a Gram matrix without "
+            "features. Fit it with the kernel itself, as a name, a Kernel or a function."
         )
     if not summary.task:
         raise TypeError(

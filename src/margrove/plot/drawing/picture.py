@@ -80,8 +80,8 @@ class Picture:
             raise AttributeError(name)
         if len(self.axes) != 1:
             raise AttributeError(
-                f"A picture of {len(self.axes)} panels has no {name!r}. Use one of the panels, such "
-                f"as picture.axes[0].{name}."
+                f"A picture of {len(self.axes)} panels has no {name!r}. Use one of them, such as "
+                f"picture.axes[0].{name}."
             )
         return getattr(self.axes[0], name)
 
