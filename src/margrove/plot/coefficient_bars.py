@@ -136,8 +136,8 @@ def _panels(ax: Any, n_panels: int, n_bars: int) -> list[Axes]:
         panels = given_panels(ax)
     if len(panels) != n_panels:
         raise ValueError(
-            f"ax must have an Axes of matplotlib for each of the {n_panels} machines to draw. Got "
-            f"{len(panels)}. Pass as many, or choose with machines=[...]."
+            f"ax must hold one of matplotlib's Axes for each of the {n_panels} machines to draw. "
+            f"Got {len(panels)}. Pass as many, or choose with machines=[...]."
         )
     return panels
 

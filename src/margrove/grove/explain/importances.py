@@ -58,7 +58,7 @@ def permutation_importances(
     >>> import margrove
     >>> X, y = [[0, 7], [0, 8], [1, 9], [1, 6]], ["no", "no", "yes", "yes"]
     >>> model = margrove.DecisionTreeClassifier().fit(X, y)
-    >>> float(margrove.permutation_importances(model, X, y).mean[1])  # never asked
+    >>> float(margrove.permutation_importances(model, X, y).mean[1])  # it has no split
     0.0
     """
     if is_frame(X) and not hasattr(X, "iloc"):  # scikit-learn supports dataframes of pandas only

@@ -257,23 +257,23 @@ def add_interventional_values(X, background, questions, value, n_levels, weight_
             waiting, size, node = 0, 0, np.int64(0)
             while True:
                 while kind[node] != LEAF:
-                    asked = feature[node]
-                    own, other = np.int64(0), np.int64(0)
-                    if side[asked] != 2:
+                    of_split = feature[node]
+                    own, other = np.int64(0), np.int64(0)  # branches of the two rows
+                    if side[of_split] != 2:
                         own = _branch(X, i, node, questions)
                         if own < 0:
                             return i
-                    if side[asked] != 1:
+                    if side[of_split] != 1:
                         other = _branch(background, b, node, questions)
                         if other < 0:
                             return n + b
                     first = first_child[node]
-                    if side[asked] == 0 and own != other:
+                    if side[of_split] == 0 and own != other:
                         stack[waiting], until[waiting] = children[first + other], size
                         waiting += 1
-                        differing[size], side[asked] = asked, 1
+                        differing[size], side[of_split] = of_split, 1
                         size += 1
-                    node = children[first + (other if side[asked] == 2 else own)]
+                    node = children[first + (other if side[of_split] == 2 else own)]
                 n_own = 0
                 for k in range(size):
                     n_own += side[differing[k]] == 1

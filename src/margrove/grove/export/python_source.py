@@ -44,14 +44,14 @@ in the order of {name}_FEATURES; None and NaN are missing."""
 
 def {name}_child(node, values):
     """Where a row goes from a node; see above for missing values."""
-    kind, asked, answers = node[:3]
+    kind, by, answers = node[:3]
     if kind == "label":
-        return answers.get(values[asked], node[-1])
+        return answers.get(values[by], node[-1])
     if kind == "number":
-        number = {name}_number(asked, values)
+        number = {name}_number(by, values)
     else:
         number = 0.0
-        for feature, coefficient in enumerate(asked):
+        for feature, coefficient in enumerate(by):
             if coefficient:
                 number += coefficient * {name}_number(feature, values)
     if number <= answers:
@@ -96,11 +96,11 @@ def {name}(row):
         place, share = waiting.pop()
         node = {name}_NODES[place]
         if node[0] == "leaf":
-            total = [whole + share * own for whole, own in zip(total, node[1])]
+            total = [before + share * value for before, value in zip(total, node[1])]
             continue
         found = {name}_child(node, values)
         if isinstance(found, tuple):
-            waiting.extend((child, share * weight / whole) for child, weight, whole in found)
+            waiting.extend((child, share * weight / of_all) for child, weight, of_all in found)
         else:
             waiting.append((found, share))
     return {answer}
@@ -171,8 +171,8 @@ def _node(tree: TreeArrays, names: TreeNames, node: int, is_shared: bool) -> str
         missing = children[tree.missing_child[node]]
     threshold = float(tree.threshold[node])
     if kind == THRESHOLD:
-        asked = int(tree.feature[node])
-        return _literal(("number", asked, threshold, tuple(children), missing))
+        feature = int(tree.feature[node])
+        return _literal(("number", feature, threshold, tuple(children), missing))
     if kind == OBLIQUE:
         coef = tuple(tree.coef[tree.set_start[node]].tolist())
         return _literal(("sum", coef, threshold, tuple(children), missing))

@@ -320,8 +320,8 @@ def _sum_of_leaves(terms: _Terms) -> str:
 
 def _share_of_row(terms: _Terms, conditions: Sequence[Condition]) -> str:
     """The share of a row that meets all conditions, as a product."""
-    certain = [terms.condition(own) for own in conditions if own.missing in (0.0, 1.0)]
-    factors = [terms.share(own) for own in conditions if own.missing not in (0.0, 1.0)]
+    certain = [terms.condition(one) for one in conditions if one.missing in (0.0, 1.0)]
+    factors = [terms.share(one) for one in conditions if one.missing not in (0.0, 1.0)]
     if certain:
         factors.append(f"CASE WHEN {' AND '.join(certain)} THEN 1.0 ELSE 0.0 END")
     return " * ".join(factors)

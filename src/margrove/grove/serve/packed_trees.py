@@ -184,7 +184,8 @@ def values_of_nodes(tree: PackedTree, kind: Kind) -> np.ndarray:
     if len(kind.n_classes) == 1 and tree.impurity is None:
         return sums / tree.weight[:, None].astype(np.float64)
     by_output = np.split(sums, np.cumsum(kind.n_classes)[:-1], axis=1)
-    return np.concatenate([own / own.sum(axis=1, keepdims=True) for own in by_output], axis=1)
+    shares = [of_classes / of_classes.sum(axis=1, keepdims=True) for of_classes in by_output]
+    return np.concatenate(shares, axis=1)
 
 
 def _sums_of_nodes(tree: PackedTree, kind: Kind) -> np.ndarray:

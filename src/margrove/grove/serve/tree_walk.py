@@ -22,7 +22,7 @@ _CELLS_AT_ONCE = 1 << 16  # they stay in the cache: the check for infinity reads
 class Questions(NamedTuple):
     """The splits of a tree, and where their branches lead, for compiled code.
 
-    The arrays of `TreeArrays` of the same names, (N,) where nothing else is said:
+    These are the arrays of `TreeArrays` of the same names, (N,) unless another shape is given:
 
     kind int8, feature int32, threshold float64
     first_child int64, n_children int32, children int64 (N - 1,), missing_child int32
@@ -64,7 +64,7 @@ def leaves_of(
     tree.require_sound()
     n_wanted = max(int(tree.feature.max()) + 1, tree.coef.shape[1] if len(tree.coef) else 0)
     if X.ndim != 2 or X.shape[1] < n_wanted:
-        raise ValueError(f"The tree asks for {n_wanted} features. Got X of shape {X.shape}.")
+        raise ValueError(f"X must have {n_wanted} features for this tree. Got shape {X.shape}.")
     found = np.empty(len(X), np.int64)
     questions = questions_of(tree)._replace(missing_child=_certain_branches(tree))
     packed = _packed(tree) if np.all(tree.kind <= THRESHOLD) else None

@@ -61,8 +61,8 @@ def usable_axes(ax: Any) -> Axes:
         return ax.ax
     if not isinstance(ax, matplotlib.axes.Axes):
         raise TypeError(
-            f"ax must be an Axes of matplotlib or None. Got {type(ax).__name__}. Of several axes, "
-            "pass one, such as axes[0]."
+            f"ax must be one of matplotlib's Axes or None. Got {type(ax).__name__}; of several "
+            "axes, pass one, such as axes[0]."
         )
     return ax
 
