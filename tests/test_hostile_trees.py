@@ -532,7 +532,7 @@ REFUSED = [
     ("y contains infinity", given(y=np.full(80, np.inf), criterion="squared_error")),
     ("y contains NaN", given(y=np.full(80, np.nan), criterion="absolute_error")),
     ("negative", given(y=LINE, criterion="poisson")),
-    ("all are zero", given(y=np.zeros(80), criterion="poisson")),
+    ("are zero", given(y=np.zeros(80), criterion="poisson")),
     ("above zero", given(y=np.zeros(80), criterion="gamma")),
     ("zero for all rows", given(weight=np.zeros(80))),
     ("negative at row 0", given(weight=np.full(80, -1.0))),

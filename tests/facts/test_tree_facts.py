@@ -395,7 +395,7 @@ def test_intervals_ascend_and_unasked_features_do_not_count() -> None:
 def test_trees_without_few_features_have_no_regions() -> None:
     with pytest.raises(ValueError, match=r"splits by 3 of 4 features.*decision_boundary"):
         tree_regions(DecisionTreeClassifier().fit(IRIS, SPECIES))
-    with pytest.raises(ValueError, match="one output. Got 2"):
+    with pytest.raises(ValueError, match=r"one output\. Got 2"):
         tree_regions(fitted("two targets"))
     with pytest.raises(ValueError, match="subset splits"):
         tree_regions(DecisionTreeClassifier().fit(DAYS.iloc[:, :2], PLAYED))

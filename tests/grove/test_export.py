@@ -578,7 +578,7 @@ def test_what_is_no_tree_is_refused(node, field, wrong, message) -> None:
     [
         ("format", "another tree", "not a tree of margrove"),
         ("format", None, "not a tree of margrove"),
-        ("version", 2, "reads up to 1"),
+        ("version", 2, "reads formats up to 1"),
         ("version", 0, "\"version\""),
         ("version", "1", "\"version\""),
         ("version", True, "\"version\""),
